@@ -1,0 +1,210 @@
+"""The contract between a turn and whoever answers it: one request in, a stream of deltas out.
+
+Law of `Model.stream`: it yields any number of deltas and exactly one `Finished`, always last; a stream
+that breaks raises `ModelError` instead. Closing the iterator, or cancelling who reads it, closes the
+connection at once.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+from tiro.session.messages import Message, StopReason, Usage
+
+ProviderApi = Literal["openai", "anthropic", "local"]
+
+
+class ToolSchema(Struct, frozen=True):
+    """A tool as it is offered to the model."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+
+
+class ModelRequest(Struct, frozen=True, kw_only=True):
+    """What one step asks of a model."""
+
+    model: str
+    """The provider's own name of it, without `provider/`."""
+    messages: list[Message]
+    """A provider view: oldest first, repaired, blocks only."""
+    system: str = ""
+    tools: list[ToolSchema] = []
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+
+
+class TextDelta(Struct, frozen=True, tag="text"):
+    """A piece of the answer."""
+
+    text: str
+
+
+class ThinkingDelta(Struct, frozen=True, tag="thinking"):
+    """A piece of the model's reasoning; the signature comes with the last piece, if at all."""
+
+    text: str
+    signature: str | None = None
+
+
+class ToolUseDelta(Struct, frozen=True, tag="tool_use_delta", kw_only=True):
+    """A piece of a tool use that is still being written; only for display."""
+
+    index: int
+    """Which of the answer's tool uses it belongs to, from 0."""
+    name: str
+    """What is known of the tool's name so far."""
+    input_json: str
+    """The new piece of the input's JSON text."""
+
+
+class ToolUseDone(Struct, frozen=True, tag="tool_use", kw_only=True):
+    """A tool use that is complete."""
+
+    id: str
+    name: str
+    input: dict[str, Any] | None
+    """None when the arguments cannot be read as a JSON object: such a tool use must not run."""
+    raw: str
+    """The arguments as they came."""
+
+
+class RetryWait(Struct, frozen=True, tag="retry"):
+    """The provider could not answer; the request is repeated after this wait."""
+
+    attempt: int
+    wait_seconds: float
+    reason: str
+
+
+class Progress(Struct, frozen=True, tag="progress"):
+    """What goes on before the first piece of an answer, such as the loading of a local model."""
+
+    message: str
+    fraction: float | None = None
+
+
+class Finished(Struct, frozen=True, tag="finished"):
+    """The answer is complete."""
+
+    stop_reason: StopReason
+    usage: Usage | None = None
+    """None when the provider reported nothing."""
+
+
+Delta = (
+    TextDelta
+    | ThinkingDelta
+    | ToolUseDelta
+    | ToolUseDone
+    | RetryWait
+    | Progress
+    | Finished
+)
+
+
+class Price(Struct, frozen=True):
+    """US dollars for a million tokens."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cache_read: float | None = None
+    """None: as input."""
+
+    def cost_usd(self, usage: Usage) -> float:
+        """What this usage costs; cache writes count as input."""
+        cache_read = self.input if self.cache_read is None else self.cache_read
+        paid_as_input = usage.input_tokens + usage.cache_write_tokens
+        total = paid_as_input * self.input + usage.output_tokens * self.output
+        return (total + usage.cache_read_tokens * cache_read) / 1_000_000
+
+
+class ModelFacts(Struct, frozen=True):
+    """What is known about a model; None is unknown."""
+
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+    price_per_million: Price | None = None
+
+
+class ProviderSettings(Struct, frozen=True, kw_only=True):
+    """How a provider is reached. Its repr shows no key, no header value and no query."""
+
+    name: str
+    api: ProviderApi
+    base_url: str = ""
+    api_key: str | None = None
+    headers: dict[str, str] = {}
+    proxy: str | None = None
+    timeout_seconds: float | None = None
+    """The longest silence of the provider that is waited for; None: the default of the API."""
+    default_model: str | None = None
+    models: dict[str, ModelFacts] = {}
+
+    def __repr__(self) -> str:
+        """Name, API and bare address; everything that may hold a secret stays out."""
+        key = "set" if self.api_key else "unset"
+        url = bare_url(self.base_url)
+        return f"ProviderSettings(name={self.name!r}, api={self.api!r}, base_url={url!r}, key {key})"
+
+
+class Model(Protocol):
+    """A model that can be asked."""
+
+    name: str
+    """`provider/name`."""
+    facts: ModelFacts
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        """Ask once and yield the answer as it comes, by the law at the top of this file."""
+        ...
+
+    async def close(self) -> None:
+        """Give back connections and processes; may be called any number of times."""
+        ...
+
+
+def bare_url(url: str) -> str:
+    """The address without user, password, query and fragment, which may hold secrets."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        scheme, rest = "", url
+    authority, slash, path = re.split(r"[?#]", rest, maxsplit=1)[0].partition("/")
+    return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path}"
+
+
+_KNOWN_FACTS: tuple[tuple[str, ModelFacts], ...] = (
+    ("gpt-5", ModelFacts(400_000, 128_000)),
+    ("gpt-4.1", ModelFacts(1_047_576, 32_768)),
+    ("gpt-4o", ModelFacts(128_000, 16_384)),
+    ("o1", ModelFacts(200_000, 100_000)),
+    ("o3", ModelFacts(200_000, 100_000)),
+    ("o4-mini", ModelFacts(200_000, 100_000)),
+    ("claude", ModelFacts(200_000, None)),
+    ("gemini-2", ModelFacts(1_048_576, None)),
+    ("deepseek", ModelFacts(128_000, None)),
+)
+"""Beginnings of names whose facts are public; the first that fits counts. Prices change: no prices."""
+
+
+def known_facts(provider: ProviderSettings, name: str) -> ModelFacts:
+    """The facts a user configured, else those that are public, else none."""
+    if name in provider.models:
+        return provider.models[name]
+    if not _is_hosted(provider):
+        return ModelFacts()
+    last_part = name.rpartition("/")[2]
+    return next(
+        (f for start, f in _KNOWN_FACTS if last_part.startswith(start)), ModelFacts()
+    )
+
+
+def _is_hosted(provider: ProviderSettings) -> bool:
+    """A server on one's own machine chooses the window itself, whatever its model could do."""
+    return provider.api != "local" and not re.match(
+        r"https?://(localhost|127\.|\[::1\])", provider.base_url
+    )
