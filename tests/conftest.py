@@ -1,0 +1,76 @@
+"""What holds for every test: no network but loopback, a home and a config directory of its own."""
+
+import ipaddress
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+from tests.sizes import sized
+
+hypothesis.settings.register_profile(
+    "tiro",
+    max_examples=sized(fast=25, normal=100, long=1000),
+    deadline=None,  # never fail by wall time
+    derandomize=True,  # the same run twice gives the same answer
+    database=None,
+    suppress_health_check=[
+        hypothesis.HealthCheck.too_slow,
+        hypothesis.HealthCheck.function_scoped_fixture,
+    ],
+)
+hypothesis.settings.load_profile("tiro")
+
+SECRETS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the person who runs the tests is read or written: a fresh home for each test."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("TIRO_CONFIG_DIR", str(home / "tiro"))
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name in (*SECRETS, *PROXIES, *(proxy.lower() for proxy in PROXIES)):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def config_dir(_own_home: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A config directory that this test may look into."""
+    directory = tmp_path / "config"
+    monkeypatch.setenv("TIRO_CONFIG_DIR", str(directory))
+    return directory
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _only_loopback() -> Iterator[None]:
+    """A connection to anything but this machine is an error at once."""
+    patch = pytest.MonkeyPatch()
+    for name in ("connect", "connect_ex"):
+        patch.setattr(socket.socket, name, _guarded(getattr(socket.socket, name)))
+    yield
+    patch.undo()
+
+
+def _guarded(connect: Any) -> Any:
+    def guarded(self: socket.socket, address: Any, /) -> Any:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            assert _is_loopback(address[0]), f"a test may not connect to {address!r}"
+        return connect(self, address)
+
+    return guarded
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
