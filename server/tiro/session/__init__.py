@@ -1,0 +1,1 @@
+"""The conversation itself: messages, window, archive, tokens, resize; no I/O of any kind."""
