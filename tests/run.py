@@ -1,0 +1,400 @@
+#!/usr/bin/env python3
+"""The one command for people, hooks and CI: checks and tests, and all that they need first.
+
+    python3 tests/run.py                everything: check, test, e2e, Emacs, VS Code
+    python3 tests/run.py --fast         check and the pure tests, with few random cases
+    python3 tests/run.py --long         everything, with many random cases
+    python3 tests/run.py fix            let Ruff sort, repair and format
+    python3 tests/run.py check          Ruff and mypy
+    python3 tests/run.py test           the pure tests
+    python3 tests/run.py e2e            real processes: the server, Emacs, VS Code
+    python3 tests/run.py bench          print the table of ratios (never fails by time)
+
+It needs Python 3.11 and, for the VS Code client, Node.js 20 with npm; what else is missing it
+installs (Debian packages only as root). A step's output is shown when it fails. The last line is
+`N passed, N failed`, over all steps; the exit code is 1 when something failed or nothing ran.
+"""
+
+import argparse
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from tests import machine  # noqa: E402  (found only through the line above)
+
+EMACS = ROOT / "editor-clients" / "emacs"
+WORKERS = 2
+STEP_MINUTES = 20
+SHOWN_LINES = 150
+IN_CI = bool(os.environ.get("CI"))
+SECRETS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
+LAST_LINE = re.compile(r"^(\d+) passed, (\d+) failed", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a step came to: its counts, a word about it, and its output if it must be shown."""
+
+    passed: int = 0
+    failed: int = 0
+    note: str = ""
+    output: str = ""
+    is_missing: bool = False
+
+
+@dataclass
+class Run:
+    """What the steps of one run share: its size, its folder, and what the setup steps made."""
+
+    size: str
+    folder: Path
+    python: Path = Path(sys.executable)
+    workbench: Path = Path()
+    children: set[int] = field(default_factory=set)
+
+    def environment(self, step: str) -> dict[str, str]:
+        """No key, a home of its own, and `tiro` on the path."""
+        home = self.folder / _file_name(step)
+        home.mkdir(exist_ok=True)
+        env = {name: value for name, value in os.environ.items() if name not in SECRETS}
+        return env | {
+            "HOME": str(home),
+            "PATH": f"{self.python.parent}{os.pathsep}{env['PATH']}",
+            "PYTHONPATH": f"{ROOT / 'server'}{os.pathsep}{ROOT}",
+            "TIRO_CONFIG_DIR": str(home / "tiro"),
+            "TIRO_OUT": str(home / "out"),
+            "TIRO_PYTHON": str(self.python),
+            "TIRO_TEST_CACHE": str(machine.CACHE.parent),
+            "TIRO_TEST_SIZE": self.size,
+            "TIRO_WORKBENCH": str(self.workbench),
+        }
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the summary: what it does, which setup it needs and which steps go first."""
+
+    name: str
+    act: Callable[[Run], Outcome]
+    needs: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+def main() -> int:
+    """Parse the arguments, run the steps they name, print the sum."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", nargs="?", default="all", choices=["all", *PLANS])
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--fast", dest="size", action="store_const", const="fast", default="normal")
+    size.add_argument("--long", dest="size", action="store_const", const="long")
+    given = parser.parse_args()
+    if given.what in ("fix", "bench"):
+        return PLANS[given.what]()
+    everything = ["check", "test"] if given.size == "fast" else list(STEPS)
+    names = everything if given.what == "all" else [given.what]
+    steps = [step for name in names for step in STEPS[name]]
+    with tempfile.TemporaryDirectory(prefix="tiro-tests-", ignore_cleanup_errors=True) as folder:
+        return run_steps(with_setup(steps), Run(given.size, Path(folder)))
+
+
+def run_steps(steps: list[Step], run: Run) -> int:
+    """Run them, two at a time where nothing speaks against it, and print a line for each."""
+    began, waiting, running = time.monotonic(), list(steps), dict[Future[Outcome], Step]()
+    done: dict[str, Outcome] = {}
+    with ThreadPoolExecutor(WORKERS) as pool, _children_end_with_us(run):
+        while waiting or running:
+            for step in [step for step in waiting if _is_ready(step, steps, done)]:
+                if len(running) < WORKERS:
+                    waiting.remove(step)
+                    running[pool.submit(_timed, step, run, done)] = step
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                step = running.pop(future)
+                done[step.name] = future.result()
+                _tell(step, done[step.name])
+    passed = sum(outcome.passed for outcome in done.values())
+    failed = sum(outcome.failed for outcome in done.values())
+    print(f"{time.monotonic() - began:.0f} seconds", flush=True)
+    print(f"{passed} passed, {failed} failed", flush=True)
+    return 1 if failed or not passed else 0
+
+
+def with_setup(steps: list[Step]) -> list[Step]:
+    """Put in front what these steps need, and what that needs in turn."""
+    wanted = {name for step in steps for name in step.needs + step.after}
+    wanted |= {name for step in SETUP if step.name in wanted for name in step.needs}
+    return [step for step in SETUP if step.name in wanted] + steps
+
+
+# --- running one step ----------------------------------------------------------------------
+
+
+def _is_ready(step: Step, steps: list[Step], done: dict[str, Outcome]) -> bool:
+    known = {other.name for other in steps}
+    return all(name in done for name in step.needs + step.after if name in known)
+
+
+def _timed(step: Step, run: Run, done: dict[str, Outcome]) -> Outcome:
+    lacking = [name for name in step.needs if done[name].is_missing]
+    if lacking:
+        note = f"not run, for want of {', '.join(lacking)}"
+        return Outcome(failed=int(IN_CI), note=note, is_missing=True)
+    began = time.monotonic()
+    try:
+        outcome = step.act(run)
+    except machine.MissingError as reason:
+        outcome = Outcome(failed=int(IN_CI), note=str(reason), is_missing=True)
+    except Exception as error:  # a fault of a step must not hide the other steps
+        outcome = Outcome(failed=1, output=f"{type(error).__name__}: {error}", is_missing=True)
+    note = f"{outcome.note} " if outcome.note else ""
+    seconds = f"({time.monotonic() - began:.1f} s)"
+    return Outcome(
+        outcome.passed, outcome.failed, note + seconds, outcome.output, outcome.is_missing
+    )
+
+
+def _tell(step: Step, outcome: Outcome) -> None:
+    mark = "FAIL" if outcome.failed else "----" if outcome.is_missing else "ok  "
+    counts = f"{outcome.passed} passed, {outcome.failed} failed "
+    print(f"{mark} {step.name:<18} {counts if step not in SETUP else ''}{outcome.note}", flush=True)
+    if outcome.failed and outcome.output:
+        lines = outcome.output.splitlines()[-SHOWN_LINES:]
+        print("\n".join(f"     | {line}" for line in lines), flush=True)
+
+
+def command(
+    run: Run, name: str, *argv: str | Path, cwd: Path = ROOT, junit: Path | None = None
+) -> Outcome:
+    """Run a program to its end and count: its JUnit file, its last line, or itself as one."""
+    log = run.folder / f"{_file_name(name)}.log"
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            [str(word) for word in argv],
+            cwd=cwd,
+            env=run.environment(name),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        run.children.add(child.pid)
+        try:
+            code, note = child.wait(STEP_MINUTES * 60), ""
+        except subprocess.TimeoutExpired:
+            code, note = 1, f"ended after {STEP_MINUTES} minutes"
+        _end_group(child.pid)
+        child.wait()
+        run.children.discard(child.pid)
+    text = log.read_text("utf-8", "replace")
+    passed, failed, counted = _count(text, junit) if junit or LAST_LINE.search(text) else (0, 0, "")
+    if code and not failed:
+        failed, note = failed + 1, note or f"exit code {code}"
+    elif not code and not passed + failed:
+        passed = 1
+    return Outcome(passed, failed, " ".join(filter(None, (note, counted))), text)
+
+
+def _count(text: str, junit: Path | None) -> tuple[int, int, str]:
+    if junit is None:
+        passed, failed = LAST_LINE.findall(text)[-1]
+        return int(passed), int(failed), ""
+    if not junit.exists():
+        return 0, 1, "no test ran"
+    suites = xml.etree.ElementTree.parse(junit).getroot().iter("testsuite")
+    totals = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
+    for suite in suites:
+        for key in totals:
+            totals[key] += int(suite.get(key, 0))
+    failed = totals["failures"] + totals["errors"]
+    passed = totals["tests"] - failed - totals["skipped"]
+    if not passed:
+        return 0, max(failed, 1), "no test passed"
+    return passed, failed, f"{totals['skipped']} skipped" if totals["skipped"] else ""
+
+
+@contextlib.contextmanager
+def _children_end_with_us(run: Run) -> Iterator[None]:
+    def end(number: int, _frame: object) -> None:
+        for pid in list(run.children):
+            _end_group(pid)
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def _end_group(pid: int) -> None:
+    """End a step's own process group, and so whatever it left running."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _file_name(step: str) -> str:
+    return step.replace(" ", "-")
+
+
+# --- setup ---------------------------------------------------------------------------------
+
+
+def set_up_debian(run: Run) -> Outcome:
+    """Debian packages that the editors' tests need."""
+    machine.debian_packages()
+    return Outcome()
+
+
+def set_up_python(run: Run) -> Outcome:
+    """The private environment in which all Python runs."""
+    run.python = machine.python_environment()
+    return Outcome()
+
+
+def set_up_node(run: Run) -> Outcome:
+    """The VS Code client's packages."""
+    machine.node_modules()
+    return Outcome()
+
+
+def set_up_workbench(run: Run) -> Outcome:
+    """A real VS Code to test in."""
+    run.workbench = machine.workbench()
+    return Outcome()
+
+
+def set_up_model(run: Run) -> Outcome:
+    """The embedded local model, by the command that users type."""
+    machine.local_model(run.python)
+    return Outcome()
+
+
+SETUP = [
+    Step("python", set_up_python),
+    Step("debian", set_up_debian),
+    Step("model", set_up_model, needs=("python",), after=("debian",)),
+    Step("node", set_up_node),
+    Step("workbench", set_up_workbench, needs=("debian",)),
+]
+
+
+# --- the steps -----------------------------------------------------------------------------
+
+
+def ruff_check(run: Run) -> Outcome:
+    """Ruff finds nothing."""
+    return command(run, "ruff check", run.python, "-m", "ruff", "check", ".")
+
+
+def ruff_format(run: Run) -> Outcome:
+    """Ruff would change no line."""
+    return command(run, "ruff format", run.python, "-m", "ruff", "format", "--check", ".")
+
+
+def mypy(run: Run) -> Outcome:
+    """Mypy, strict, over the server and the tests."""
+    return command(run, "mypy", run.python, "-m", "mypy", "--cache-dir", machine.CACHE / "mypy")
+
+
+def pytest(run: Run, name: str, *arguments: str) -> Outcome:
+    """A run of pytest, counted by its JUnit file."""
+    junit = run.folder / f"{_file_name(name)}.xml"
+    options = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={junit}")
+    return command(run, name, run.python, *options, *arguments, junit=junit)
+
+
+def pure(run: Run) -> Outcome:
+    """All tests that start no process of ours, or only few."""
+    return pytest(run, "test", "tests", "--ignore=tests/e2e")
+
+
+def end_to_end(run: Run) -> Outcome:
+    """The real server, over stdio, with a real local provider."""
+    return pytest(run, "e2e", "tests/e2e", f"--ignore={EMACS_TERMINAL}")
+
+
+def emacs_lint(run: Run) -> Outcome:
+    """Byte-compile, checkdoc and package-lint without a warning."""
+    sources = sorted(EMACS.glob("*.el"), key=lambda path: path.name != "tiro.el")
+    return command(run, "emacs lint", *EMACS_BATCH, "-l", EMACS / "test" / "lint.el", *sources)
+
+
+def emacs_ert(run: Run) -> Outcome:
+    """The client's tests in a real Emacs, against the real server."""
+    tests = sorted((EMACS / "test").glob("*-test.el"))
+    return command(run, "emacs ert", *EMACS_BATCH, "-l", EMACS / "test" / "run-tests.el", *tests)
+
+
+def emacs_terminal(run: Run) -> Outcome:
+    """Emacs in a real terminal, keys pressed and the screen read."""
+    return pytest(run, "emacs terminal", EMACS_TERMINAL)
+
+
+def npm(script: str) -> Callable[[Run], Outcome]:
+    """A script of the VS Code client's package.json."""
+    return lambda run: command(
+        run, f"vscode {script}", "npm", "run", "--silent", script, cwd=machine.VSCODE
+    )
+
+
+EMACS_TERMINAL = "tests/e2e/test_emacs_terminal.py"
+EMACS_BATCH = ("emacs", "-Q", "--batch", "-L", EMACS, "-L", EMACS / "test")
+
+STEPS = {
+    "check": [
+        Step("ruff check", ruff_check, needs=("python",)),
+        Step("ruff format", ruff_format, needs=("python",)),
+        Step("mypy", mypy, needs=("python",)),
+    ],
+    "test": [Step("test", pure, needs=("python",))],
+    "e2e": [
+        Step("e2e", end_to_end, needs=("python",), after=("test", "model", "debian")),
+        Step("emacs lint", emacs_lint, needs=("debian",)),
+        Step("emacs ert", emacs_ert, needs=("debian", "python")),
+        Step("emacs terminal", emacs_terminal, needs=("debian", "python"), after=("emacs ert",)),
+        Step("vscode check", npm("check"), needs=("node",)),
+        Step("vscode unit", npm("unit"), needs=("node", "python")),
+        Step("vscode build", npm("build"), needs=("node",), after=("vscode check",)),
+        Step("vscode package", npm("package"), needs=("node",), after=("vscode build",)),
+        Step(
+            "vscode host",
+            npm("host"),
+            needs=("workbench", "node", "python"),
+            after=("vscode package",),
+        ),
+        Step("vscode ui", npm("ui"), needs=("workbench", "node", "python"), after=("vscode host",)),
+    ],
+}
+
+
+def fix() -> int:
+    """Let Ruff sort, repair and format."""
+    python = machine.python_environment()
+    subprocess.run([python, "-m", "ruff", "check", "--fix", "."], cwd=ROOT)
+    return subprocess.run([python, "-m", "ruff", "format", "."], cwd=ROOT).returncode
+
+
+def bench() -> int:
+    """Print the table of ratios."""
+    python = machine.python_environment(ROOT / "tests" / "bench" / "requirements.txt")
+    env = {**os.environ, "PYTHONPATH": f"{ROOT / 'server'}{os.pathsep}{ROOT}"}
+    return subprocess.run([python, "-m", "tests.bench"], cwd=ROOT, env=env).returncode
+
+
+PLANS: dict[str, Callable[[], int]] = {"fix": fix, "bench": bench} | dict.fromkeys(STEPS, lambda: 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
