@@ -1,0 +1,334 @@
+"""`Core`: the state of one session, and `commit`, the one place where it changes.
+
+The window is a deque with the newest message first, so adding a message and dropping the oldest
+are both O(1); everybody outside asks for `oldest_first()`. What leaves the window goes to the
+archive; only `Clear` removes anything for good. Whoever wants to know of changes (the journal)
+observes them: observers are called under the session's lock, in the order of the changes.
+"""
+
+import bisect
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Any, assert_never, overload
+
+import msgspec
+
+from tiro.session.changes import (
+    Add,
+    Change,
+    Clear,
+    Cover,
+    DeleteState,
+    Edit,
+    Evict,
+    Set,
+    SetState,
+    TakeBack,
+)
+from tiro.session.cut import group_of, legal_cut
+from tiro.session.messages import Message, Usage, flat
+from tiro.session.snapshot import FIELDS, SCHEMA_VERSION, StoredSession
+
+Clock = Callable[[], datetime]
+Observer = Callable[[int, tuple[Change, ...]], None]
+
+
+def utc_now() -> datetime:
+    """The time now, in UTC."""
+    return datetime.now(UTC)
+
+
+def rfc3339(time: datetime) -> str:
+    """A time as RFC 3339 in UTC with milliseconds, such as `2026-11-28T09:30:00.000Z`."""
+    return time.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def from_rfc3339(text: str | None) -> datetime | None:
+    """The time that `text` names; None where it names none. A time without offset is local."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC) if text else None
+    except ValueError:
+        return None
+
+
+class OldestFirst(Sequence[Message]):
+    """A view of a newest-first deque from its other end; both ends are O(1)."""
+
+    def __init__(self, newest_first: deque[Message]) -> None:
+        self._deque = newest_first
+
+    def __len__(self) -> int:
+        return len(self._deque)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        if isinstance(index, slice):
+            return list(reversed(self._deque))[index]
+        return self._deque[-1 - index]
+
+
+class Core:
+    """The state of one session. Fields have the names of the session file (U7.1).
+
+    Fields are read directly and changed by `commit` only. `n` is the number of the last change.
+    """
+
+    id: str | None
+    title: str | None
+    agent: str | None
+    model: str | None
+    max_history: int | None
+    next_seq: int
+    turns: int
+    last_resize_turn: int
+    memo_cursor: int
+    memo: Any
+    summary: str
+    state: dict[str, Any]
+    metadata: dict[str, Any]
+    pins: list[int]
+    rules: list[Any]
+    usage: Usage
+    ttl_seconds: float | None
+    undo: dict[str, Any] | None
+
+    def __init__(self, clock: Clock = utc_now) -> None:
+        self.clock = clock
+        self.lock = threading.RLock()
+        self.newest_first: deque[Message] = deque()
+        self.archive_rows: list[Message] = []
+        self.unknown: dict[str, Any] = {}
+        self.own_settings: dict[str, Any] = {}
+        self.n = 0
+        self.quiet_length: int | None = None
+        """Text length at which a resize could do no more; triggers rest until an add (A4.13)."""
+        self.created = self.updated = clock().astimezone(UTC)
+        for name, (_, default) in FIELDS.items():
+            if name not in _KEPT_APART:
+                setattr(self, name, default.copy() if isinstance(default, dict | list) else default)
+        self._observers: list[Observer] = []
+
+    def oldest_first(self) -> list[Message]:
+        """The messages of the window, oldest first; O(window)."""
+        return list(reversed(self.newest_first))
+
+    def full(self) -> list[Message]:
+        """The full history, oldest first, without what was taken back or is window-only."""
+        rows = [*self.archive_rows, *reversed(self.newest_first)]
+        kept = [m for m in rows if not m.marks().keys() & {"taken_back", "window_only"}]
+        return sorted(kept, key=_seq)
+
+    def pending(self) -> list[Message]:
+        """Evicted messages that no stored summary or memo covers yet, oldest first (U4.3)."""
+        return [m for m in self.archive_rows if m.marks().get("pending")]
+
+    def stamp(self) -> str:
+        """The time of the next change: the clock's, or just after the last change (G1.3)."""
+        now = self.clock().astimezone(UTC)
+        if now <= self.updated:
+            now = self.updated + timedelta(microseconds=1)
+        self.updated = now
+        return rfc3339(now)
+
+    def observe(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer(first_n, changes)` after each commit; the result ends that."""
+        self._observers.append(observer)
+        return lambda: self._observers.remove(observer)
+
+    def commit(self, *changes: Change) -> int:
+        """Apply changes in order and tell the observers; the one place where a session changes.
+
+        Returns how many were applied: a change to a message that is not there is left out (only
+        a journal replayed on a file that somebody edited has such). O(1) for an add or an
+        eviction of the oldest messages.
+        """
+        with self.lock:
+            done = tuple(change for change in changes if self._apply(change))
+            self._tell(done)
+            return len(done)
+
+    def append(self, message: Message) -> tuple[Message, int]:
+        """Add a message as the newest one and evict what passes max_history (M3.1).
+
+        Returns the message as stored and the number of messages evicted. O(1) plus what it evicts.
+        """
+        with self.lock:
+            at = self.stamp()
+            stored = msgspec.structs.replace(
+                message, seq=self.next_seq, timestamp=message.timestamp or at
+            )
+            changes: list[Change] = [Add(stored, at)]
+            self._apply(changes[0])
+            if seqs := self.over_limit():
+                changes.append(Evict(seqs, at))
+                self._apply(changes[1])
+            self._tell(tuple(changes))
+            return stored, len(seqs)
+
+    def over_limit(self) -> list[int]:
+        """The seqs that have to leave the window for max_history, oldest first (U2.3 to U2.5)."""
+        if self.max_history is None or len(self.newest_first) <= self.max_history:
+            return []
+        free: Sequence[Message] = OldestFirst(self.newest_first)
+        if self.pins:
+            held = self.held()
+            free = [m for m in self.oldest_first() if m.seq not in held]
+        start = legal_cut(free, len(free) - self.max_history)
+        return [_seq(free[index]) for index in range(start)]
+
+    def held(self) -> set[int]:
+        """The seqs of all groups that hold a pinned message (U2.8)."""
+        rows = self.oldest_first()
+        pinned = [index for index, m in enumerate(rows) if m.seq in self.pins]
+        return {_seq(rows[member]) for index in pinned for member in group_of(rows, index)}
+
+    def snapshot(self) -> dict[str, Any]:
+        """The session in the form of its file, without `timestamp`; shares its values."""
+        with self.lock:
+            fields = {name: getattr(self, name) for name in FIELDS if name not in _KEPT_APART}
+            return {
+                "schema_version": SCHEMA_VERSION,
+                **fields,
+                "created_at": rfc3339(self.created),
+                "updated_at": rfc3339(self.updated),
+                "journal_n": self.n,
+                "settings": self.own_settings,
+                **self.unknown,
+                "messages": [flat(m) for m in reversed(self.newest_first)],
+                "archive": [flat(m) for m in self.archive_rows],
+            }
+
+    def restore(self, stored: StoredSession) -> None:
+        """Take over the state that was read from a file; observers are not told."""
+        with self.lock:
+            fields = dict(stored.fields)
+            self.n = fields.pop("journal_n")
+            self.own_settings = fields.pop("settings")
+            saved = from_rfc3339(stored.timestamp)
+            self.created = from_rfc3339(fields.pop("created_at")) or saved or self.clock()
+            self.updated = from_rfc3339(fields.pop("updated_at")) or saved or self.created
+            for name, value in fields.items():
+                setattr(self, name, value)
+            self.newest_first = deque(reversed(stored.messages))
+            self.archive_rows = list(stored.archive)
+            self.unknown = dict(stored.unknown)
+            self.quiet_length = None
+
+    def _tell(self, changes: tuple[Change, ...]) -> None:
+        if not changes:
+            return
+        first = self.n + 1
+        self.n += len(changes)
+        for observer in tuple(self._observers):
+            observer(first, changes)
+
+    def _apply(self, change: Change) -> bool:
+        """Apply one change; False when it speaks of messages that are not there."""
+        applied = True
+        if isinstance(change, Add):
+            self._add(change.message)
+        elif isinstance(change, Evict):
+            applied = self._move(change.seqs, pending=True)
+        elif isinstance(change, TakeBack):
+            applied = self._move(change.seqs, taken_back=True)
+        elif isinstance(change, Edit):
+            applied = self._edit(change)
+        elif isinstance(change, Cover):
+            self._cover(set(change.seqs))
+        else:
+            self._apply_to_fields(change)
+        self.updated = max(self.updated, from_rfc3339(change.at) or self.updated)
+        return applied
+
+    def _apply_to_fields(self, change: Set | SetState | DeleteState | Clear) -> None:
+        if isinstance(change, Set):
+            self._set(change.fields)
+        elif isinstance(change, SetState):
+            self.state[change.key] = change.value
+        elif isinstance(change, DeleteState):
+            self.state.pop(change.key, None)
+        elif isinstance(change, Clear):
+            self._clear(change.keep_memo)
+        else:
+            assert_never(change)
+
+    def _add(self, message: Message) -> None:
+        self.newest_first.appendleft(message)
+        self.next_seq = max(self.next_seq, _seq(message) + 1)
+        self.quiet_length = None
+        if message.role == "assistant":
+            self.turns += 1
+
+    def _move(self, seqs: Iterable[int], **marks: Any) -> bool:
+        """Take messages out of the window into the archive, with these marks."""
+        leaving, moved = set(seqs), []
+        while self.newest_first and self.newest_first[-1].seq in leaving:
+            moved.append(self.newest_first.pop())
+        if len(moved) < len(leaving):
+            moved += [m for m in reversed(self.newest_first) if m.seq in leaving]
+            self.newest_first = deque(m for m in self.newest_first if m.seq not in leaving)
+        for message in moved:
+            self._keep(message.marked(**marks))
+        if self.pins:
+            self.pins = [seq for seq in self.pins if seq not in leaving]
+        return bool(moved)
+
+    def _keep(self, message: Message) -> None:
+        """Put a message into the archive at its place by seq; O(1) for the newest there."""
+        rows = self.archive_rows
+        if not rows or _seq(rows[-1]) <= _seq(message):
+            rows.append(message)
+        else:
+            bisect.insort(rows, message, key=_seq)
+
+    def _edit(self, change: Edit) -> bool:
+        for index, message in enumerate(self.newest_first):
+            if message.seq == change.seq:
+                self._keep(message.marked(taken_back=True))
+                self.newest_first[index] = msgspec.structs.replace(
+                    message, content=change.content, tool_calls=None
+                )
+                return True
+        return False
+
+    def _cover(self, seqs: set[int]) -> None:
+        for index, message in enumerate(self.archive_rows):
+            if message.seq in seqs:
+                self.archive_rows[index] = message.marked(pending=None)
+
+    def _set(self, fields: dict[str, Any]) -> None:
+        for name, value in fields.items():
+            if name == "settings":
+                self.own_settings = value
+            elif name == "usage":
+                self.usage = msgspec.convert(value, Usage) if isinstance(value, dict) else value
+            elif name in FIELDS and name not in _KEPT_APART:
+                setattr(self, name, value)
+
+    def _clear(self, keep_memo: bool) -> None:
+        self.newest_first.clear()
+        self.archive_rows.clear()
+        self.summary, self.undo, self.pins = "", None, []
+        self.turns = self.last_resize_turn = self.memo_cursor = 0
+        self.quiet_length = None
+        if not keep_memo:
+            self.memo = {}
+
+
+def newest(core: Core, count: int) -> list[Message]:
+    """The newest `count` messages of the window, oldest first; O(count)."""
+    return list(islice(core.newest_first, count))[::-1]
+
+
+def _seq(message: Message) -> int:
+    return message.seq or 0
+
+
+_KEPT_APART = frozenset({"journal_n", "created_at", "updated_at", "settings"})
+"""Fields of the file that Core keeps under a name or in a form of its own."""
