@@ -11,7 +11,8 @@
     │   ├── TurnNotFoundError (LookupError)
     │   ├── TurnInProgressError (RuntimeError)
     │   ├── ResizeError (RuntimeError)             the resize failed, nothing has changed
-    │   └── EditConflictError (RuntimeError)       undoing would overwrite somebody's change
+    │   ├── EditConflictError (RuntimeError)       undoing would overwrite somebody's change
+    │   └── ToolError (RuntimeError)               a tool cannot do what it was asked
     ├── the disk
     │   ├── SessionFormatError (ValueError)        a file that cannot be read as a session
     │   ├── SessionInUseError (RuntimeError)       another process is answering in it right now
@@ -79,6 +80,10 @@ class ResizeError(TiroError, RuntimeError):
 
 class EditConflictError(TiroError, RuntimeError):
     """Undo or redo would overwrite a change that somebody else made; nothing was touched."""
+
+
+class ToolError(TiroError, RuntimeError):
+    """A tool cannot do what it was asked; the text goes to the model as an error result."""
 
 
 class SessionFormatError(TiroError, ValueError):

@@ -1,0 +1,172 @@
+"""What a tool is: its name, its input schema, its effect, and the function that runs it.
+
+Law: a tool is only ever run with an input that `check_input` has accepted, and what it gives back
+passes through `limit_output` before a model or an editor sees it. Whatever goes wrong on purpose is
+a ToolError, whose text tells the model what to do next.
+"""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Literal, ParamSpec, TypeVar
+
+import msgspec
+
+from tiro.errors import ToolError
+from tiro.tools.workspace import Workspace
+
+Effect = Literal["read", "write", "execute", "network"]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_OUTPUT_CHARS = 50_000
+"""What a model gets to see of one tool result at most; about 12,000 tokens."""
+
+OUTPUT_CUT = "\n\n[Output cut here: {shown:,} of {total:,} characters are shown. {advice}]"
+OUTPUT_ADVICE = "Ask for a smaller part to see the rest."
+
+
+class ToolRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What one running tool use may use."""
+
+    tool_use_id: str
+    workspace: Workspace
+    may_read: Callable[[Path], bool]
+    """Whether the agent's rules allow to show the text of this file (its real path)."""
+    on_output: Callable[[str], None]
+    """Shows a piece of output while the tool is still running; may be called from any thread."""
+    cancelled: threading.Event
+    """Set when nobody waits for the result any more; work in threads looks at it and ends."""
+
+
+class ToolOutput(msgspec.Struct, frozen=True):
+    """What a tool answers."""
+
+    content: str
+    is_error: bool = False
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that can be offered to a model."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    effect: Effect
+    permission_key: str
+    """The key of the permission rules that govern it, such as `read`."""
+    run: Callable[[dict[str, Any], ToolRun], Awaitable[ToolOutput]]
+    subject_field: str | None = None
+    """The field of the input that the patterns of the permission rules are tested on."""
+
+
+async def run_in_thread(
+    run: ToolRun, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Run blocking work in a thread, and tell it to end when the wait for it is cancelled."""
+    try:
+        return await asyncio.to_thread(function, *args, **kwargs)
+    except asyncio.CancelledError:
+        run.cancelled.set()
+        raise
+
+
+def check_input(schema: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The input as the tool may use it; null for an optional field counts as not given.
+
+    Knows the part of JSON Schema that our tools use: type, properties, required,
+    additionalProperties, items, enum, minimum, maximum, minLength, maxLength, maxItems.
+    Raises ToolError with every fault, named by its path.
+    """
+    required = schema.get("required", ())
+    value = {key: item for key, item in given.items() if item is not None or key in required}
+    faults = list(_faults(schema, value, ""))
+    if faults:
+        raise ToolError("The input is not usable: " + "; ".join(faults) + ". Nothing was run")
+    return value
+
+
+def limit_output(
+    text: str, *, max_chars: int = MAX_OUTPUT_CHARS, advice: str = OUTPUT_ADVICE
+) -> str:
+    """The text, cut with a clear mark when it is longer than a model should get."""
+    if len(text) <= max_chars:
+        return text
+    return text[:max_chars] + OUTPUT_CUT.format(shown=max_chars, total=len(text), advice=advice)
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+
+
+def _faults(schema: dict[str, Any], value: Any, path: str) -> "list[str]":
+    """Every fault of a value, as "`path` must be …"."""
+    name = f"`{path}`" if path else "the input"
+    kind = schema.get("type")
+    if kind is not None and not _is_of_type(value, kind):
+        return [f"{name} must be of type {kind}, not {_type_name(value)}"]
+    if "enum" in schema and value not in schema["enum"]:
+        return [f"{name} must be one of {', '.join(map(repr, schema['enum']))}"]
+    if isinstance(value, dict):
+        return _object_faults(schema, value, path)
+    if isinstance(value, list):
+        return _array_faults(schema, value, path, name)
+    return _range_faults(schema, value, name)
+
+
+def _object_faults(schema: dict[str, Any], value: dict[str, Any], path: str) -> list[str]:
+    properties = schema.get("properties", {})
+    faults = [f"`{path}{key}` is missing" for key in schema.get("required", ()) if key not in value]
+    for key, item in value.items():
+        if key in properties:
+            inner = f"{path}{key}"
+            faults += _faults(properties[key], item, inner)
+        elif schema.get("additionalProperties") is False:
+            faults.append(f"`{path}{key}` is unknown (known: {', '.join(properties)})")
+    return faults
+
+
+def _array_faults(schema: dict[str, Any], value: list[Any], path: str, name: str) -> list[str]:
+    if len(value) > schema.get("maxItems", len(value)):
+        return [f"{name} must have at most {schema['maxItems']} items"]
+    faults = []
+    for index, item in enumerate(value):
+        faults += _faults(schema.get("items", {}), item, f"{path}[{index}]")
+    return faults
+
+
+def _range_faults(schema: dict[str, Any], value: Any, name: str) -> list[str]:
+    faults = []
+    if isinstance(value, str):
+        if len(value) < schema.get("minLength", 0):
+            faults.append(f"{name} must not be empty")
+        if len(value) > schema.get("maxLength", len(value)):
+            faults.append(f"{name} must have at most {schema['maxLength']} characters")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        if value < schema.get("minimum", value):
+            faults.append(f"{name} must be at least {schema['minimum']}")
+        if value > schema.get("maximum", value):
+            faults.append(f"{name} must be at most {schema['maximum']}")
+    return faults
+
+
+def _is_of_type(value: Any, kind: str | list[str]) -> bool:
+    if isinstance(kind, list):
+        return any(_is_of_type(value, one) for one in kind)
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return isinstance(value, _TYPES[kind])
+
+
+def _type_name(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    return next(name for name, types in _TYPES.items() if isinstance(value, types))
