@@ -1,0 +1,80 @@
+"""A home of its own for a server under test: config directory, workspace, environment, logs."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.provider import API_KEY, MODEL, Provider
+
+SERVER = Path(__file__).resolve().parents[2] / "server"
+KEY_VARIABLE = "TIRO_E2E_KEY"
+KEPT = ("PATH", "LANG", "TZ", "TMPDIR", "SYSTEMROOT", "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START")
+
+
+class Home:
+    """Everything that one user has on disk, below one temporary directory."""
+
+    def __init__(self, root: Path, provider: Provider | None = None) -> None:
+        self.root = root
+        self.config_dir = root / "config"
+        self.workspace = root / "workspace"
+        self.workspace.mkdir(parents=True)
+        self.provider = provider
+        self._logs = 0
+        if provider is not None:
+            self.write_config()
+
+    @property
+    def sessions(self) -> Path:
+        """The sessions directory."""
+        return self.config_dir / "sessions"
+
+    def session_files(self) -> list[Path]:
+        """The snapshots in the sessions directory, by name."""
+        return sorted(p for p in self.sessions.glob("*.json") if not p.name.startswith("."))
+
+    def write_config(self, **more: Any) -> Path:
+        """Write config.yaml for the local provider, with more top-level keys on top."""
+        assert self.provider is not None
+        fake = {
+            "api": "openai",
+            "base_url": self.provider.base_url,
+            "api_key_env": KEY_VARIABLE,
+            "models": {MODEL: {"context_window": 100_000}},
+        }
+        config = {"model": f"fake/{MODEL}", "providers": {"fake": fake}}
+        for key, value in more.items():
+            old = config.get(key)
+            config[key] = {**old, **value} if isinstance(old, dict) else value
+        self.config_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self.config_dir / "config.yaml"
+        path.write_text(json.dumps(config, indent=2), "utf-8")  # JSON is YAML too
+        return path
+
+    def environment(self) -> dict[str, str]:
+        """The environment of a server: nothing of the person who runs the tests."""
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+        return {
+            **kept,
+            "HOME": str(self.root),
+            "TIRO_CONFIG_DIR": str(self.config_dir),
+            "XDG_CACHE_HOME": str(self.root / "cache"),
+            "XDG_STATE_HOME": str(self.root / "state"),
+            "XDG_DATA_HOME": str(self.root / "data"),
+            "PYTHONPATH": str(SERVER),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            KEY_VARIABLE: API_KEY,
+        }
+
+    def write(self, name: str, text: str | bytes) -> Path:
+        """Write a file in the workspace."""
+        path = self.workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    def new_log(self) -> Path:
+        """A fresh path for the stderr of one more server."""
+        self._logs += 1
+        return self.root / f"stderr-{self._logs}.log"

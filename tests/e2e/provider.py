@@ -1,0 +1,332 @@
+"""The strict local provider: a real HTTP server on 127.0.0.1 that says exactly what a test scripts.
+
+It records every request and answers in the order of its script. STRICT is the default: a request
+that a real provider would refuse gets 400 and lands in `refused`, and the script does not move on.
+It runs in a thread of its own, so it serves threads, asyncio tests and child processes alike.
+"""
+
+import asyncio
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from tests.e2e import contract, replies
+from tests.e2e.replies import Break, Hold, Pause, Reply, Step
+
+API_KEY = "sk-e2e-c0ffee5ec4e7"
+MODEL = "fake-model"
+POLL_SECONDS = 0.005
+LINGER_SECONDS = 60.0
+
+
+@dataclass
+class Recorded:
+    """One request as it arrived, and what became of its answer."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    raw: bytes
+    arrived: float = field(default_factory=time.monotonic)
+    faults: list[str] = field(default_factory=list)
+    status: int = 0
+    sent: list[tuple[float, int]] = field(default_factory=list)
+    answered: threading.Event = field(default_factory=threading.Event)
+    closed: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def body(self) -> Any:
+        """The parsed body."""
+        return json.loads(self.raw)
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages without the system prompt."""
+        return [m for m in self.body["messages"] if m["role"] not in ("system", "developer")]
+
+    @property
+    def system(self) -> str:
+        """The text of the system messages."""
+        found = [
+            m["content"] for m in self.body["messages"] if m["role"] in ("system", "developer")
+        ]
+        return "\n".join(item if isinstance(item, str) else json.dumps(item) for item in found)
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The names of the tools that were offered."""
+        return [tool["function"]["name"] for tool in self.body.get("tools", [])]
+
+    def closed_by_client(self, timeout: float = 5.0) -> bool:
+        """Wait for the client to close this connection before its answer was complete."""
+        return self.closed.wait(timeout)
+
+
+Answer = Callable[[Recorded], Reply]
+
+
+class Provider:
+    """A scripted provider; use it as a context manager."""
+
+    def __init__(self, *, strict: bool = True, api_key: str | None = API_KEY) -> None:
+        self.strict = strict
+        self.api_key = api_key
+        self.requests: list[Recorded] = []
+        self.model_names = [MODEL]
+        self.models_status = 200
+        self._script: deque[Reply] = deque()
+        self._otherwise: Answer = _ok
+        self._changed = threading.Condition()
+        self._loop = asyncio.new_event_loop()
+        self._started = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="provider", daemon=True)
+        self.port = 0
+
+    # What a test says and asks
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        assert self._started.wait(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping = True
+        self._loop.call_soon_threadsafe(self._finish.set)
+        self._thread.join(10)
+
+    @property
+    def base_url(self) -> str:
+        """The base URL of the OpenAI style."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def chats(self) -> list[Recorded]:
+        """The chat requests so far, the refused ones included."""
+        return [request for request in list(self.requests) if request.method == "POST"]
+
+    @property
+    def last(self) -> Recorded:
+        """The newest chat request."""
+        return self.chats[-1]
+
+    @property
+    def refused(self) -> list[str]:
+        """Every fault that the strict checks found, with the number of its request."""
+        return [f"{n}: {fault}" for n, r in enumerate(self.chats) for fault in r.faults]
+
+    def script(self, *given: Reply) -> None:
+        """Add replies to the end of the script."""
+        self._script.extend(given)
+
+    @property
+    def scripted(self) -> int:
+        """How many scripted replies are still unused."""
+        return len(self._script)
+
+    def otherwise(self, answer: Answer) -> None:
+        """Set what answers when the script is empty (a short text, unless told)."""
+        self._otherwise = answer
+
+    def reset(self) -> None:
+        """Forget requests, script and switches; a shared provider is clean for the next test."""
+        self._script.clear()
+        self._otherwise = _ok
+        self.requests.clear()
+        self.model_names = [MODEL]
+        self.models_status = 200
+        self.strict = True
+
+    def wait_for(self, count: int, timeout: float = 10.0) -> Recorded:
+        """Wait until that many chat requests have arrived; give the newest of them."""
+        with self._changed:
+            done = self._changed.wait_for(lambda: len(self.chats) >= count, timeout)
+        assert done, f"{len(self.chats)} chat requests arrived, not {count}"
+        return self.chats[count - 1]
+
+    # The server in its thread
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._serve())
+        finally:
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        self._finish = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self.port = server.sockets[0].getsockname()[1]
+        self._started.set()
+        await self._finish.wait()
+        server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        connection = _Connection(reader, writer)
+        try:
+            await self._talk(connection)
+        except (ConnectionError, asyncio.CancelledError, TimeoutError):
+            pass  # The client or the test ended it; a handler that raises would only be logged.
+        finally:
+            self._tasks.discard(task)
+            if connection.listening is not None:
+                connection.listening.cancel()
+            writer.close()
+
+    async def _talk(self, connection: "_Connection") -> None:
+        while (request := await connection.request()) is not None:
+            reply = self._choose(request)
+            with self._changed:
+                self.requests.append(request)
+                self._changed.notify_all()
+            request.status = reply.status
+            alive = await self._answer(connection, request, reply)
+            request.answered.set()
+            if not alive:
+                return
+
+    def _choose(self, request: Recorded) -> Reply:
+        if self.api_key is not None and request.headers.get("authorization") != (
+            f"Bearer {self.api_key}"
+        ):
+            return replies.error(401, "Incorrect API key provided", code="invalid_api_key")
+        if request.method == "GET" and request.path.endswith("/models"):
+            return self._models()
+        if request.method != "POST" or not request.path.endswith("/chat/completions"):
+            return replies.error(404, f"Invalid URL ({request.method} {request.path})")
+        if self.strict:
+            request.faults = _header_faults(request) + contract.openai_faults(request.raw)
+            if request.faults:
+                return replies.error(400, request.faults[0], code="invalid_request_error")
+        return self._script.popleft() if self._script else self._otherwise(request)
+
+    def _models(self) -> Reply:
+        if self.models_status != 200:
+            return replies.error(self.models_status, "the list is not to be had")
+        rows = [
+            {"id": name, "object": "model", "created": 1700000000, "owned_by": "local"}
+            for name in self.model_names
+        ]
+        body = json.dumps({"object": "list", "data": rows}).encode()
+        return Reply([body], headers=[("content-type", "application/json")], framing="length")
+
+    async def _answer(self, connection: "_Connection", request: Recorded, reply: Reply) -> bool:
+        """Send one reply; False when the connection is over afterwards."""
+        connection.head(reply)
+        for step in reply.steps:
+            if isinstance(step, Break):
+                connection.end(reset=step.reset)
+                return False
+            if not await self._take(connection, request, step, reply):
+                request.closed.set()
+                return False
+        if reply.framing == "chunked":
+            connection.writer.write(b"0\r\n\r\n")
+        await connection.writer.drain()
+        return reply.framing != "close"
+
+    async def _take(
+        self, connection: "_Connection", request: Recorded, step: Step, reply: Reply
+    ) -> bool:
+        if isinstance(step, bytes):
+            request.sent.append((time.monotonic(), len(step)))
+            return await connection.send(step, chunked=reply.framing == "chunked")
+        if isinstance(step, Hold):
+            step.reached.set()
+        until = time.monotonic() + (step.seconds if isinstance(step, Pause) else LINGER_SECONDS)
+        while time.monotonic() < until and not self._stopping:
+            if isinstance(step, Hold) and step.released.is_set():
+                return True
+            if not await connection.alive(POLL_SECONDS):
+                return False
+        return True
+
+
+def _ok(_: Recorded) -> Reply:
+    return replies.text("ok")
+
+
+def _header_faults(request: Recorded) -> list[str]:
+    kind = request.headers.get("content-type", "")
+    if kind.split(";")[0].strip() != "application/json":
+        return [f"Unsupported content type: {kind!r}. This API accepts 'application/json'"]
+    return []
+
+
+class _Connection:
+    """One HTTP/1.1 connection that always listens, so that it sees the client go at once."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+        self.buffer = b""
+        self.listening: asyncio.Task[bytes] | None = None
+
+    async def alive(self, seconds: float) -> bool:
+        """Listen for that long; False when the client has closed."""
+        if self.listening is None:
+            self.listening = asyncio.create_task(self.reader.read(1 << 20))
+        if seconds:
+            await asyncio.wait({self.listening}, timeout=seconds)
+        else:
+            await asyncio.sleep(0)
+        if not self.listening.done():
+            return True
+        task, self.listening = self.listening, None
+        received = task.result()
+        self.buffer += received
+        return bool(received)
+
+    async def request(self) -> Recorded | None:
+        """Read one request; None when the client has closed instead."""
+        while b"\r\n\r\n" not in self.buffer:
+            if not await self.alive(LINGER_SECONDS):
+                return None
+        head, _, self.buffer = self.buffer.partition(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        method, path, _ = first.split(" ", 2)
+        headers = {k.strip().lower(): v.strip() for k, _, v in (x.partition(":") for x in lines)}
+        length = int(headers.get("content-length", "0"))
+        while len(self.buffer) < length:
+            if not await self.alive(LINGER_SECONDS):
+                return None
+        raw, self.buffer = self.buffer[:length], self.buffer[length:]
+        return Recorded(method, path, headers, raw)
+
+    def head(self, reply: Reply) -> None:
+        """Write the status line and headers."""
+        lines = [f"HTTP/1.1 {reply.status} Scripted", *(f"{k}: {v}" for k, v in reply.headers)]
+        if reply.framing == "chunked":
+            lines.append("transfer-encoding: chunked")
+        elif reply.framing == "length":
+            size = sum(len(step) for step in reply.steps if isinstance(step, bytes))
+            lines.append(f"content-length: {size}")
+        else:
+            lines.append("connection: close")
+        self.writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
+
+    async def send(self, piece: bytes, *, chunked: bool) -> bool:
+        """Write one piece as one chunk; False when the client has closed."""
+        self.writer.write(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece)
+        try:
+            await self.writer.drain()
+        except ConnectionError:
+            return False
+        return await self.alive(0)
+
+    def end(self, *, reset: bool) -> None:
+        """Close in the middle of an answer."""
+        if reset:
+            self.writer.transport.abort()
+        else:
+            self.writer.close()
