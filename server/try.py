@@ -1,0 +1,379 @@
+#!/usr/bin/env python3
+"""Try Tiro from a fresh clone: nothing to install first, no account, no key.
+
+    python3 server/try.py                                 talk in the terminal
+    python3 server/try.py "What is this?" --file NOTES    one question, then the session
+    python3 server/try.py --kill "Tell me a story"        kill -9 in mid-answer, then go on
+
+It makes a private Python environment in your cache directory, installs Tiro with its embedded
+model there, starts the real `tiro serve` and talks to it over stdio, as an editor does. Needs
+Python 3.11 or newer and its standard library, and a package index to install from.
+"""
+
+import argparse
+import contextlib
+import hashlib
+import itertools
+import json
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tiro" / "try"
+DEFAULT_FILE = ROOT / "LICENSE"
+DEFAULT_QUESTION = "What does this license allow me to do? Answer in two sentences."
+A_STORY = "Tell me a long story about a secretary."
+GO_ON = "Go on from where you stopped."
+KILL_AFTER_CHARS = 40
+
+ABOUT_THE_MODEL = """\
+The model is SmolLM2 135M, which comes from the package index: small enough for any laptop, and of
+demo quality: simple English, often wrong. Tiro is the same with a good one: set ANTHROPIC_API_KEY,
+OPENAI_API_KEY or OPENROUTER_API_KEY, or start Ollama or a llama.cpp server, and ask with
+--model, e.g. --model anthropic/claude-sonnet-4-5. For better embedded ones: `tiro local list`."""
+
+HELP = """\
+Type a question and press Enter; Ctrl-C stops an answer.
+  /show            the session as text         /save             write it now, and say where
+  /clear           save it and start afresh    /load             go back to the newest saved one
+  /file PATH       add a file to the next question
+  /kill [WORDS]    ask, kill -9 the server in mid-answer, start it again and go on
+  /quit            leave (so does Ctrl-D)"""
+
+
+def main() -> int:
+    """Set up, start the server, then talk or ask the one question."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("question", nargs="*", help="ask this and end; without it: a conversation")
+    parser.add_argument("--file", action="append", default=[], help="a file that goes along")
+    parser.add_argument("--model", default=None, help="provider/name; default: the embedded model")
+    parser.add_argument("--kill", action="store_true", help="kill the server in mid-answer, go on")
+    parser.add_argument("--config-dir", default=None, help="default: one of its own")
+    given = parser.parse_args()
+    if sys.version_info < (3, 11):  # noqa: UP036  (here it is a word to people with an older one)
+        print("Tiro needs Python 3.11 or newer", file=sys.stderr)
+        return 1
+    config_dir = given.config_dir or os.environ.get("TIRO_CONFIG_DIR") or str(CACHE / "config")
+    try:
+        python = environment()
+        if given.model is None:
+            pull_model(python, config_dir)
+        talk = Talk(python, config_dir, given.model)
+        question = " ".join(given.question)
+        try:
+            if question or given.kill or not sys.stdin.isatty():
+                return once(talk, question, given.file, kill=given.kill)
+            return converse(talk, given.file)
+        finally:
+            talk.server.stop()
+    except TryError as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+class TryError(Exception):
+    """Something that ends the program, in a sentence for the user."""
+
+
+# --- what happens on the screen ------------------------------------------------------------
+
+
+def once(talk: "Talk", question: str, files: list[str], *, kill: bool) -> int:
+    """One question (and, with kill, a dead server in the middle), the session, the file."""
+    if not question:
+        question, files = DEFAULT_QUESTION, files or [str(DEFAULT_FILE)]
+    talk.files = files
+    print(f"\n> {question}" + "".join(f"  [{name}]" for name in files))
+    if kill:
+        print(talk.ask_and_kill(question))
+        print(f"\n> {GO_ON}")
+        talk.ask(GO_ON)
+    else:
+        talk.ask(question)
+    print(f"\n{talk.shown()}\n\nSaved in {talk.saved()}")
+    return 0
+
+
+def converse(talk: "Talk", files: list[str]) -> int:
+    """Read lines until the end; a line is a question or one of the commands in HELP."""
+    print(f"\n{HELP}\n")
+    talk.files = list(files)
+    while True:
+        try:
+            line = input("> ").strip()
+        except EOFError:
+            line = "/quit"
+        except KeyboardInterrupt:
+            print()
+            continue
+        if line == "/quit":
+            print(f"Saved in {talk.saved()}")
+            return 0
+        word, _, rest = line.partition(" ")
+        try:
+            if word in COMMANDS:
+                print(COMMANDS[word](talk, rest.strip()))
+            elif line.startswith("/"):
+                print(HELP)
+            elif line:
+                talk.ask(line)
+        except AnswerError as error:
+            print(f"\n{error}", file=sys.stderr)
+
+
+COMMANDS: dict[str, Callable[["Talk", str], str]] = {
+    "/show": lambda talk, _rest: talk.shown(),
+    "/save": lambda talk, _rest: f"Saved in {talk.saved()}",
+    "/clear": lambda talk, _rest: talk.cleared(),
+    "/load": lambda talk, _rest: talk.loaded(),
+    "/file": lambda talk, rest: talk.with_file(rest),
+    "/kill": lambda talk, rest: talk.ask_and_kill(rest or A_STORY),
+}
+
+
+class Talk:
+    """One user talking to one server at a time; it starts the next when one has died."""
+
+    def __init__(self, python: Path, config_dir: str, model: str | None) -> None:
+        self._python, self._config_dir, self._model = python, config_dir, model
+        self.server = Server(python, config_dir, model)
+        self.files: list[str] = []
+
+    def ask(self, question: str) -> None:
+        """Ask and show the answer as it comes; Ctrl-C stops it."""
+        turn = self._send_turn(question)
+        while True:
+            try:
+                message = self.server.receive()
+            except KeyboardInterrupt:
+                self.server.send("tiro/turn/cancel", {})
+                continue
+            if message.get("id") == turn:
+                break
+            _show_event(message)
+        print(flush=True)
+        result = _result(message)
+        tokens = result["usage"].get("outputTokens", 0)
+        print(f"[{result['stopReason']}, {tokens} tokens]", file=sys.stderr)
+
+    def ask_and_kill(self, question: str) -> str:
+        """Ask, kill the server as soon as some of the answer is there, and start the next."""
+        turn, printed = self._send_turn(question), 0
+        while printed < KILL_AFTER_CHARS:
+            message = self.server.receive()
+            if message.get("id") == turn:
+                _result(message)
+                break
+            printed += _show_event(message)
+        self.server.kill()
+        print("\n\n[kill -9: the server is gone. Starting another, loading what it had stored.]")
+        self.server = Server(self._python, self._config_dir, self._model)
+        return self.loaded()
+
+    def with_file(self, name: str) -> str:
+        """Let a file go along with the next question."""
+        self.files.append(name)
+        return f"{name} goes along with your next question"
+
+    def _send_turn(self, question: str) -> int:
+        """Start a turn with the files that wait."""
+        files, self.files = self.files, []
+        for name in files:
+            if not Path(name).is_file():
+                raise AnswerError(f"There is no file {name!r}")
+        paths = [str(Path(name).resolve()) for name in files]
+        attachments = [{"kind": "file", "path": path} for path in paths]
+        params = {"prompt": question, "attachments": attachments}
+        return self.server.send("tiro/turn/start", params)
+
+    def shown(self) -> str:
+        """The session, by the server's own show."""
+        text = self.server.request("tiro/session/show", {})["text"]
+        return str(text or "The session is empty.")
+
+    def saved(self) -> str:
+        """Save, and say where."""
+        return str(self.server.request("tiro/session/save", {})["path"])
+
+    def cleared(self) -> str:
+        """Start afresh; the old session is kept."""
+        result = self.server.request("tiro/session/clear", {})
+        return f"{result['cleared']} messages put away in {result['savedAs'] or 'no file'}"
+
+    def loaded(self) -> str:
+        """Go back to the newest saved session."""
+        view = self.server.request("tiro/session/load", {"latest": True})
+        return f"Loaded {view['path']}: {view['total']} messages\n{self.shown()}"
+
+
+def _show_event(message: dict[str, Any]) -> int:
+    """Print what a notification has to show; the number of characters of the answer in it."""
+    event = message.get("params") or {}
+    if message.get("method") == "$/progress":
+        value = event.get("value") or {}
+        note = value.get("message") or value.get("title")
+        if note:
+            print(f"[{note}]", file=sys.stderr)
+    if message.get("method") != "tiro/turn/event":
+        return 0
+    if event["type"] == "text":
+        print(event["delta"], end="", flush=True)
+        return len(event["delta"])
+    if event["type"] == "toolUse" and event["status"] == "running":
+        use = event["toolUse"]
+        print(f"\n[{use['name']} {json.dumps(use['input'])}]", file=sys.stderr)
+    return 0
+
+
+# --- JSON-RPC over stdio, as an editor speaks it --------------------------------------------
+
+
+class AnswerError(TryError):
+    """The server answered with an error; the conversation can go on."""
+
+
+class Server:
+    """A real `tiro serve` as a child: frames out, frames in, its log kept for when it dies."""
+
+    def __init__(self, python: Path, config_dir: str, model: str | None) -> None:
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  (it lives as long as the child)
+        self._child = subprocess.Popen(
+            [str(python), "-m", "tiro", "serve"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env={**os.environ, "TIRO_CONFIG_DIR": config_dir},
+        )
+        self._ids = itertools.count(1)
+        self._arrived: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+        settings = {"model": model} if model else {"model": "local"}
+        params = {
+            "processId": os.getpid(),
+            "rootUri": Path.cwd().as_uri(),
+            "workspaceFolders": [{"uri": Path.cwd().as_uri(), "name": Path.cwd().name}],
+            "capabilities": {"window": {"workDoneProgress": True}},
+            "initializationOptions": {"settings": settings, "features": {"turnEvents": True}},
+        }
+        self.request("initialize", params)
+        self._write({"method": "initialized", "params": {}})
+
+    def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Ask and wait for the answer, whatever else arrives before it."""
+        number = self.send(method, params)
+        while True:
+            message = self.receive()
+            if message.get("id") == number:
+                return _result(message)
+
+    def send(self, method: str, params: dict[str, Any]) -> int:
+        """Ask without waiting; the request's id."""
+        number = next(self._ids)
+        self._write({"id": number, "method": method, "params": params})
+        return number
+
+    def receive(self) -> dict[str, Any]:
+        """The next message that is for us; the server's own questions are answered on the way."""
+        while True:
+            message = self._arrived.get()
+            if message is None:
+                self._log.seek(0)
+                log = self._log.read()[-2000:].decode("utf-8", "replace")
+                raise TryError(f"The server ended by itself:\n{log}")
+            if "method" in message and "id" in message:
+                self._write({"id": message["id"], "result": _reply(message)})
+            else:
+                return message
+
+    def kill(self) -> None:
+        """What a crash or an impatient user does."""
+        self._child.kill()
+        self._child.wait()
+
+    def stop(self) -> None:
+        """The orderly end."""
+        if self._child.poll() is None:
+            with contextlib.suppress(TryError, OSError):
+                self.request("shutdown", {})
+                self._write({"method": "exit"})
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(5)
+        self.kill()
+
+    def _write(self, message: dict[str, Any]) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        assert self._child.stdin
+        self._child.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        self._child.stdin.flush()
+
+    def _read(self) -> None:
+        assert self._child.stdout
+        with contextlib.suppress(ValueError, OSError):
+            while header := self._child.stdout.readline():
+                size = int(header.split(b":")[1])
+                while self._child.stdout.readline().strip():
+                    pass
+                self._arrived.put(json.loads(self._child.stdout.read(size)))
+        self._arrived.put(None)
+
+
+def _reply(message: dict[str, Any]) -> Any:
+    """A rather deaf editor: it lets nothing be done that needs a yes."""
+    return {"decision": "reject"} if message["method"] == "tiro/permission/request" else None
+
+
+def _result(message: dict[str, Any]) -> dict[str, Any]:
+    if "error" in message:
+        raise AnswerError(message["error"]["message"])
+    return message["result"] or {}
+
+
+# --- the private environment ----------------------------------------------------------------
+
+
+def environment() -> Path:
+    """Make the environment when it is not there yet; its Python is returned."""
+    project = (ROOT / "pyproject.toml").read_bytes()
+    parts = (project, str(ROOT).encode(), sys.version.encode())
+    venv = CACHE / f"venv-{hashlib.sha256(b'|'.join(parts)).hexdigest()[:12]}"
+    python = venv / ("Scripts" if os.name == "nt" else "bin") / "python"
+    if (venv / ".ok").exists():
+        return python
+    print(f"Making a private environment in {venv} (once, about a minute)", file=sys.stderr)
+    shutil.rmtree(venv, ignore_errors=True)
+    _run(sys.executable, "-m", "venv", str(venv))
+    _run(str(python), "-m", "pip", "install", "--quiet", "--editable", f"{ROOT}[local]")
+    (venv / ".ok").touch()
+    return python
+
+
+def pull_model(python: Path, config_dir: str) -> None:
+    """Bring the embedded model, by the command that users type."""
+    print(ABOUT_THE_MODEL, file=sys.stderr)
+    command = [str(python), "-m", "tiro", "local", "pull"]
+    env = {**os.environ, "TIRO_CONFIG_DIR": config_dir}
+    if subprocess.run(command, env=env, stdin=subprocess.DEVNULL).returncode:
+        raise TryError("The embedded model could not be brought; the reason stands above")
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        output = (done.stdout + done.stderr)[-3000:]
+        raise TryError(f"`{' '.join(command)}` failed:\n{output}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
