@@ -1,8 +1,8 @@
 """What `tests/run.py` needs on the machine, and how each thing gets there. Standard library only.
 
 Every part is a function that is called at each run, does nothing when its stamp says that all is
-there, and raises `MissingError` with one sentence when it cannot be had here. Downloads are kept in the
-user's cache directory, so only the first run of a machine is slow.
+there, and raises `MissingError` with one sentence when it cannot be had here. Downloads are kept in
+the user's cache directory, so only the first run of a machine is slow.
 """
 
 import contextlib
@@ -66,7 +66,13 @@ def debian_packages() -> None:
 def python_environment(pins: Path = PINS) -> Path:
     """Make the private environment for these pins, Tiro installed in it; its Python is returned."""
     project = (ROOT / "pyproject.toml").read_bytes()
-    parts = (project, pins.read_bytes(), str(ROOT).encode(), sys.version.encode())
+    parts = (
+        project,
+        PINS.read_bytes(),
+        pins.read_bytes(),
+        str(ROOT).encode(),
+        sys.version.encode(),
+    )
     venv = CACHE / f"venv-{hashlib.sha256(b'|'.join(parts)).hexdigest()[:16]}"
     python = venv / "bin" / "python"
     with _one_at_a_time(venv.name):

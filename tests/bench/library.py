@@ -1,0 +1,151 @@
+"""Rows about the library and the files: add, load, list."""
+
+import asyncio
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from agents import SQLiteSession
+
+from tests.bench.messages import message
+from tests.bench.row import Row, in_words, medians, ratio_row, timed
+from tiro import Session
+from tiro.stores.manager import SessionManager
+
+ADDS = 1_500
+FEW, MANY = 100, 100_000
+FLAT_SAMPLE = 2_000
+LOADED_MESSAGES = 10_000
+LISTED_SESSIONS = 10_000
+
+
+def rows() -> list[Row]:
+    """All rows of this module."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        return [*adds(root), flat(root), load(root), listing(root)]
+
+
+def adds(root: Path) -> list[Row]:
+    """One message of 1 kB added and in the journal, with and without fsync."""
+    sqlite = asyncio.run(_sqlite_seconds(root / "baseline.sqlite"))
+    against = "SQLiteSession.add_items"
+    plain = statistics.median(_add_seconds(root / "plain", "turn"))
+    synced = statistics.median(_add_seconds(root / "synced", "message"))
+    return [
+        ratio_row("add one message, survives kill -9", plain, sqlite, 0.25, against),
+        ratio_row("add one message, with fsync", synced, sqlite, 1.0, against),
+    ]
+
+
+def flat(root: Path) -> Row:
+    """Whether an add costs the same late as early; medians of equally many adds."""
+    manager, session = _new(root / "flat", "turn")
+    append = _appender(session)
+    for _ in range(FEW):
+        append()
+    early = [timed(append) for _ in range(FLAT_SAMPLE)]
+    for _ in range(MANY - FEW - 2 * FLAT_SAMPLE):
+        append()
+    late = [timed(append) for _ in range(FLAT_SAMPLE)]
+    manager.close()
+    return ratio_row(
+        f"add at {MANY:,} messages",
+        statistics.median(late),
+        statistics.median(early),
+        1.2,
+        f"add at {FEW} messages",
+    )
+
+
+def load(root: Path) -> Row:
+    """A session with many messages against `json.loads` of the same bytes."""
+    manager, session = _new(root / "load", "never")
+    for n in range(LOADED_MESSAGES):
+        session.append_message(message(n))
+    path = Path(manager.save(session))
+    manager.close()
+
+    def ours() -> None:
+        reader = SessionManager(path.parent)
+        assert len(reader.load(path).full_chat_history) == LOADED_MESSAGES
+        reader.close()
+
+    def load_only() -> float:
+        reader = SessionManager(path.parent)
+        seconds = timed(lambda: reader.load(path))
+        reader.close()
+        return seconds
+
+    ours()
+    pairs = [(load_only(), timed(lambda: json.loads(path.read_bytes()))) for _ in range(7)]
+    mine, plain = (statistics.median(times) for times in zip(*pairs, strict=True))
+    return ratio_row(f"load {LOADED_MESSAGES:,} messages", mine, plain, 1.0, "json.loads")
+
+
+def listing(root: Path) -> Row:
+    """The second list of many saved sessions against opening and reading each file."""
+    directory = root / "list"
+    directory.mkdir()
+    for n in range(LISTED_SESSIONS):
+        (directory / f"session-{n:05}.json").write_text(_small_session(n))
+    manager = SessionManager(directory)
+    first = timed(lambda: manager.list(limit=100))
+    _, total = manager.list(limit=100)
+    assert total == LISTED_SESSIONS
+    ours, plain = medians(
+        lambda: manager.list(limit=100),
+        lambda: [path.read_bytes() for path in directory.glob("*.json")],
+        7,
+    )
+    manager.close()
+    row = ratio_row(
+        f"list {LISTED_SESSIONS:,} sessions, 2nd call", ours, plain, 0.5, "reading each"
+    )
+    return Row(row.what, f"{row.ours} (1st: {in_words(first)})", row.baseline, row.figure, row.bar)
+
+
+Fsync = Literal["message", "turn", "never"]
+
+
+def _add_seconds(directory: Path, fsync: Fsync) -> list[float]:
+    manager, session = _new(directory, fsync)
+    append = _appender(session)
+    seconds = [timed(append) for _ in range(ADDS)]
+    assert manager.is_stored(session)
+    manager.close()
+    return seconds
+
+
+def _new(directory: Path, fsync: Fsync) -> tuple[SessionManager, Session]:
+    manager = SessionManager(directory, fsync=fsync)
+    return manager, manager.create(max_history=10 * MANY)
+
+
+def _appender(session: Session) -> Callable[[], object]:
+    """A call that adds the next message; making it is not timed, for it is no part of an add."""
+    ready = [message(n) for n in range(100)]
+    count = iter(range(10 * MANY))
+    return lambda: session.append_message(ready[next(count) % 100])
+
+
+async def _sqlite_seconds(path: Path) -> float:
+    session, seconds = SQLiteSession("bench", path), list[float]()
+    for n in range(ADDS):
+        items: list[Any] = [message(n)]
+        began = time.perf_counter()
+        await session.add_items(items)
+        seconds.append(time.perf_counter() - began)
+    session.close()
+    return statistics.median(seconds)
+
+
+def _small_session(n: int) -> str:
+    stamp = f"2025-01-{n % 28 + 1:02}T12:{n // 60 % 60:02}:{n % 60:02}.000Z"
+    messages = [{**message(i, 200), "seq": i + 1} for i in range(10)]
+    fields = {"schema_version": 1, "id": f"session-{n:05}", "title": f"Talk {n}"}
+    return json.dumps({**fields, "updated_at": stamp, "timestamp": stamp, "messages": messages})
