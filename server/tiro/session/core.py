@@ -9,7 +9,7 @@ observes them: observers are called under the session's lock, in the order of th
 import bisect
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, assert_never, overload
@@ -30,6 +30,7 @@ from tiro.session.changes import (
 )
 from tiro.session.cut import group_of, legal_cut
 from tiro.session.messages import Message, Usage, flat
+from tiro.session.settings import SessionSettings
 from tiro.session.snapshot import FIELDS, SCHEMA_VERSION, StoredSession
 
 Clock = Callable[[], datetime]
@@ -98,8 +99,15 @@ class Core:
     ttl_seconds: float | None
     undo: dict[str, Any] | None
 
-    def __init__(self, clock: Clock = utc_now) -> None:
+    def __init__(
+        self,
+        clock: Clock = utc_now,
+        parent_settings: SessionSettings | Mapping[str, Any] | None = None,
+    ) -> None:
         self.clock = clock
+        self.parent_settings = parent_settings
+        self.policy: Callable[..., Any] | None = None
+        self.summary_in_progress = False
         self.lock = threading.RLock()
         self.newest_first: deque[Message] = deque()
         self.archive_rows: list[Message] = []
@@ -123,6 +131,16 @@ class Core:
         rows = [*self.archive_rows, *reversed(self.newest_first)]
         kept = [m for m in rows if not m.marks().keys() & {"taken_back", "window_only"}]
         return sorted(kept, key=_seq)
+
+    @property
+    def settings(self) -> SessionSettings:
+        """The session's settings as they are now: its own before the parent's."""
+        return SessionSettings(self.own_settings, self.parent_settings)
+
+    def change(self, **fields: Any) -> None:
+        """Commit new values for fields of the session file."""
+        with self.lock:
+            self.commit(Set(fields, self.stamp()))
 
     def pending(self) -> list[Message]:
         """Evicted messages that no stored summary or memo covers yet, oldest first (U4.3)."""

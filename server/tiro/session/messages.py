@@ -6,10 +6,11 @@ list of blocks, where a block is a plain dict with a `type`. The block classes b
 fields, key order and integers of any size survive every round trip.
 """
 
+import copy
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, overload
 
 import msgspec
@@ -299,6 +300,18 @@ def result_text(content: str | list[Any]) -> str:
     return "\n".join(parts)
 
 
+def copied(messages: Iterable[Message]) -> list[Message]:
+    """Copies that share nothing that can be changed; plain text messages are shared as they are."""
+    return [m if _is_plain(m) else copy.deepcopy(m) for m in messages]
+
+
+def recent(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """Role, content and what belongs to tool calls of each message, as dicts."""
+    names = ("role", "content", "tool_calls", "tool_call_id", "name")
+    rows = [message.to_dict() for message in messages]
+    return [{name: row[name] for name in names if name in row} for row in rows]
+
+
 def encode(value: Any) -> bytes:
     """Strict JSON: lone surrogates become U+FFFD and non-finite numbers null.
 
@@ -340,7 +353,7 @@ def decode(data: bytes | str, kind: Any = Any) -> Any:
 def clean(value: Any) -> Any:
     """A copy without lone surrogates (U+FFFD instead) and non-finite numbers (None instead)."""
     if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
+        return value if _is_encodable(value) else _SURROGATE.sub("\ufffd", value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -350,9 +363,27 @@ def clean(value: Any) -> Any:
     return value
 
 
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def flat(message: Message) -> Message | dict[str, Any]:
     """The message as `encode` must be given it: itself, or a dict when it has unknown fields."""
     return message.to_dict() if message.extra else message
+
+
+def _is_plain(message: Message) -> bool:
+    """Whether nothing inside the message could be changed in place."""
+    return (
+        isinstance(message.content, str)
+        and message.metadata is None
+        and message.tool_calls is None
+        and not message.extra
+    )
 
 
 def _read_tool_call(call: Any) -> ToolUseBlock | None:
