@@ -16,7 +16,7 @@ from tiro.session import history, resize, tokens, transcript
 from tiro.session.changes import DeleteState, SetState
 from tiro.session.core import Clock, Core, newest, utc_now
 from tiro.session.messages import Content, Message, copied, recent
-from tiro.session.resize import ResizeDecision
+from tiro.session.resize import Policy, ResizeDecision
 from tiro.session.settings import SessionSettings, configured, positive_or_none
 
 
@@ -34,7 +34,7 @@ class Session(Core):
         id: str | None = None,
         max_history: int | None = None,
         agent: str | None = None,
-        policy_handler: resize.Policy | None = None,
+        policy_handler: Policy | None = None,
         clock: Clock = utc_now,
         new_id: Any = lambda: uuid4().hex,
     ) -> None:
@@ -168,7 +168,7 @@ class Session(Core):
         """`async_resize` for callers without a loop, and inside one."""
         return resize.without_loop(lambda: self.async_resize(force))
 
-    def set_policy_handler(self, policy: resize.Policy | None) -> "Session":
+    def set_policy_handler(self, policy: Policy | None) -> "Session":
         """Let `policy(full, current, settings)` decide when to resize (A3.4)."""
         self.policy = policy
         return self
