@@ -1,8 +1,8 @@
 """The contract between a turn and whoever answers it: one request in, a stream of deltas out.
 
-Law of `Model.stream`: it yields any number of deltas and exactly one `Finished`, always last; a stream
-that breaks raises `ModelError` instead. Closing the iterator, or cancelling who reads it, closes the
-connection at once.
+Law of `Model.stream`: it yields any number of deltas and exactly one `Finished`, always last; a
+stream that breaks raises `ModelError` instead. Closing the iterator, or cancelling who reads it,
+closes the connection at once.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from tiro.session.messages import Message, StopReason, Usage
+from tiro.session.messages import AttachmentBlock, Message, StopReason, Usage
 
 ProviderApi = Literal["openai", "anthropic", "local"]
 
@@ -96,15 +96,7 @@ class Finished(Struct, frozen=True, tag="finished"):
     """None when the provider reported nothing."""
 
 
-Delta = (
-    TextDelta
-    | ThinkingDelta
-    | ToolUseDelta
-    | ToolUseDone
-    | RetryWait
-    | Progress
-    | Finished
-)
+Delta = TextDelta | ThinkingDelta | ToolUseDelta | ToolUseDone | RetryWait | Progress | Finished
 
 
 class Price(Struct, frozen=True):
@@ -149,7 +141,9 @@ class ProviderSettings(Struct, frozen=True, kw_only=True):
         """Name, API and bare address; everything that may hold a secret stays out."""
         key = "set" if self.api_key else "unset"
         url = bare_url(self.base_url)
-        return f"ProviderSettings(name={self.name!r}, api={self.api!r}, base_url={url!r}, key {key})"
+        return (
+            f"ProviderSettings(name={self.name!r}, api={self.api!r}, base_url={url!r}, key {key})"
+        )
 
 
 class Model(Protocol):
@@ -177,6 +171,24 @@ def bare_url(url: str) -> str:
     return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path}"
 
 
+def attachment_text(block: AttachmentBlock) -> str:
+    """An attachment as the model reads it: what it is, then its text between fences."""
+    where = f" {block.path}" if block.path else ""
+    fence = "```"
+    while fence in block.text:
+        fence += "`"
+    return f"[{block.kind}{where}{_line_span(block.range)}]\n{fence}\n{block.text}\n{fence}"
+
+
+def _line_span(span: dict[str, Any] | None) -> str:
+    """The lines of a range as people count them, from 1; nothing for a range that is none."""
+    match span:
+        case {"start": {"line": int(first)}, "end": {"line": int(last)}}:
+            return f", lines {first + 1}-{last + 1}"
+        case _:
+            return ""
+
+
 _KNOWN_FACTS: tuple[tuple[str, ModelFacts], ...] = (
     ("gpt-5", ModelFacts(400_000, 128_000)),
     ("gpt-4.1", ModelFacts(1_047_576, 32_768)),
@@ -188,7 +200,7 @@ _KNOWN_FACTS: tuple[tuple[str, ModelFacts], ...] = (
     ("gemini-2", ModelFacts(1_048_576, None)),
     ("deepseek", ModelFacts(128_000, None)),
 )
-"""Beginnings of names whose facts are public; the first that fits counts. Prices change: no prices."""
+"""Beginnings of names whose facts are public; the first that fits counts. Prices change."""
 
 
 def known_facts(provider: ProviderSettings, name: str) -> ModelFacts:
@@ -198,9 +210,7 @@ def known_facts(provider: ProviderSettings, name: str) -> ModelFacts:
     if not _is_hosted(provider):
         return ModelFacts()
     last_part = name.rpartition("/")[2]
-    return next(
-        (f for start, f in _KNOWN_FACTS if last_part.startswith(start)), ModelFacts()
-    )
+    return next((f for start, f in _KNOWN_FACTS if last_part.startswith(start)), ModelFacts())
 
 
 def _is_hosted(provider: ProviderSettings) -> bool:

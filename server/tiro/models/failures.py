@@ -1,0 +1,195 @@
+"""What went wrong with a provider, as one sentence that says what to do and holds no secret.
+
+Two tables: the exceptions of httpx, and the HTTP statuses. A provider's own words are quoted with
+every configured secret taken out.
+"""
+
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+import httpx
+
+from tiro.errors import ModelError
+from tiro.models.model import ProviderSettings, bare_url
+from tiro.session.redact import redact
+
+MAX_BODY_BYTES = 2048
+"""How much of a refused answer's body is told."""
+MAX_QUOTE_CHARS = 300
+"""How much of a provider's own words goes into the sentence."""
+LONGEST_WAIT_SECONDS = 60.0
+"""A wait that a provider asks for is waited up to this; beyond it the user is told instead."""
+
+
+class Meaning(NamedTuple):
+    """The end of a sentence that begins with the provider, and whether asking again may help."""
+
+    sentence: str
+    is_retryable: bool = False
+
+
+_BROKEN_OFF = Meaning("broke the connection off", is_retryable=True)
+_OWN_FAULT = Meaning("could not be asked because of a fault in Tiro, please report it")
+
+HTTPX_MEANINGS: dict[type[Exception], Meaning] = {
+    httpx.ConnectError: Meaning(
+        "cannot be reached, check its base_url and whether it is running", is_retryable=True
+    ),
+    httpx.ConnectTimeout: Meaning(
+        "did not accept a connection in time, check its base_url and the network", is_retryable=True
+    ),
+    httpx.ReadTimeout: Meaning(
+        "stayed silent for too long, ask again or raise its timeout_seconds", is_retryable=True
+    ),
+    httpx.WriteTimeout: Meaning("did not take the request in time", is_retryable=True),
+    httpx.PoolTimeout: Meaning("has no free connection", is_retryable=True),
+    httpx.TimeoutException: Meaning("did not answer in time", is_retryable=True),
+    httpx.ReadError: _BROKEN_OFF,
+    httpx.WriteError: _BROKEN_OFF,
+    httpx.CloseError: _BROKEN_OFF,
+    httpx.NetworkError: _BROKEN_OFF,
+    httpx.RemoteProtocolError: _BROKEN_OFF,
+    httpx.LocalProtocolError: Meaning(
+        "cannot be asked: its key or headers hold a character that HTTP does not allow"
+    ),
+    httpx.ProtocolError: _BROKEN_OFF,
+    httpx.ProxyError: Meaning("cannot be reached through its proxy, check the proxy setting"),
+    httpx.UnsupportedProtocol: Meaning("needs a base_url that begins with http:// or https://"),
+    httpx.TransportError: Meaning("cannot be reached", is_retryable=True),
+    httpx.DecodingError: Meaning("sent an answer whose compression is broken", is_retryable=True),
+    httpx.TooManyRedirects: Meaning("only redirects, check its base_url"),
+    httpx.RequestError: Meaning("cannot be asked"),
+    httpx.HTTPStatusError: Meaning("refused the request"),
+    httpx.HTTPError: Meaning("cannot be asked"),
+    httpx.InvalidURL: Meaning("has a base_url that is no address, correct it"),
+    httpx.CookieConflict: _OWN_FAULT,
+    httpx.StreamConsumed: _OWN_FAULT,
+    httpx.StreamClosed: _OWN_FAULT,
+    httpx.ResponseNotRead: _OWN_FAULT,
+    httpx.RequestNotRead: _OWN_FAULT,
+    httpx.StreamError: _OWN_FAULT,
+}
+"""Every exception of httpx; a class that is not listed takes the meaning of the class above it."""
+
+NO_CREDIT = Meaning("has no credit left on this account")
+
+_STATUS_MEANINGS: dict[int, Meaning] = {
+    400: Meaning("refused the request"),
+    401: Meaning("refused the API key, check it"),
+    402: NO_CREDIT,
+    403: Meaning("does not allow this key to ask this model"),
+    404: Meaning("does not know this model or address, check the model's name and the base_url"),
+    405: Meaning("does not take requests at this address, check the base_url"),
+    408: Meaning("did not get the request in time", is_retryable=True),
+    409: Meaning("was busy with the same request", is_retryable=True),
+    413: Meaning("finds the request too large"),
+    422: Meaning("refused the request"),
+    429: Meaning("is limiting the number of requests", is_retryable=True),
+    529: Meaning("is overloaded", is_retryable=True),
+}
+
+
+def from_httpx(error: Exception, provider: ProviderSettings) -> ModelError:
+    """The error to raise, `from` the exception of httpx that it explains."""
+    meaning = meaning_of(error)
+    reason = ""
+    if isinstance(error, httpx.ConnectError | httpx.ProxyError) and str(error):
+        reason = f" ({without_secrets(str(error), provider)[:MAX_QUOTE_CHARS]})"
+    return ModelError(
+        f"The provider {provider.name!r} {meaning.sentence}{reason}",
+        provider=provider.name,
+        status=None,
+        retryable=meaning.is_retryable,
+        retry_after_seconds=None,
+        body=None,
+    )
+
+
+def meaning_of(error: Exception) -> Meaning:
+    """What the table says of this exception or of the nearest class above it."""
+    return next(HTTPX_MEANINGS[kind] for kind in type(error).__mro__ if kind in HTTPX_MEANINGS)
+
+
+def meaning_of_status(status: int) -> Meaning:
+    """What an HTTP status, also one sent inside a stream, says."""
+    if status in _STATUS_MEANINGS:
+        return _STATUS_MEANINGS[status]
+    if 300 <= status < 400:
+        return Meaning("has moved, correct its base_url")
+    if status >= 500:
+        return Meaning("has a fault of its own", is_retryable=True)
+    return Meaning("refused the request")
+
+
+def refusal(
+    provider: ProviderSettings,
+    meaning: Meaning,
+    *,
+    words: str = "",
+    status: int | None = None,
+    body: str | None = None,
+    retry_after_seconds: float | None = None,
+) -> ModelError:
+    """The provider answered, but not with what was asked for; `words` are its own."""
+    sentence = f"The provider {provider.name!r} {meaning.sentence}"
+    if status is not None:
+        sentence += f" (HTTP {status})"
+    if retry_after_seconds is not None and retry_after_seconds > LONGEST_WAIT_SECONDS:
+        sentence += f", ask again in {math.ceil(retry_after_seconds)} seconds"
+    quoted = " ".join(without_secrets(words, provider).split())[:MAX_QUOTE_CHARS].rstrip(". ")
+    return ModelError(
+        f"{sentence}: {quoted}" if quoted else sentence,
+        provider=provider.name,
+        status=status,
+        retryable=meaning.is_retryable,
+        retry_after_seconds=retry_after_seconds,
+        body=None if body is None else first_bytes(without_secrets(body, provider)),
+    )
+
+
+def retry_after_seconds(value: str | None, now: Callable[[], datetime]) -> float | None:
+    """What a `retry-after` header asks for: seconds or an HTTP date; None when it is unreadable."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            at = parsedate_to_datetime(value)
+        except ValueError:
+            return None
+        seconds = (at.replace(tzinfo=at.tzinfo or UTC) - now()).total_seconds()
+        return max(0.0, seconds)
+    return seconds if 0 <= seconds < math.inf else None
+
+
+def without_secrets(text: str, provider: ProviderSettings) -> str:
+    """The text with every configured secret of this provider replaced, in each usual spelling."""
+    return redact(text, secrets_of(provider))
+
+
+def secrets_of(provider: ProviderSettings) -> list[str]:
+    """The key, header values, and what stands in addresses as user, password or query."""
+    found = {provider.api_key or "", (provider.api_key or "").strip(), *provider.headers.values()}
+    for url in (provider.base_url, provider.proxy or ""):
+        if bare_url(url) == url:
+            continue
+        userinfo = urlsplit(url).netloc.rpartition("@")[0]
+        found |= {userinfo, *userinfo.split(":", 1)}
+        found |= {value for _, value in parse_qsl(urlsplit(url).query)}
+    spellings = {spell(secret) for secret in found for spell in (str, quote, unquote)}
+    return sorted(filter(_is_secret, spellings), key=len, reverse=True)
+
+
+def first_bytes(text: str, limit: int = MAX_BODY_BYTES) -> str:
+    """The beginning of the text in at most `limit` bytes of UTF-8, cut at a character."""
+    return text.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
+
+
+def _is_secret(value: str) -> bool:
+    """Shorter values are no secrets, and removing them would make texts unreadable."""
+    return len(value) >= 6

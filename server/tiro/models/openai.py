@@ -1,0 +1,158 @@
+"""Models behind OpenAI's chat completions: OpenAI, OpenRouter, Ollama, llama.cpp, vLLM, others."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from typing import Any
+
+import httpx
+
+from tiro.errors import ContextOverflowError, ModelError
+from tiro.models import openai_failure
+from tiro.models.model import (
+    Delta,
+    ModelFacts,
+    ModelRequest,
+    Progress,
+    ProviderSettings,
+    known_facts,
+)
+from tiro.models.openai_answer import AnswerReader
+from tiro.models.openai_request import to_wire_request
+from tiro.models.openai_tool_uses import new_tool_id
+from tiro.models.transport import Answer, Sleep, Transport, with_retries
+from tiro.session.messages import decode, encode
+
+LIST_SECONDS = 10.0
+GRACE_SECONDS = 5.0
+"""How long `[DONE]` is waited for once the model has given its reason to stop."""
+
+
+class OpenAIModel:
+    """One model of one provider."""
+
+    def __init__(
+        self,
+        provider: ProviderSettings,
+        name: str,
+        *,
+        facts: ModelFacts | None = None,
+        extra: Mapping[str, Any] | None = None,
+        http: httpx.AsyncBaseTransport | None = None,
+        sleep: Sleep = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+        new_id: Callable[[], str] = new_tool_id,
+    ) -> None:
+        self.name = f"{provider.name}/{name}"
+        self.facts = facts or known_facts(provider, name)
+        self._provider = provider
+        self._extra = dict(extra or {})
+        self._transport = openai_transport(provider, http)
+        self._sleep = sleep
+        self._jitter = jitter
+        self._new_id = new_id
+        self._refused: set[str] = set()
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
+        """Ask once and yield the answer as it comes; see `Model.stream`."""
+        return with_retries(lambda: self._ask(request), sleep=self._sleep, jitter=self._jitter)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._transport.close()
+
+    async def _ask(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
+        """One attempt; what a server says it does not take is left out, then and later."""
+        while True:
+            wire = to_wire_request(request, refused=self._refused, prefer=self._limit_name())
+            body = encode({**wire, **self._extra})
+            async with self._transport.post("/chat/completions", body) as answer:
+                if 200 <= answer.status < 300:
+                    async with aclosing(self._read(answer)) as deltas:
+                        async for delta in deltas:
+                            yield delta
+                    return
+                error = await refused(self._transport, answer)
+            parameter = openai_failure.refused_parameter(error, wire)
+            if parameter is None:
+                raise error
+            self._refused.add(parameter)
+            if parameter == "tools":
+                yield Progress(f"{self.name} takes no tools and is asked without them")
+
+    async def _read(self, answer: Answer) -> AsyncGenerator[Delta, None]:
+        reader = AnswerReader(self._provider, self.facts.price_per_million, new_id=self._new_id)
+        match await answer.first_character():
+            case "<":
+                raise openai_failure.web_page(self._provider, await answer.refusal_body())
+            case "{" | "[":
+                for delta in reader.read_document(await answer.document()):
+                    yield delta
+            case _:
+                async with aclosing(self._read_events(answer, reader)) as deltas:
+                    async for delta in deltas:
+                        yield delta
+        for delta in reader.close():
+            yield delta
+
+    async def _read_events(
+        self, answer: Answer, reader: AnswerReader
+    ) -> AsyncGenerator[Delta, None]:
+        async with aclosing(answer.events()) as pieces:
+            while not reader.is_ended:
+                try:
+                    async with asyncio.timeout(GRACE_SECONDS if reader.is_finished else None):
+                        events = await anext(pieces, None)
+                except (TimeoutError, httpx.TransportError):
+                    if not reader.is_finished:
+                        raise
+                    return
+                if events is None:
+                    return
+                for delta in reader.read_events(events):
+                    yield delta
+
+    def _limit_name(self) -> str:
+        """OpenAI itself wants the new name of the output limit, all others know the old one."""
+        is_openai = "api.openai.com" in self._provider.base_url
+        return "max_completion_tokens" if is_openai else "max_tokens"
+
+
+def openai_transport(
+    provider: ProviderSettings, http: httpx.AsyncBaseTransport | None = None
+) -> Transport:
+    """The way to a provider of this format."""
+    key = (provider.api_key or "").strip()
+    authorization = {"authorization": f"Bearer {key}"} if key else {}
+    return Transport(provider, authorization=authorization, http=http)
+
+
+async def list_openai_models(
+    transport: Transport, timeout_seconds: float = LIST_SECONDS
+) -> list[dict[str, Any]]:
+    """What the provider offers, each with an `id` and whatever else it tells."""
+    async with transport.get("/models", timeout_seconds) as answer:
+        if not 200 <= answer.status < 300:
+            raise await refused(transport, answer)
+        if await answer.first_character() == "<":
+            raise openai_failure.web_page(transport.provider, await answer.refusal_body())
+        body = await answer.document()
+    try:
+        value = decode(body)
+    except ValueError as error:
+        raise openai_failure.unreadable(transport.provider, body) from error
+    rows = value.get("data") if isinstance(value, dict) else value
+    if not isinstance(rows, list):
+        raise openai_failure.unreadable(transport.provider, body)
+    return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
+
+
+async def refused(transport: Transport, answer: Answer) -> ModelError | ContextOverflowError:
+    """The error for an answer with another status than success."""
+    return openai_failure.from_wire_refusal(
+        transport.provider,
+        answer.status,
+        await answer.refusal_body(),
+        transport.retry_after_seconds(answer),
+    )

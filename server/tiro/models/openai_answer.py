@@ -1,0 +1,271 @@
+"""An answer in the form of OpenAI's chat completions, streamed or whole, read into deltas.
+
+Text that arrives together leaves together: the deltas of one piece from the network are joined.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from tiro.models import openai_failure
+from tiro.models.model import (
+    Delta,
+    Finished,
+    Price,
+    Progress,
+    ProviderSettings,
+    TextDelta,
+    ThinkingDelta,
+)
+from tiro.models.openai_tool_uses import ToolUses, new_tool_id
+from tiro.models.server_sent_events import ServerSentEvent
+from tiro.session.messages import StopReason, Usage
+
+DONE = b"[DONE]"
+
+_STOP_REASONS: dict[str, StopReason] = {
+    "length": "max_tokens",
+    "max_tokens": "max_tokens",
+    "model_length": "max_tokens",
+    "content_filter": "refusal",
+    "refusal": "refusal",
+}
+"""What is not listed, such as `stop` and `tool_calls`, is an end that the model chose."""
+
+
+class _WirePiece(Struct):
+    """A `delta` of a stream or the `message` of a whole answer; servers put anything into it."""
+
+    content: Any = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+    refusal: Any = None
+    tool_calls: Any = None
+
+
+class _WireChoice(Struct):
+    delta: _WirePiece | None = None
+    message: _WirePiece | None = None
+    finish_reason: Any = None
+    error: Any = None
+
+
+class _WireAnswer(Struct):
+    choices: list[_WireChoice] | None = None
+    usage: Any = None
+    error: Any = None
+    object: Any = None
+    message: Any = None
+    code: Any = None
+    type: Any = None
+    prompt_progress: Any = None
+
+
+_DECODER = msgspec.json.Decoder(_WireAnswer)
+
+
+class AnswerReader:
+    """Reads one answer; `is_ended` says that nothing of it can follow."""
+
+    def __init__(
+        self,
+        provider: ProviderSettings,
+        price: Price | None = None,
+        *,
+        new_id: Callable[[], str] = new_tool_id,
+    ) -> None:
+        self.is_ended = False
+        self.is_finished = False
+        """The model has given its reason to stop; usage may follow."""
+        self._provider = provider
+        self._price = price
+        self._stop_reason: StopReason = "end_turn"
+        self._usage: Usage | None = None
+        self._tool_uses = ToolUses(new_id)
+        self._text = _Joined()
+        self._thinking = _Joined()
+
+    def read_events(self, events: list[ServerSentEvent]) -> list[Delta]:
+        """The deltas of events that arrived together."""
+        deltas: list[Delta] = []
+        for event in events:
+            data = event.data.strip()
+            if data == DONE:
+                self.is_ended = True
+                break
+            if data:
+                self._read(event.name, data, deltas)
+        self._flush(deltas)
+        return deltas
+
+    def read_document(self, body: bytes) -> list[Delta]:
+        """The deltas of an answer that came whole: some servers do not stream."""
+        deltas: list[Delta] = []
+        self._read("", body, deltas)
+        self._flush(deltas)
+        self.is_ended = True
+        return deltas
+
+    def close(self) -> list[Delta]:
+        """The last deltas; an error when the answer has no mark of its end."""
+        if not self.is_ended and not self.is_finished:
+            raise openai_failure.cut_off(self._provider)
+        deltas: list[Delta] = []
+        self._flush(deltas, is_last=True)
+        tool_uses = self._tool_uses.done()
+        deltas += tool_uses
+        reason = self._stop_reason
+        if tool_uses and reason == "end_turn":
+            reason = "tool_use"
+        deltas.append(Finished(reason, self._usage))
+        return deltas
+
+    def _read(self, name: str, data: bytes, deltas: list[Delta]) -> None:
+        answer = self._decode(data)
+        if answer.error or name == "error" or answer.object == "error":
+            raise openai_failure.from_wire_fault(self._provider, _fault(answer))
+        if answer.usage is not None:
+            self._usage = from_wire_usage(answer.usage, self._price) or self._usage
+        if answer.prompt_progress is not None:
+            deltas += _from_wire_progress(answer.prompt_progress)
+        if not answer.choices:
+            return
+        choice = answer.choices[0]
+        if choice.error:
+            raise openai_failure.from_wire_fault(self._provider, choice.error)
+        piece = choice.delta or choice.message
+        if piece is not None:
+            self._read_piece(piece, deltas)
+        if choice.finish_reason:
+            self._finish(str(choice.finish_reason))
+
+    def _read_piece(self, piece: _WirePiece, deltas: list[Delta]) -> None:
+        """One delta: the usual one holds text and nothing else, so that comes first."""
+        thinking = piece.reasoning_content or piece.reasoning
+        if thinking or isinstance(piece.content, list):
+            said, thought = _texts(piece.content)
+            if thinking := thought or (thinking if isinstance(thinking, str) else ""):
+                self._flush_text(deltas)
+                self._thinking.add(thinking)
+            piece.content = said
+        if piece.content and isinstance(piece.content, str):
+            self._flush_thinking(deltas)
+            self._text.add(piece.content)
+        if piece.refusal and isinstance(piece.refusal, str):
+            self._text.add(piece.refusal)
+            self._stop_reason = "refusal"
+        if piece.tool_calls and isinstance(piece.tool_calls, list):
+            self._flush(deltas)
+            deltas += self._tool_uses.add(piece.tool_calls)
+
+    def _finish(self, wire_reason: str) -> None:
+        if wire_reason == "error":
+            raise openai_failure.from_wire_fault(self._provider, {"message": "it gave no reason"})
+        self.is_finished = True
+        if self._stop_reason != "refusal":
+            self._stop_reason = _STOP_REASONS.get(wire_reason, "end_turn")
+
+    def _decode(self, data: bytes) -> _WireAnswer:
+        """Strictly first; halves of characters outside the BMP are joined later, not refused."""
+        try:
+            return _DECODER.decode(data)
+        except msgspec.ValidationError as error:
+            raise openai_failure.unreadable(self._provider, data) from error
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            try:
+                return msgspec.convert(json.loads(data.decode("utf-8", "replace")), _WireAnswer)
+            except (ValueError, RecursionError) as error:
+                raise openai_failure.unreadable(self._provider, data) from error
+
+    def _flush(self, deltas: list[Delta], *, is_last: bool = False) -> None:
+        self._flush_thinking(deltas, is_last=is_last)
+        self._flush_text(deltas, is_last=is_last)
+
+    def _flush_text(self, deltas: list[Delta], *, is_last: bool = False) -> None:
+        if text := self._text.take(is_last=is_last):
+            deltas.append(TextDelta(text))
+
+    def _flush_thinking(self, deltas: list[Delta], *, is_last: bool = False) -> None:
+        if text := self._thinking.take(is_last=is_last):
+            deltas.append(ThinkingDelta(text))
+
+
+class _Joined:
+    """Pieces of text to be yielded as one; half of a surrogate pair waits for its other half."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+
+    def add(self, piece: str) -> None:
+        self._pieces.append(piece)
+
+    def take(self, *, is_last: bool = False) -> str:
+        if not self._pieces:
+            return ""
+        text = "".join(self._pieces)
+        self._pieces = []
+        if not is_last and "\ud800" <= text[-1] <= "\udbff":
+            self._pieces = [text[-1]]
+            text = text[:-1]
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return text
+
+
+def from_wire_usage(usage: Any, price: Price | None) -> Usage | None:
+    """Tokens as reported, the cached ones taken out of the prompt's; None when unreadable."""
+    if not isinstance(usage, dict):
+        return None
+    details = usage.get("prompt_tokens_details")
+    cached = _count(details.get("cached_tokens") if isinstance(details, dict) else None)
+    cached = cached or _count(usage.get("prompt_cache_hit_tokens"))
+    prompt = _count(usage.get("prompt_tokens"))
+    cached = min(cached, prompt)
+    tokens = Usage(prompt - cached, _count(usage.get("completion_tokens")), cached)
+    cost = usage.get("cost")
+    if price is not None:
+        cost = price.cost_usd(tokens)
+    if isinstance(cost, int | float) and not isinstance(cost, bool):
+        return msgspec.structs.replace(tokens, cost_usd=float(cost))
+    return tokens
+
+
+def _count(value: Any) -> int:
+    return int(value) if isinstance(value, int | float) and value > 0 else 0
+
+
+def _from_wire_progress(progress: Any) -> list[Progress]:
+    """How far llama.cpp's server has read the prompt."""
+    match progress:
+        case {"total": int(total), "processed": int(processed)} if total > 0:
+            return [Progress("Reading the prompt", min(1.0, processed / total))]
+        case _:
+            return []
+
+
+def _texts(content: Any) -> tuple[str, str]:
+    """What is said and what is thought in content that may be a list of parts."""
+    if not isinstance(content, list):
+        return (content if isinstance(content, str) else ""), ""
+    said, thought = "", ""
+    for part in content:
+        match part:
+            case {"type": "text", "text": str(text)}:
+                said += text
+            case {"type": "thinking", "thinking": inner}:
+                thought += _texts(inner)[0]
+            case _:
+                pass
+    return said, thought
+
+
+def _fault(answer: _WireAnswer) -> Any:
+    """What tells the fault: the error itself, or the fields beside it."""
+    if answer.error:
+        return answer.error
+    return {"message": answer.message, "code": answer.code, "type": answer.type}

@@ -1,0 +1,170 @@
+"""What servers of OpenAI's format say when they refuse, read into our errors."""
+
+import re
+from typing import Any
+
+from tiro.errors import ContextOverflowError, ModelError
+from tiro.models import failures
+from tiro.models.model import ProviderSettings
+from tiro.models.openai_request import OPTIONAL_PARAMETERS
+from tiro.session.messages import decode, encode
+
+_OVERFLOW_CODES = {"context_length_exceeded", "exceed_context_size_error"}
+_NUMBER = r"(\d[\d,_]*)"
+_OVERFLOW_SENTENCES = tuple(
+    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        rf"request \((?P<tokens>{_NUMBER}) tokens\) exceeds the available context size "
+        rf"\((?P<window>{_NUMBER}) tokens\)",
+        rf"maximum context length (?:is|of) (?P<window>{_NUMBER}) tokens.*?"
+        rf"(?:resulted in|requested|contains?(?: at least)?) (?:about )?(?P<tokens>{_NUMBER})",
+        rf"maximum context length (?:is|of) (?P<window>{_NUMBER})",
+        rf"prompt is too long: (?P<tokens>{_NUMBER}) tokens > (?P<window>{_NUMBER})",
+        rf"input token count \((?P<tokens>{_NUMBER})\) exceeds the maximum number of tokens "
+        rf"allowed \((?P<window>{_NUMBER})\)",
+        rf"prompt contains (?P<tokens>{_NUMBER}) tokens.*?too large for model with "
+        rf"(?P<window>{_NUMBER})",
+        r"context size has been exceeded",
+        r"(?:prompt|input) is too long",
+        r"exceeds? the (?:model'?s )?(?:available |maximum )?context (?:window|size|length)",
+    )
+)
+_NO_TOOLS = re.compile(r"(?:not|n't) support (?:tools|tool use|function)", re.IGNORECASE)
+_REFUSED = re.compile(
+    r"unsupported|support|unknown|unrecognized|unexpected|extra|not permitted|not allowed",
+    re.IGNORECASE,
+)
+
+
+def from_wire_refusal(
+    provider: ProviderSettings,
+    status: int,
+    body: bytes,
+    retry_after_seconds: float | None = None,
+) -> ModelError | ContextOverflowError:
+    """The error for an HTTP answer that is none."""
+    text = body.decode("utf-8", "replace")
+    fault = _fault_in(body)
+    if overflow := _overflow(provider, fault, text):
+        return overflow
+    meaning = failures.meaning_of_status(status)
+    if _code(fault) == "insufficient_quota":
+        meaning = failures.NO_CREDIT
+    words = _words(fault)
+    if not words and status == 404 and not provider.base_url.rstrip("/").endswith("/v1"):
+        words = "most base_urls end in /v1"
+    return failures.refusal(
+        provider,
+        meaning,
+        words=words,
+        status=status,
+        body=text,
+        retry_after_seconds=retry_after_seconds,
+    )
+
+
+def from_wire_fault(provider: ProviderSettings, fault: Any) -> ModelError | ContextOverflowError:
+    """The error for one that comes inside an answer that had begun well."""
+    text = encode(fault).decode()
+    if overflow := _overflow(provider, fault, text):
+        return overflow
+    status = _status(fault)
+    meaning = failures.Meaning("failed in the middle of its answer", is_retryable=True)
+    if status is not None and not failures.meaning_of_status(status).is_retryable:
+        meaning = failures.meaning_of_status(status)
+    return failures.refusal(provider, meaning, words=_words(fault), status=status, body=text)
+
+
+def unreadable(provider: ProviderSettings, body: bytes) -> ModelError:
+    """The error for an answer that is not in this format at all."""
+    meaning = failures.Meaning("sent an answer that cannot be read, check its api and base_url")
+    return failures.refusal(provider, meaning, body=body.decode("utf-8", "replace"))
+
+
+def web_page(provider: ProviderSettings, body: bytes) -> ModelError:
+    """The error for HTML where an API should be: a login page, a proxy, a wrong address."""
+    meaning = failures.Meaning("answered with a web page, check its base_url and the proxy")
+    return failures.refusal(provider, meaning, body=body.decode("utf-8", "replace"))
+
+
+def cut_off(provider: ProviderSettings) -> ModelError:
+    """The error for a stream that ends without any mark of its end."""
+    meaning = failures.Meaning("broke off in the middle of its answer", is_retryable=True)
+    return failures.refusal(provider, meaning)
+
+
+def refused_parameter(error: Exception, sent: dict[str, Any]) -> str | None:
+    """The optional parameter that the server does not take, if that is its whole complaint."""
+    if not isinstance(error, ModelError) or error.data["status"] not in (400, 422):
+        return None
+    body = error.data["body"] or ""
+    if _NO_TOOLS.search(body):
+        return "tools" if "tools" in sent else None
+    if not _REFUSED.search(body):
+        return None
+    named = (name for name in OPTIONAL_PARAMETERS if name != "tools" and name in sent)
+    return next((name for name in named if re.search(rf"\b{name}\b", body)), None)
+
+
+def _fault_in(body: bytes) -> Any:
+    """The part of a refusal that tells the fault; servers nest it in several ways."""
+    try:
+        value = decode(body)
+    except ValueError:
+        return None
+    if isinstance(value, list) and value:
+        value = value[0]
+    if isinstance(value, dict):
+        return value.get("error") or value.get("detail") or value
+    return value
+
+
+def _overflow(provider: ProviderSettings, fault: Any, text: str) -> ContextOverflowError | None:
+    """The error of a request that is too long, with the numbers that the server tells."""
+    found = next(filter(None, (pattern.search(text) for pattern in _OVERFLOW_SENTENCES)), None)
+    if found is None and not {str(_code(fault)), str(_type(fault))} & _OVERFLOW_CODES:
+        return None
+    told = found.groupdict() if found else {}
+    numbers = fault if isinstance(fault, dict) else {}
+    tokens = _int(numbers.get("n_prompt_tokens")) or _int(told.get("tokens"))
+    window = _int(numbers.get("n_ctx")) or _int(told.get("window"))
+    size = f" ({tokens:,} tokens, {window:,} fit)" if tokens and window else ""
+    return ContextOverflowError(
+        f"The request does not fit the context window of the model at {provider.name!r}{size}, "
+        "shorten the session or the prompt",
+        provider=provider.name,
+        tokens=tokens,
+        context_window=window,
+    )
+
+
+def _words(fault: Any) -> str:
+    """The provider's own sentence."""
+    if isinstance(fault, str):
+        return fault
+    if not isinstance(fault, dict):
+        return ""
+    message = fault.get("message") or fault.get("detail") or fault.get("error") or ""
+    return message if isinstance(message, str) else encode(message).decode()
+
+
+def _code(fault: Any) -> Any:
+    return fault.get("code") if isinstance(fault, dict) else None
+
+
+def _type(fault: Any) -> Any:
+    return fault.get("type") if isinstance(fault, dict) else None
+
+
+def _status(fault: Any) -> int | None:
+    """The HTTP status that a fault inside a stream names."""
+    code = _int(_code(fault))
+    return code if code is not None and 400 <= code < 600 else None
+
+
+def _int(value: Any) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and (digits := re.sub(r"[,_]", "", value)).isdecimal():
+        return int(digits)
+    return None

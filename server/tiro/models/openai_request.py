@@ -1,0 +1,190 @@
+"""A request in the form of OpenAI's chat completions, which many servers speak."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, assert_never
+
+from tiro.models.model import ModelRequest, ToolSchema, attachment_text
+from tiro.session.messages import (
+    AttachmentBlock,
+    Block,
+    ImageBlock,
+    Message,
+    OpaqueBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    blocks_of,
+    encode,
+    result_text,
+)
+
+MAX_TOKENS_KEYS = ("max_tokens", "max_completion_tokens")
+"""Old and new name of one parameter: most servers know only the old one, OpenAI wants the new."""
+OPTIONAL_PARAMETERS = (*MAX_TOKENS_KEYS, "temperature", "top_p", "stream_options", "tools")
+"""What a request can do without when a server refuses it."""
+EMPTY_RESULT = "(no output)"
+"""Sent for a tool result without text, which some servers refuse."""
+
+_GOOD_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+_BAD_NAME_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+def to_wire_request(
+    request: ModelRequest,
+    *,
+    refused: AbstractSet[str] = frozenset(),
+    prefer: str = "max_tokens",
+) -> dict[str, Any]:
+    """The request's body; `refused` parameters are left out, `prefer` names the output limit."""
+    wire: dict[str, Any] = {
+        "model": request.model,
+        "messages": to_wire_messages(request.system, request.messages),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if request.tools:
+        wire["tools"] = [to_wire_tool(tool) for tool in request.tools]
+    if request.max_output_tokens is not None:
+        keys = sorted(MAX_TOKENS_KEYS, key=lambda key: key != prefer)
+        key = next((key for key in keys if key not in refused), None)
+        if key is not None:
+            wire[key] = request.max_output_tokens
+    if request.temperature is not None:
+        wire["temperature"] = request.temperature
+    if request.top_p is not None:
+        wire["top_p"] = request.top_p
+    return {key: value for key, value in wire.items() if key not in refused}
+
+
+def to_wire_tool(tool: ToolSchema) -> dict[str, Any]:
+    """One tool that the model may use."""
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.input_schema,
+    }
+    return {"type": "function", "function": function}
+
+
+def to_wire_messages(system: str, messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """The system prompt and a provider view as chat messages."""
+    wire: list[dict[str, Any]] = []
+    if system.strip():
+        wire.append({"role": "system", "content": system})
+    read = [(message.role, blocks_of(message)) for message in messages]
+    ids = to_wire_tool_ids(block for _, blocks in read for block in blocks)
+    for role, blocks in read:
+        if role == "assistant":
+            wire.append(_to_wire_assistant(blocks, ids))
+            continue
+        results = [block for block in blocks if isinstance(block, ToolResultBlock)]
+        wire += [_to_wire_result(result, ids) for result in results]
+        others = [block for block in blocks if not isinstance(block, ToolResultBlock)]
+        if others:
+            wire.append({"role": "user", "content": _to_wire_content(others)})
+    return wire
+
+
+def to_wire_tool_ids(blocks: Iterable[Block]) -> dict[str, str]:
+    """Every tool id and the one it is sent as: the same where it can be, else one made from it.
+
+    Ids of other providers can be long and hold any character; here they are refused.
+    """
+    ids = dict.fromkeys(
+        block.id if isinstance(block, ToolUseBlock) else block.tool_use_id
+        for block in blocks
+        if isinstance(block, ToolUseBlock | ToolResultBlock)
+    )
+    wire = {tool_id: tool_id for tool_id in ids if _GOOD_ID.fullmatch(tool_id)}
+    taken = set(wire)
+    for tool_id in ids:
+        if tool_id in wire:
+            continue
+        seed = tool_id
+        while (made := _made_id(seed)) in taken:
+            seed += "+"
+        wire[tool_id] = made
+        taken.add(made)
+    return wire
+
+
+def _made_id(seed: str) -> str:
+    digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass"))
+    return f"call_{digest.hexdigest()[:32]}"
+
+
+def _to_wire_assistant(blocks: list[Block], ids: dict[str, str]) -> dict[str, Any]:
+    """Text and tool uses; thinking is not sent back in this format."""
+    calls = [
+        {
+            "id": ids[block.id],
+            "type": "function",
+            "function": {
+                "name": _BAD_NAME_CHARACTERS.sub("_", block.name)[:64] or "unknown",
+                "arguments": encode(block.input).decode(),
+            },
+        }
+        for block in blocks
+        if isinstance(block, ToolUseBlock)
+    ]
+    rest = [block for block in blocks if not isinstance(block, ToolUseBlock)]
+    wire: dict[str, Any] = {"role": "assistant", "content": _joined_text(rest) or None}
+    if calls:
+        wire["tool_calls"] = calls
+    return wire
+
+
+def _to_wire_result(result: ToolResultBlock, ids: dict[str, str]) -> dict[str, Any]:
+    """The format has no mark for errors, so the text says it."""
+    text = result_text(result.content)
+    if not text.strip():
+        text = EMPTY_RESULT
+    if result.is_error and not text.lower().startswith("error"):
+        text = f"Error: {text}"
+    return {"role": "tool", "tool_call_id": ids[result.tool_use_id], "content": text}
+
+
+def _to_wire_content(blocks: Sequence[Block]) -> str | list[dict[str, Any]]:
+    """A string where there is only text: more servers take that than a list of parts."""
+    if not any(isinstance(block, ImageBlock) for block in blocks):
+        return _joined_text(blocks)
+    parts: list[dict[str, Any]] = []
+    for block in blocks:
+        if isinstance(block, ImageBlock):
+            parts.append({"type": "image_url", "image_url": {"url": _image_url(block)}})
+        elif text := _text(block):
+            parts.append({"type": "text", "text": text})
+    return parts
+
+
+def _joined_text(blocks: Sequence[Block]) -> str:
+    return "\n\n".join(text for text in map(_text, blocks) if text.strip())
+
+
+def _text(block: Block) -> str:
+    """What a block says where only text can be sent."""
+    match block:
+        case TextBlock():
+            return block.text
+        case AttachmentBlock():
+            return attachment_text(block)
+        case OpaqueBlock():
+            return f"[{block.data.get('type', 'block')}]"
+        case ImageBlock():
+            return "[image]"
+        case ThinkingBlock() | ToolUseBlock() | ToolResultBlock():
+            return ""
+        case _:
+            assert_never(block)
+
+
+def _image_url(image: ImageBlock) -> str:
+    """An address, or the picture itself as a data address."""
+    source = image.source
+    if url := source.get("url"):
+        return str(url)
+    return f"data:{source.get('media_type', 'image/png')};base64,{source.get('data', '')}"

@@ -1,0 +1,279 @@
+"""The one way to a provider: its HTTP client, its answers as events, the rule for asking again.
+
+Every exception of httpx leaves this file as a ModelError. A request is repeated only while nothing
+of the answer has been yielded.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
+
+import httpx
+
+from tiro.errors import ModelError
+from tiro.models import failures
+from tiro.models.model import Delta, Progress, ProviderSettings, RetryWait, bare_url
+from tiro.models.server_sent_events import EventReader, EventTooLargeError, ServerSentEvent
+
+MAX_REPEATS = 3
+FIRST_BACKOFF_SECONDS = 0.5
+CONNECT_SECONDS = 10.0
+SILENCE_SECONDS = 300.0
+"""The longest silence of a hosted provider; reasoning models are silent for minutes."""
+LOOPBACK_SILENCE_SECONDS = 1800.0
+"""A model on this machine reads a long prompt for many minutes before its first token."""
+MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
+MAX_REFUSAL_BYTES = 64 * 1024
+REFUSAL_SECONDS = 10.0
+"""How long the body of a refused answer is waited for."""
+DRAIN_SECONDS = 0.05
+"""How long the end of a finished answer is waited for, so that its connection can be used again."""
+
+Sleep = Callable[[float], Awaitable[object]]
+
+
+class Answer:
+    """An HTTP answer whose head has come; its body is read once."""
+
+    def __init__(self, response: httpx.Response, provider: ProviderSettings) -> None:
+        self.status = response.status_code
+        self.headers = response.headers
+        self._provider = provider
+        self._chunks = response.aiter_bytes()
+        self._peeked: list[bytes] = []
+
+    async def first_character(self) -> str:
+        """The first one that is no white space, which tells JSON, a web page and events apart."""
+        async for chunk in self._chunks:
+            self._peeked.append(chunk)
+            start = b"".join(self._peeked).removeprefix(b"\xef\xbb\xbf").lstrip()
+            if start:
+                return chr(start[0])
+        return ""
+
+    async def events(self) -> AsyncGenerator[list[ServerSentEvent], None]:
+        """The events of each piece that the network delivers, together."""
+        reader = EventReader()
+        try:
+            for chunk in self._peeked:
+                yield reader.feed(chunk)
+            async for chunk in self._chunks:
+                yield reader.feed(chunk)
+            yield reader.close()
+        except EventTooLargeError as error:
+            meaning = failures.Meaning("sent an answer that cannot be read")
+            raise failures.refusal(self._provider, meaning, words=str(error)) from error
+
+    async def document(self) -> bytes:
+        """The whole body, for an answer that is one JSON value."""
+        body = await self._read(MAX_DOCUMENT_BYTES)
+        if len(body) > MAX_DOCUMENT_BYTES:
+            meaning = failures.Meaning("sent an answer that is too large")
+            raise failures.refusal(self._provider, meaning)
+        return body
+
+    async def refusal_body(self) -> bytes:
+        """The beginning of a refused answer's body, as far as it comes in time."""
+        try:
+            async with asyncio.timeout(REFUSAL_SECONDS):
+                return await self._read(MAX_REFUSAL_BYTES)
+        except (TimeoutError, httpx.HTTPError):
+            return b"".join(self._peeked)
+
+    async def drain(self) -> None:
+        """Wait a moment for the end of the body."""
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                async for _ in self._chunks:
+                    pass
+        except (TimeoutError, httpx.HTTPError, httpx.StreamError):
+            return
+
+    async def close(self) -> None:
+        """Let go of the body, read or not."""
+        if isinstance(self._chunks, AsyncGenerator):
+            await self._chunks.aclose()
+
+    async def _read(self, limit: int) -> bytes:
+        size = sum(map(len, self._peeked))
+        async for chunk in self._chunks:
+            self._peeked.append(chunk)
+            size += len(chunk)
+            if size > limit:
+                break
+        return b"".join(self._peeked)
+
+
+class Transport:
+    """The HTTP client of one provider, opened with its first request."""
+
+    def __init__(
+        self,
+        provider: ProviderSettings,
+        *,
+        authorization: Mapping[str, str],
+        http: httpx.AsyncBaseTransport | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.provider = provider
+        self._headers = {
+            "accept": "text/event-stream, application/json",
+            "accept-encoding": "identity",
+            "content-type": "application/json",
+            "user-agent": "tiro",
+            **authorization,
+            **provider.headers,
+        }
+        self._http = http
+        self._now = now
+        self._client: httpx.AsyncClient | None = None
+
+    @asynccontextmanager
+    async def post(self, path: str, body: bytes) -> AsyncIterator[Answer]:
+        """Send and give the answer as soon as its head is there; leaving closes it."""
+        async with self._send("POST", path, body) as answer:
+            yield answer
+
+    @asynccontextmanager
+    async def get(self, path: str, timeout_seconds: float) -> AsyncIterator[Answer]:
+        """Ask for a short answer; silence is waited for no longer than given."""
+        async with self._send("GET", path, None, timeout_seconds) as answer:
+            yield answer
+
+    async def close(self) -> None:
+        """Close all connections; a later request opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    def retry_after_seconds(self, answer: Answer) -> float | None:
+        """How long the provider asks to wait, if it says so readably."""
+        return failures.retry_after_seconds(answer.headers.get("retry-after"), self._now)
+
+    @asynccontextmanager
+    async def _send(
+        self, method: str, path: str, body: bytes | None, timeout_seconds: float | None = None
+    ) -> AsyncIterator[Answer]:
+        try:
+            client = self._opened()
+            timeout = client.timeout if timeout_seconds is None else httpx.Timeout(timeout_seconds)
+            url = self._url(path)
+            async with client.stream(method, url, content=body, timeout=timeout) as response:
+                answer = Answer(response, self.provider)
+                try:
+                    yield answer
+                    await answer.drain()
+                finally:
+                    await answer.close()
+        except tuple(failures.HTTPX_MEANINGS) as error:
+            raise failures.from_httpx(error, self.provider) from error
+
+    def _opened(self) -> httpx.AsyncClient:
+        if self._client is None:
+            self._check_headers()
+            try:
+                self._client = self._open()
+            except (OSError, ValueError, ImportError) as error:
+                # Its text may quote the proxy's password or the path of a certificate file.
+                kind = type(error).__name__
+                meaning = failures.Meaning(f"cannot be asked, check its proxy setting ({kind})")
+                raise failures.refusal(self.provider, meaning) from None
+        return self._client
+
+    def _open(self) -> httpx.AsyncClient:
+        loopback = is_loopback(self.provider)
+        silence = LOOPBACK_SILENCE_SECONDS if loopback else SILENCE_SECONDS
+        return httpx.AsyncClient(
+            headers=self._headers,
+            timeout=httpx.Timeout(
+                self.provider.timeout_seconds or silence, connect=CONNECT_SECONDS
+            ),
+            # llama.cpp's server closes its end after a stream while it promises to keep it open.
+            limits=httpx.Limits(max_keepalive_connections=0 if loopback else 5),
+            # A proxy of the environment is never meant for a server on this machine.
+            trust_env=not loopback,
+            proxy=self.provider.proxy,
+            transport=self._http,
+        )
+
+    def _url(self, path: str) -> httpx.URL:
+        try:
+            url = httpx.URL(self.provider.base_url)
+        except httpx.InvalidURL as error:
+            raise failures.from_httpx(error, self.provider) from None  # it may quote a password
+        return url.copy_with(path=url.path.rstrip("/") + path)
+
+    def _check_headers(self) -> None:
+        for name, value in self._headers.items():
+            if not (value.isascii() and value.isprintable()):
+                meaning = failures.Meaning(
+                    f"cannot be asked: the header {name!r}, which may be made of the API key, holds"
+                    " a character that HTTP does not allow"
+                )
+                raise failures.refusal(self.provider, meaning)
+
+
+async def with_retries(
+    attempt: Callable[[], AsyncGenerator[Delta, None]],
+    *,
+    sleep: Sleep = asyncio.sleep,
+    jitter: Callable[[], float] = random.random,
+) -> AsyncGenerator[Delta, None]:
+    """The deltas of the first attempt that begins to answer; a wait is told before it is waited."""
+    repeats = 0
+    while True:
+        has_begun = False
+        try:
+            async with aclosing(attempt()) as deltas:
+                async for delta in deltas:
+                    has_begun = has_begun or not isinstance(delta, Progress)
+                    yield delta
+            return
+        except ModelError as error:
+            repeats += 1
+            if has_begun or repeats > MAX_REPEATS or not _may_repeat(error):
+                raise
+            wait, reason = _wait_seconds(error, repeats, jitter), str(error)
+        yield RetryWait(repeats, wait, reason)
+        await sleep(wait)
+
+
+def is_loopback(provider: ProviderSettings) -> bool:
+    """Whether the provider runs on this machine."""
+    try:
+        host = httpx.URL(provider.base_url).host
+    except httpx.InvalidURL:
+        return False
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def _may_repeat(error: ModelError) -> bool:
+    """Long waits are the user's to decide: those a provider asks for, and another long silence."""
+    asked_for = error.data.get("retry_after_seconds") or 0.0
+    is_silence = isinstance(error.__cause__, httpx.ReadTimeout)
+    retryable = bool(error.data.get("retryable"))
+    return retryable and not is_silence and asked_for <= failures.LONGEST_WAIT_SECONDS
+
+
+def _wait_seconds(error: ModelError, repeats: int, jitter: Callable[[], float]) -> float:
+    asked_for = error.data.get("retry_after_seconds")
+    if isinstance(asked_for, float):
+        return asked_for
+    return float(FIRST_BACKOFF_SECONDS * 2 ** (repeats - 1) * (1 + jitter()))
+
+
+class _WithoutSecretsInAddresses(logging.Filter):
+    """httpx logs the whole address of each request, password and query included."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(
+                bare_url(str(arg)) if isinstance(arg, httpx.URL) else arg for arg in record.args
+            )
+        return True
+
+
+logging.getLogger("httpx").addFilter(_WithoutSecretsInAddresses())
