@@ -1,0 +1,825 @@
+"""What goes over the wire: every method, its params and its result, every event, every error code.
+
+The one place for these facts. `tiro schema` prints them as JSON Schema, the editors' types are
+generated from that, and a test compares the names with PROTOCOL.md. Field names are camelCase on
+the wire; the content of a message is the user's data and keeps its own spelling. In params a
+`None` default means that null and a missing field are the same.
+"""
+
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from tiro import errors
+
+PROTOCOL_VERSION = 1
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+"""A number of things, or a position counted from 0."""
+
+Seq = Annotated[int, msgspec.Meta(ge=0)]
+"""A message's number in its session, from 1; 0 stands before the first."""
+
+Content: TypeAlias = str | list[Any] | dict[str, Any]
+"""A string, a list of blocks, or one block, each kept as it came."""
+
+Effect = Literal["read", "write", "execute", "network"]
+StopReason = Literal["end_turn", "max_tokens", "max_steps", "refusal", "cancelled"]
+ToolStatus = Literal["proposed", "running", "done", "rejected", "failed", "cancelled"]
+ChangeReason = Literal[
+    "summary", "saveFailed", "saveResumed", "changedOnDisk", "renamed", "expired", "titled"
+]
+
+
+class Wire(msgspec.Struct, frozen=True, rename="camel"):
+    """The root of all wire types: frozen, camelCase, unknown fields ignored."""
+
+
+# --- shapes ---------------------------------------------------------------------------------------
+
+
+class Breakdown(Wire, frozen=True):
+    """Where the tokens of a request go."""
+
+    system: int = 0
+    tools: int = 0
+    memo: int = 0
+    summary: int = 0
+    user: int = 0
+    assistant: int = 0
+    tool_use: int = 0
+    tool_result: int = 0
+    attachments: int = 0
+
+
+class ContextSize(Wire, frozen=True, kw_only=True):
+    """An estimate of the next request; `tokens` is the sum of the breakdown."""
+
+    tokens: int
+    error_percent: float | None = None
+    context_window: int | None = None
+    ratio: float | None = None
+    breakdown: Breakdown
+
+
+class Usage(Wire, frozen=True):
+    """Tokens that the provider reported; `inputTokens` never contain the cached ones."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: float | None = None
+
+
+class Agent(Wire, frozen=True):
+    """Who answers, and with which tools."""
+
+    name: str
+    description: str = ""
+    mode: Literal["primary", "subagent", "all"] = "primary"
+    hidden: bool = False
+    native: bool = False
+    model: str | None = None
+    tools: list[str] = []
+
+
+class Decision(Wire, frozen=True):
+    """Whether and how to resize, and why."""
+
+    type: str
+    reason: str | None = None
+    severity: int | None = None
+    meta: Any = None
+
+
+class Busy(Wire, frozen=True):
+    """The turn that is running in the session."""
+
+    turn_id: str
+
+
+class SessionView(Wire, frozen=True):
+    """The session as a client sees it; `messages` is the window or a page, oldest first."""
+
+    id: str | None
+    title: str | None
+    agent: str | None
+    model: str | None
+    messages: list[Any]
+    total: int
+    archived: int
+    max_history: int | None
+    turns: int
+    memo: Any
+    summary: str
+    state: dict[str, Any]
+    pins: list[int]
+    metadata: dict[str, Any]
+    created_at: str
+    updated_at: str
+    saved_at: str | None
+    path: str | None
+    context_size: ContextSize
+    busy: Busy | None
+
+
+class Position(Wire, frozen=True):
+    """A place in a document, in the negotiated position encoding."""
+
+    line: Count
+    character: Count
+
+
+class Range(Wire, frozen=True):
+    """A piece of a document; the end is exclusive."""
+
+    start: Position
+    end: Position
+
+
+class Attachment(Wire, frozen=True):
+    """What an editor adds to a prompt."""
+
+    kind: Literal["file", "selection", "buffer", "diagnostics", "text"]
+    path: str | None = None
+    range: Range | None = None
+    text: str | None = None
+
+
+# --- params and results ---------------------------------------------------------------------------
+
+
+class Empty(Wire, frozen=True):
+    """Nothing to say."""
+
+
+class GetParams(Wire, frozen=True):
+    """Which messages; without `limit` and `beforeSeq` the window."""
+
+    limit: Count | None = None
+    before_seq: Seq | None = None
+    all: bool | None = None
+
+
+class ContentParams(Wire, frozen=True):
+    """Which piece of which block, in characters."""
+
+    seq: Seq
+    block: Count | None = None
+    offset: Count | None = None
+    limit: Count | None = None
+
+
+class ContentResult(Wire, frozen=True):
+    """A piece of a long block."""
+
+    text: str
+    total_chars: int
+
+
+class Statistics(Wire, frozen=True):
+    """Counts over the window; `usage` over the session."""
+
+    user: int = 0
+    assistant: int = 0
+    tool: int = 0
+    system: int = 0
+    tool_uses: dict[str, int] = {}
+    turns: int = 0
+    tokens: int = 0
+    usage: Usage = Usage()
+
+
+class ShowResult(Wire, frozen=True):
+    """The session as text, null when it is empty."""
+
+    text: str | None
+    statistics: Statistics
+
+
+class NewParams(Wire, frozen=True):
+    """What the new session starts with."""
+
+    id: str | None = None
+    title: str | None = None
+    agent: str | None = None
+    max_history: Annotated[int, msgspec.Meta(ge=1)] | None = None
+
+
+class ClearResult(Wire, frozen=True):
+    """How many messages the old session had, and where it was saved."""
+
+    cleared: int
+    saved_as: str | None
+
+
+class AddMessageParams(Wire, frozen=True):
+    """A message; its other fields are kept as they come."""
+
+    role: str
+    content: Content
+
+
+class AddToolResultParams(Wire, frozen=True):
+    """The answer to a tool use."""
+
+    tool_use_id: str
+    content: str | list[Any]
+    is_error: bool | None = None
+
+
+class AddResult(Wire, frozen=True):
+    """`pruned` were evicted by this call; `stored` means it survives a kill -9 from now on."""
+
+    seq: int
+    total: int
+    pruned: int
+    stored: bool
+
+
+class GetIdResult(Wire, frozen=True):
+    """The session's id, made now if it had none."""
+
+    id: str
+
+
+class AgentResult(Wire, frozen=True):
+    """The session's agent."""
+
+    agent: Agent | None
+
+
+class SetAgentParams(Wire, frozen=True):
+    """The agent's name; null to select none."""
+
+    name: str | None
+
+
+class LimitParams(Wire, frozen=True):
+    """Limits of the window; null switches one off."""
+
+    chars: int | UnsetType | None = UNSET
+    messages: int | UnsetType | None = UNSET
+
+
+class ConfigureParams(Wire, frozen=True):
+    """Missing means unchanged, null off (limits) or unset."""
+
+    max_history: Annotated[int, msgspec.Meta(ge=1)] | UnsetType | None = UNSET
+    title: str | UnsetType | None = UNSET
+    mode: Literal["lite", "memo"] | UnsetType = UNSET
+    limit: LimitParams | UnsetType | None = UNSET
+    every_n_turns: int | UnsetType | None = UNSET
+    memo_enabled: bool | UnsetType | None = UNSET
+    summary_enabled: bool | UnsetType | None = UNSET
+
+
+class ContextSizeParams(Wire, frozen=True):
+    """A draft that counts as if it were sent."""
+
+    draft: str | None = None
+
+
+class SaveParams(Wire, frozen=True):
+    """Where to write a copy; without a path the session's own file."""
+
+    path: str | None = None
+
+
+class SaveResult(Wire, frozen=True):
+    """The file that was written."""
+
+    path: str
+    id: str
+    bytes: int
+
+
+class LoadParams(Wire, frozen=True):
+    """Exactly one of the three."""
+
+    path: str | None = None
+    id: str | None = None
+    latest: bool | None = None
+
+
+class ListParams(Wire, frozen=True):
+    """Which saved sessions, newest first."""
+
+    query: str | None = None
+    limit: Count | None = None
+    offset: Count | None = None
+
+
+class SessionRow(Wire, frozen=True):
+    """A saved session; a damaged file has an `error`."""
+
+    id: str
+    path: str
+    title: str | None = None
+    agent: str | None = None
+    messages: int = 0
+    saved_at: str | None = None
+    bytes: int = 0
+    error: str | None = None
+
+
+class ListResult(Wire, frozen=True):
+    """A page of the saved sessions, and how many there are."""
+
+    sessions: list[SessionRow]
+    total: int
+
+
+class DeleteParams(Wire, frozen=True):
+    """The id of the session to delete."""
+
+    id: str
+
+
+class DeletedResult(Wire, frozen=True):
+    """Whether there was something to delete."""
+
+    deleted: bool
+
+
+class RewindParams(Wire, frozen=True):
+    """The last message that stays; 0 takes back all."""
+
+    to_seq: Seq
+
+
+class EditMessageParams(Wire, frozen=True):
+    """The new wording of a message."""
+
+    seq: Seq
+    content: Content
+
+
+class ForceParams(Wire, frozen=True):
+    """true for a deep resize, a string for a resize of that type."""
+
+    force: bool | str | None = None
+
+
+class JudgeResult(Wire, frozen=True):
+    """What a resize would do, null for nothing."""
+
+    decision: Decision | None
+
+
+class ResizeResult(Wire, frozen=True):
+    """What a resize has done."""
+
+    decision: Decision | None
+    evicted: int
+    total: int
+    tokens_before: int
+    tokens_after: int
+    memo: Any
+    summary: str
+
+
+class StateGetParams(Wire, frozen=True):
+    """Which key; without one the whole state."""
+
+    key: str | None = None
+
+
+class StateGetResult(Wire, frozen=True):
+    """With a key `found` and `value` (a stored null is found), without one `state`."""
+
+    found: bool | UnsetType = UNSET
+    value: Any = UNSET
+    state: dict[str, Any] | UnsetType = UNSET
+
+
+class StateSetParams(Wire, frozen=True):
+    """A key and any value."""
+
+    key: str
+    value: Any
+
+
+class StateDeleteParams(Wire, frozen=True):
+    """The key to delete."""
+
+    key: str
+
+
+class TurnStartParams(Wire, frozen=True):
+    """What the user says; `agent` and `model` hold for this turn."""
+
+    prompt: str | list[Any]
+    attachments: list[Attachment] | None = None
+    agent: str | None = None
+    model: str | None = None
+
+
+class TurnResult(Wire, frozen=True):
+    """How the turn ended; `firstSeq` to `lastSeq` are the messages it added."""
+
+    turn_id: str
+    stop_reason: StopReason
+    text: str
+    first_seq: int
+    last_seq: int
+    steps: int
+    usage: Usage
+    context_size: ContextSize
+
+
+class TurnCancelParams(Wire, frozen=True):
+    """Which turn; without an id the one that runs."""
+
+    turn_id: str | None = None
+
+
+class TurnCancelResult(Wire, frozen=True):
+    """False when nothing was running."""
+
+    cancelled: bool
+
+
+class AgentsListParams(Wire, frozen=True):
+    """`all` also shows those that a user cannot select."""
+
+    all: bool | None = None
+
+
+class AgentsListResult(Wire, frozen=True):
+    """The agents, and the one that answers where none is selected."""
+
+    agents: list[Agent]
+    default: str | None
+
+
+class ModelRow(Wire, frozen=True):
+    """A model, and why it cannot be used where it cannot."""
+
+    name: str
+    provider: str
+    context_window: int | None = None
+    available: bool = True
+    reason: str | None = None
+
+
+class ModelsListResult(Wire, frozen=True):
+    """All models, and the session's."""
+
+    models: list[ModelRow]
+    current: str | None
+
+
+class ModelsSetParams(Wire, frozen=True):
+    """`provider/name`."""
+
+    name: str
+
+
+class ModelsSetResult(Wire, frozen=True):
+    """The session's model from the next turn on."""
+
+    model: str
+
+
+class StatusResult(Wire, frozen=True, kw_only=True):
+    """What this server is and how it is set up."""
+
+    version: str
+    protocol_version: int = PROTOCOL_VERSION
+    python: str
+    config_files: list[str]
+    sessions_directory: str
+    model: str | None
+    provider: str | None
+    problems: list[str]
+
+
+# --- initialize -----------------------------------------------------------------------------------
+
+
+class Features(Wire, frozen=True):
+    """What the client can do beyond LSP."""
+
+    permission_request: bool | None = None
+    turn_events: bool | None = None
+
+
+class InitializationOptions(Wire, frozen=True):
+    """`settings` has the shape of the config file and beats it."""
+
+    settings: dict[str, Any] | None = None
+    features: Features | None = None
+    workspace_trusted: bool | None = None
+
+
+class LatestSession(Wire, frozen=True):
+    """The session that a client may offer to go on with."""
+
+    id: str
+    title: str | None
+    saved_at: str | None
+
+
+class Resume(Wire, frozen=True):
+    """What a fresh start offers; the server loads by itself only for `latest`."""
+
+    setting: Literal["latest", "new", "ask"]
+    latest: LatestSession | None
+
+
+class Experimental(Wire, frozen=True, kw_only=True):
+    """`capabilities.experimental.tiro` of the initialize result."""
+
+    protocol_version: int = PROTOCOL_VERSION
+    server_version: str
+    methods: list[str]
+    resume: Resume
+
+
+# --- events and the editor's side -----------------------------------------------------------------
+
+
+class ToolUse(Wire, frozen=True):
+    """What the model wants to run; the input is for display and may be cut."""
+
+    id: str
+    name: str
+    input: Any
+
+
+class ErrorObject(Wire, frozen=True):
+    """A JSON-RPC error."""
+
+    code: int
+    message: str
+    data: dict[str, Any] | UnsetType = UNSET
+
+
+class Event(Wire, frozen=True, tag_field="type"):
+    """One notification `tiro/turn/event`; `n` counts from 1 within the turn."""
+
+    session_id: str | None
+    turn_id: str
+    n: int
+
+
+class StartedEvent(Event, frozen=True, tag="started"):
+    """Always the first; `seq` is the user's message."""
+
+    agent: str
+    model: str
+    seq: int
+
+
+class TextEvent(Event, frozen=True, tag="text"):
+    """More of the answer."""
+
+    delta: str
+
+
+class ThinkingEvent(Event, frozen=True, tag="thinking"):
+    """More of what the model thinks before it answers."""
+
+    delta: str
+
+
+class ToolUseEvent(Event, frozen=True, tag="toolUse"):
+    """A step in the life of a tool use; `rule` decided about it."""
+
+    tool_use: ToolUse
+    status: ToolStatus
+    rule: str | None = None
+    preview: str | None = None
+    parent_tool_use_id: str | None = None
+
+
+class ToolOutputEvent(Event, frozen=True, tag="toolOutput"):
+    """More output of a running tool."""
+
+    tool_use_id: str
+    delta: str
+
+
+class ToolResultEvent(Event, frozen=True, tag="toolResult"):
+    """A tool's result, cut to 4,096 bytes."""
+
+    tool_use_id: str
+    is_error: bool
+    content: str
+    truncated: bool
+
+
+class StoredEvent(Event, frozen=True, tag="stored"):
+    """A finished message is part of the session."""
+
+    seq: int
+    role: str
+
+
+class RetryEvent(Event, frozen=True, tag="retry"):
+    """The request will be sent again after a wait."""
+
+    attempt: int
+    wait_seconds: float
+    reason: str
+
+
+class ResizeEvent(Event, frozen=True, tag="resize"):
+    """The window was brought under its limits before a request."""
+
+    decision: Decision | None
+    evicted: int
+    tokens_before: int
+    tokens_after: int
+
+
+class UsageEvent(Event, frozen=True, tag="usage"):
+    """The usage of the turn so far."""
+
+    usage: Usage
+    context_size: ContextSize
+
+
+class FinishedEvent(Event, frozen=True, tag="finished"):
+    """Always the last."""
+
+    stop_reason: StopReason | Literal["error"]
+    error: ErrorObject | None = None
+
+
+EVENTS: tuple[type[Event], ...] = (
+    StartedEvent,
+    TextEvent,
+    ThinkingEvent,
+    ToolUseEvent,
+    ToolOutputEvent,
+    ToolResultEvent,
+    StoredEvent,
+    RetryEvent,
+    ResizeEvent,
+    UsageEvent,
+    FinishedEvent,
+)
+
+
+class SessionChanged(Wire, frozen=True):
+    """A change of the session that the client did not ask for."""
+
+    reason: ChangeReason
+    id: str | None
+    total: int
+    context_size: ContextSize
+
+
+class PermissionParams(Wire, frozen=True):
+    """May this tool run? `rule` is what led to the question."""
+
+    turn_id: str
+    tool_use: ToolUse
+    agent: str | None
+    rule: str
+    effect: Effect
+    preview: str | None = None
+
+
+class PermissionResult(Wire, frozen=True):
+    """`always` adds a rule for the rest of the session; a rejection's message goes to the model."""
+
+    decision: Literal["once", "always", "reject"]
+    message: str | None = None
+
+
+# --- the tables -----------------------------------------------------------------------------------
+
+
+class Method(NamedTuple):
+    """A method's params and result, and whether it waits for the requests before it."""
+
+    params: type[Wire]
+    result: Any
+    is_ordered: bool = True
+
+
+METHODS: dict[str, Method] = {
+    "tiro/session/get": Method(GetParams, SessionView),
+    "tiro/session/content": Method(ContentParams, ContentResult),
+    "tiro/session/show": Method(Empty, ShowResult),
+    "tiro/session/statistics": Method(Empty, Statistics),
+    "tiro/session/new": Method(NewParams, SessionView),
+    "tiro/session/clear": Method(Empty, ClearResult),
+    "tiro/session/addMessage": Method(AddMessageParams, AddResult),
+    "tiro/session/addToolResult": Method(AddToolResultParams, AddResult),
+    "tiro/session/getId": Method(Empty, GetIdResult),
+    "tiro/session/getAgent": Method(Empty, AgentResult),
+    "tiro/session/setAgent": Method(SetAgentParams, AgentResult),
+    "tiro/session/configure": Method(ConfigureParams, SessionView),
+    "tiro/session/contextSize": Method(ContextSizeParams, ContextSize),
+    "tiro/session/save": Method(SaveParams, SaveResult),
+    "tiro/session/load": Method(LoadParams, SessionView),
+    "tiro/session/list": Method(ListParams, ListResult),
+    "tiro/session/delete": Method(DeleteParams, DeletedResult),
+    "tiro/session/rewind": Method(RewindParams, SessionView),
+    "tiro/session/editMessage": Method(EditMessageParams, SessionView),
+    "tiro/session/judgeResize": Method(ForceParams, JudgeResult),
+    "tiro/session/resize": Method(ForceParams, ResizeResult),
+    "tiro/state/get": Method(StateGetParams, StateGetResult),
+    "tiro/state/set": Method(StateSetParams, Empty),
+    "tiro/state/delete": Method(StateDeleteParams, DeletedResult),
+    "tiro/turn/start": Method(TurnStartParams, TurnResult, is_ordered=False),
+    "tiro/turn/cancel": Method(TurnCancelParams, TurnCancelResult),
+    "tiro/agents/list": Method(AgentsListParams, AgentsListResult, is_ordered=False),
+    "tiro/models/list": Method(Empty, ModelsListResult, is_ordered=False),
+    "tiro/models/set": Method(ModelsSetParams, ModelsSetResult),
+    "tiro/status": Method(Empty, StatusResult, is_ordered=False),
+}
+"""Client → server. `tiro/turn/start` is in order until its turn has started, see handlers.py."""
+
+NOTIFICATIONS: dict[str, Any] = {
+    "tiro/turn/event": EVENTS,
+    "tiro/session/changed": SessionChanged,
+}
+"""Server → client."""
+
+SERVER_REQUESTS: dict[str, Method] = {
+    "tiro/permission/request": Method(PermissionParams, PermissionResult),
+}
+
+COMMANDS: tuple[str, ...] = (
+    "tiro.showSession",
+    "tiro.clearSession",
+    "tiro.newSession",
+    "tiro.saveSession",
+    "tiro.loadSession",
+    "tiro.listSessions",
+    "tiro.showCurrentAgent",
+    "tiro.selectAgent",
+    "tiro.ask",
+    "tiro.cancel",
+    "tiro.resizeSession",
+    "tiro.contextSize",
+)
+"""What `workspace/executeCommand` takes."""
+
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+
+ERRORS: dict[type[errors.TiroError], tuple[int, str | None]] = {
+    errors.InvalidInputError: (INVALID_PARAMS, None),
+    errors.InvalidSessionIdError: (INVALID_PARAMS, None),
+    errors.SessionFormatError: (-32010, "sessionFileInvalid"),
+    errors.SessionInUseError: (-32011, "sessionInUse"),
+    errors.StorageError: (-32012, "storeFailed"),
+    errors.SessionExistsError: (-32013, "sessionExists"),
+    errors.SessionNotFoundError: (-32014, "sessionNotFound"),
+    errors.TurnInProgressError: (-32020, "turnInProgress"),
+    errors.TurnNotFoundError: (-32021, "turnNotFound"),
+    errors.AgentNotFoundError: (-32030, "agentNotFound"),
+    errors.ModelNotConfiguredError: (-32031, "modelNotConfigured"),
+    errors.ModelError: (-32032, "modelFailed"),
+    errors.ContextOverflowError: (-32033, "contextOverflow"),
+    errors.BudgetExceededError: (-32034, "budgetExceeded"),
+    errors.InvalidMessageError: (-32040, "invalidMessage"),
+    errors.ResizeError: (-32041, "resizeFailed"),
+    errors.EditConflictError: (-32050, "editConflict"),
+    errors.ToolError: (INTERNAL_ERROR, None),
+}
+"""Error class → code and kind. A ToolError is a tool's result and should never come this far."""
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of everything on the wire, with the lists of methods that lead to it."""
+    wanted: list[Any] = []
+    for method in (*METHODS.values(), *SERVER_REQUESTS.values()):
+        wanted += [method.params, method.result]
+    wanted += [*EVENTS, SessionChanged, InitializationOptions, Experimental, ErrorObject]
+    found, definitions = msgspec.json.schema_components(wanted, ref_template="#/$defs/{name}")
+    left = iter(found)
+
+    def pair() -> dict[str, Any]:
+        return {"params": next(left), "result": next(left)}
+
+    methods = {name: pair() for name in METHODS}
+    server_requests = {name: pair() for name in SERVER_REQUESTS}
+    events = [next(left) for _ in EVENTS]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "The Tiro protocol",
+        "protocolVersion": PROTOCOL_VERSION,
+        "methods": methods,
+        "notifications": {
+            "tiro/turn/event": {"params": {"oneOf": events}},
+            "tiro/session/changed": {"params": next(left)},
+        },
+        "serverRequests": server_requests,
+        "initializationOptions": next(left),
+        "experimental": next(left),
+        "error": next(left),
+        "errors": [
+            {"code": code, "kind": kind} for code, kind in ERRORS.values() if kind is not None
+        ],
+        "commands": list(COMMANDS),
+        "$defs": definitions,
+    }

@@ -1,0 +1,129 @@
+"""Domain values → wire values: the only place where both spellings meet."""
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from tiro.agents import events
+from tiro.protocol import types
+from tiro.protocol.frames import encode_body
+
+MAX_RESULT_BYTES = 4096
+CUT = " [… cut …]"
+MAX_SAFE_INTEGER = 2**63 - 1
+
+W = TypeVar("W")
+
+
+def to_wire(kind: type[W], value: Any) -> W:
+    """A domain value with the fields of a wire type, as that type; None stays None."""
+    if value is None:
+        return value  # type: ignore[return-value]  # where the field is optional
+    return msgspec.convert(value, kind, from_attributes=True)
+
+
+def to_wire_event(
+    event: events.TurnEvent, session_id: str | None, turn_id: str, n: int
+) -> types.Event:
+    """One event as it is sent."""
+    kind = WIRE_EVENTS[type(event)]
+    fields = {name: getattr(event, name) for name in event.__struct_fields__}
+    if isinstance(event, events.ToolUse):
+        shown = event.tool_use
+        fields["tool_use"] = types.ToolUse(shown.id, shown.name, displayed(shown.input))
+    elif isinstance(event, events.ToolResult):
+        fields["content"], is_cut = cut_text(event.content)
+        fields["truncated"] = event.truncated or is_cut
+    elif isinstance(event, events.Resized):
+        fields["decision"] = to_wire(types.Decision, displayed(event.decision))
+    elif isinstance(event, events.UsageSoFar):
+        fields["usage"] = to_wire(types.Usage, event.usage)
+        fields["context_size"] = to_wire(types.ContextSize, event.context_size)
+    elif isinstance(event, events.Finished):
+        error = None if event.error is None else to_wire_error(event.error)
+        fields = {"stop_reason": event.outcome.stop_reason, "error": error}
+    return kind(session_id=session_id, turn_id=turn_id, n=n, **fields)
+
+
+WIRE_EVENTS: dict[type[Any], type[types.Event]] = {
+    events.Started: types.StartedEvent,
+    events.Text: types.TextEvent,
+    events.Thinking: types.ThinkingEvent,
+    events.ToolUse: types.ToolUseEvent,
+    events.ToolOutput: types.ToolOutputEvent,
+    events.ToolResult: types.ToolResultEvent,
+    events.Stored: types.StoredEvent,
+    events.Retry: types.RetryEvent,
+    events.Resized: types.ResizeEvent,
+    events.UsageSoFar: types.UsageEvent,
+    events.Finished: types.FinishedEvent,
+}
+"""`Progress` is missing: it is told through `window/workDoneProgress`."""
+
+
+def cut_text(text: str, max_bytes: int = MAX_RESULT_BYTES) -> tuple[str, bool]:
+    """The beginning of a text as it will be on the wire, at a character; and whether it is cut."""
+    if len(text) * 4 <= max_bytes:
+        return text, False
+    data = text.replace("\0", "\ufffd").encode("utf-8", "surrogatepass")
+    if len(data) <= max_bytes:
+        return text, False
+    return data[:max_bytes].decode("utf-8", "ignore"), True
+
+
+def displayed(value: Any) -> Any:
+    """A copy in which integers beyond signed 64 bit are strings: some editors cannot read them."""
+    if isinstance(value, int) and not -MAX_SAFE_INTEGER - 1 <= value <= MAX_SAFE_INTEGER:
+        return str(value)
+    if isinstance(value, dict):
+        return {key: displayed(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [displayed(item) for item in value]
+    return value
+
+
+def to_wire_error(error: BaseException) -> types.ErrorObject:
+    """An error as the client sees it: one plain sentence, no traceback, nothing that was not said.
+
+    Only what Tiro raises on purpose is told in its own words.
+    """
+    for kind in type(error).__mro__:
+        if kind in types.ERRORS:
+            code, name = types.ERRORS[kind]
+            data = {"kind": name} if name else {}
+            data |= {camel(key): value for key, value in getattr(error, "data", {}).items()}
+            return types.ErrorObject(code, str(error), data or msgspec.UNSET)
+    return types.ErrorObject(types.INTERNAL_ERROR, "The server failed; its log says why")
+
+
+def camel(name: str) -> str:
+    """snake_case → camelCase."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def shortened(message: dict[str, Any], max_bytes: int) -> bytes:
+    """A message of ours, cut for display until it is under the limit."""
+    for max_chars, max_items in _CUTS:
+        params = _cut(message["params"], max_chars, max_items)
+        body = encode_body({**message, "params": params})
+        if len(body) <= max_bytes:
+            break
+    return body
+
+
+_CUTS = ((100_000, 10_000), (10_000, 1000), (1000, 100), (100, 20), (20, 5))
+
+
+def _cut(value: Any, max_chars: int, max_items: int) -> Any:
+    """A copy in which texts, lists and objects are no longer than this."""
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.to_builtins(value)
+    if isinstance(value, str):
+        return value if len(value) <= max_chars else value[:max_chars] + CUT
+    if isinstance(value, dict):
+        items = list(value.items())[:max_items]
+        return {key[:max_chars]: _cut(item, max_chars, max_items) for key, item in items}
+    if isinstance(value, list):
+        return [_cut(item, max_chars, max_items) for item in value[:max_items]]
+    return value
