@@ -1,0 +1,335 @@
+;;; tiro-chat.el --- The chat buffer  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 The Tiro authors
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The chat buffer shows the session that is current: what happens comes in
+;; through `tiro-session-functions', streamed text is gathered for
+;; `tiro-flush-interval' and added at once.  Below it is the prompt area.
+;;
+;; Its law: a window follows the answer only while its point is in the
+;; prompt area.  Emacs does that by itself, since text is added before the
+;; prompt; nothing here moves a point or scrolls a window.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'ring)
+(require 'tiro-attachment)
+(require 'tiro-message)
+(require 'tiro-session)
+(require 'tiro-transcript)
+(require 'tiro-view)
+
+(defvar tiro-flush-interval)
+(defvar tiro-display-action)
+(defvar tiro-permission-pending)
+
+(defvar tiro-chat-killed-hook nil
+  "Hook run when the chat buffer is killed.")
+
+(defvar-local tiro-chat--waiting nil
+  "Streamed text not yet shown: a list of (KIND . TEXT), newest first.")
+(defvar-local tiro-chat--timer nil "Timer that shows `tiro-chat--waiting'.")
+(defvar-local tiro-chat--history nil "Ring of prompts that were sent.")
+(defvar-local tiro-chat--history-index nil "Place in the history, or nil.")
+(defvar-local tiro-chat--late nil
+  "Non-nil if the buffer was made while a turn ran, so its start is missing.")
+
+(defvar tiro-chat-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "RET") #'tiro-chat-send)
+    (define-key map (kbd "C-c C-c") #'tiro-chat-send)
+    (define-key map (kbd "C-j") #'newline)
+    (define-key map (kbd "S-<return>") #'newline)
+    (define-key map (kbd "M-p") #'tiro-chat-previous-prompt)
+    (define-key map (kbd "M-n") #'tiro-chat-next-prompt)
+    (define-key map (kbd "TAB") #'tiro-chat-next-button)
+    (define-key map (kbd "<backtab>") #'tiro-chat-previous-button)
+    (define-key map (kbd "C-c C-k") 'tiro-cancel)
+    (define-key map (kbd "C-c C-y") 'tiro-allow-once)
+    (define-key map (kbd "C-c C-n") 'tiro-reject)
+    (define-key map [remap self-insert-command] #'tiro-chat-self-insert)
+    map)
+  "Keymap of `tiro-chat-mode'.")
+
+(define-derived-mode tiro-chat-mode nil "Tiro"
+  "Major mode of the chat with Tiro.
+
+Type at the end and send with \\[tiro-chat-send]; \\[newline] breaks the line.
+\\<tiro-chat-mode-map>\\[tiro-cancel] cancels the answer that is being written.
+
+\\{tiro-chat-mode-map}"
+  (setq-local mode-line-process '(:eval (tiro-chat-mode-line)))
+  (setq-local header-line-format '(:eval (tiro-chat-header-line)))
+  (setq-local truncate-lines nil)
+  (setq-local word-wrap t)
+  (setq-local scroll-conservatively 101)
+  (setq-local bidi-inhibit-bpa t)
+  (setq-local filter-buffer-substring-function #'tiro-transcript-copied)
+  (setq-local tiro-chat--history (make-ring 100))
+  (setq tiro-chat--late (and (tiro-session-turn tiro-session) t))
+  (add-hook 'kill-buffer-hook #'tiro-chat--killed nil t)
+  (tiro-transcript-setup)
+  (goto-char (point-max)))
+
+(defun tiro-chat-buffer ()
+  "Return the chat buffer, made where needed."
+  (or (get-buffer "*tiro*")
+      (with-current-buffer (get-buffer-create "*tiro*")
+        (tiro-chat-mode)
+        (tiro-chat--greet)
+        (current-buffer))))
+
+(defun tiro-chat-show ()
+  "Show the chat buffer without selecting it, and return its window."
+  (display-buffer (tiro-chat-buffer) tiro-display-action))
+
+(defun tiro-chat--greet ()
+  "Say in an empty chat what to do."
+  (tiro-transcript-add
+   'note (substitute-command-keys
+          (concat "Type a question and press \\<tiro-chat-mode-map>\\[tiro-chat-send]."
+                  "  \\[newline] breaks the line, \\[tiro-cancel] cancels an answer."))))
+
+(defun tiro-chat--killed ()
+  "Leave nothing behind when the chat buffer is killed; the turn goes on."
+  (when tiro-chat--timer (cancel-timer tiro-chat--timer))
+  (setq tiro-chat--timer nil)
+  (run-hooks 'tiro-chat-killed-hook))
+
+;;;; What happens in the session
+
+(defun tiro-chat--on-session (kind value)
+  "Show that KIND with VALUE happened; see `tiro-session-functions'."
+  (with-current-buffer (tiro-chat-buffer)
+    (unless (memq kind '(event state)) (tiro-chat-flush))
+    (pcase kind
+      ('event (tiro-chat--event value))
+      ('view (tiro-chat--draw value))
+      ('offer (tiro-chat--offer value))
+      ('ask (tiro-transcript-delete-line 'offer)
+            (tiro-message-show-prompt (plist-get value :prompt) (plist-get value :attachments))
+            (tiro-chat--remember (plist-get value :prompt)))
+      ('over (tiro-chat--over value))
+      ('notice (tiro-chat--notice value))
+      ('progress (tiro-chat--progress value))))
+  (when (eq kind 'state) (force-mode-line-update t)))
+
+(add-hook 'tiro-session-functions #'tiro-chat--on-session)
+
+(defun tiro-chat--event (event)
+  "Show EVENT, an event of the running turn."
+  (pcase (plist-get event :type)
+    ("text" (tiro-chat--stream 'text (plist-get event :delta)))
+    ("thinking" (tiro-chat--stream 'thinking (plist-get event :delta)))
+    (type
+     (tiro-chat-flush)
+     (pcase type
+       ("toolUse" (tiro-message-show-tool-use (plist-get event :toolUse)
+                                              (plist-get event :status)))
+       ("toolResult" (tiro-message-show-tool-result
+                      (plist-get event :toolUseId) (plist-get event :content)
+                      (eq t (plist-get event :isError))))
+       ("retry" (tiro-transcript-add
+                 'note (format "Trying again in %s s: %s" (plist-get event :waitSeconds)
+                               (plist-get event :reason))))
+       ("resize" (tiro-transcript-add
+                  'note (format "%s older messages left the window"
+                                (plist-get event :evicted))))
+       ("finished" (tiro-chat--finished (plist-get event :stopReason)))))))
+
+(defconst tiro-chat--stop-notes
+  '(("cancelled" . "[cancelled]")
+    ("max_tokens" . "[the answer reached the model's output limit]")
+    ("max_steps" . "[stopped: the turn reached its number of steps]")
+    ("refusal" . "[the model refused to answer]"))
+  "What to say for the reasons why a turn stopped early.")
+
+(defun tiro-chat--finished (stop-reason)
+  "Show that the turn has finished for STOP-REASON."
+  (when-let ((note (cdr (assoc stop-reason tiro-chat--stop-notes))))
+    (tiro-transcript-add 'note note)))
+
+(defun tiro-chat--over (err)
+  "Show that the turn is over, with ERR if it failed."
+  (when err
+    (tiro-transcript-add 'error (tiro-session-error-text err))
+    (unless (get-buffer-window nil t) (message "Tiro: %s" (tiro-session-error-text err))))
+  (tiro-transcript-close)
+  (when tiro-chat--late
+    ;; The beginning of the answer was missed; not here, this is a filter.
+    (setq tiro-chat--late nil)
+    (run-at-time 0 nil #'tiro-session-refresh)))
+
+(defun tiro-chat--notice (text)
+  "Show the notice TEXT in the chat, and below if the chat is not seen."
+  (tiro-transcript-add 'note text)
+  (unless (get-buffer-window nil t) (message "Tiro: %s" text)))
+
+(defun tiro-chat--progress (progress)
+  "Show PROGRESS, a plist of :token, :text and :done, in a line of its own."
+  (let ((key (cons 'progress (plist-get progress :token)))
+        (text (plist-get progress :text)))
+    (tiro-transcript-put-line key 'progress
+                              (concat text (and (plist-get progress :done) ": done")))
+    (unless (get-buffer-window nil t)
+      (let ((message-log-max nil)) (message "Tiro: %s" text)))))
+
+(defun tiro-chat--offer (earlier)
+  "Offer to resume EARLIER, a plist of :id, :title and :savedAt."
+  (tiro-transcript-put-line
+   'offer 'note
+   (format "[Go on with “%s”, %s ago]  or ask something new"
+           (or (plist-get earlier :title) (plist-get earlier :id))
+           (tiro-view-age (plist-get earlier :savedAt)))
+   (tiro-message-button (lambda (_) (tiro-session-resume)))))
+
+(defun tiro-chat--draw (view)
+  "Show the session of VIEW, a SessionView, instead of what is shown."
+  (tiro-transcript-setup)
+  (setq tiro-chat--late nil)
+  (let ((messages (plist-get view :messages)))
+    (if (seq-empty-p messages)
+        (tiro-chat--greet)
+      (let ((first (plist-get (elt messages 0) :seq)))
+        (when (and first (> first 1)) (tiro-chat--offer-earlier first)))
+      (seq-doseq (message messages) (tiro-message-show message)))
+    (tiro-transcript-close)
+    ;; A window that shows the buffer stays in the prompt area.
+    (goto-char (point-max))
+    (dolist (window (get-buffer-window-list nil nil t))
+      (set-window-point window (point-max)))))
+
+(defun tiro-chat--offer-earlier (first)
+  "Add a button that shows the messages before the one with seq FIRST."
+  (tiro-transcript-put-line
+   'earlier 'note "[Earlier messages]"
+   (tiro-message-button (lambda (_) (tiro-chat--show-earlier first)))))
+
+(defun tiro-chat--show-earlier (first)
+  "Show the messages before the one with seq FIRST."
+  (let ((messages (plist-get (tiro-session-call 'tiro/session/get
+                                                (list :limit 100 :beforeSeq first))
+                             :messages)))
+    (tiro-transcript-delete-line 'earlier)
+    (unless (seq-empty-p messages)
+      (let ((next (plist-get (elt messages 0) :seq)))
+        (tiro-transcript-at-start
+         (when (> next 1) (tiro-chat--offer-earlier next))
+         (seq-doseq (message messages) (tiro-message-show message)))))))
+
+;;;; Gathered streaming
+
+(defun tiro-chat--stream (kind text)
+  "Show TEXT of KIND soon, together with what else comes until then."
+  (push (cons kind text) tiro-chat--waiting)
+  (if (<= tiro-flush-interval 0) (tiro-chat-flush)
+    (unless tiro-chat--timer
+      (setq tiro-chat--timer
+            (run-at-time tiro-flush-interval nil #'tiro-chat--flush-buffer
+                         (current-buffer))))))
+
+(defun tiro-chat--flush-buffer (buffer)
+  "Show what waits in BUFFER, if that is still there."
+  (when (buffer-live-p buffer)
+    (with-current-buffer buffer (tiro-chat-flush))))
+
+(defun tiro-chat-flush ()
+  "Show the text that waits, neighbours of one kind in one piece."
+  (when tiro-chat--timer (cancel-timer tiro-chat--timer))
+  (let ((waiting (nreverse tiro-chat--waiting)))
+    (setq tiro-chat--timer nil tiro-chat--waiting nil)
+    (while waiting
+      (let ((kind (caar waiting)) parts)
+        (while (eq kind (caar waiting)) (push (cdr (pop waiting)) parts))
+        (tiro-transcript-add kind (apply #'concat (nreverse parts)))))))
+
+;;;; The prompt area
+
+(defun tiro-chat-send ()
+  "Send the text of the prompt area; from the transcript, go there."
+  (interactive)
+  (if (< (point) tiro-transcript-prompt)
+      (goto-char (point-max))
+    (let ((prompt (string-trim (tiro-transcript-draft))))
+      (tiro-session-ask prompt)
+      (delete-region tiro-transcript-prompt (point-max))
+      (setq buffer-undo-list nil))))
+
+(defun tiro-chat-self-insert (count)
+  "Insert the typed character COUNT times, in the prompt area."
+  (interactive "p")
+  (when (< (point) tiro-transcript-prompt) (goto-char (point-max)))
+  (self-insert-command count))
+
+(defun tiro-chat-next-button (count)
+  "Go to the next line of the transcript that RET opens, COUNT times."
+  (interactive "p")
+  (forward-button count t nil t))
+
+(defun tiro-chat-previous-button (count)
+  "Go to the previous line of the transcript that RET opens, COUNT times."
+  (interactive "p")
+  (forward-button (- count) t nil t))
+
+(defun tiro-chat--remember (prompt)
+  "Put PROMPT in the history."
+  (setq tiro-chat--history-index nil)
+  (ring-remove+insert+extend tiro-chat--history prompt))
+
+(defun tiro-chat-previous-prompt (count)
+  "Replace the prompt by the one sent COUNT before."
+  (interactive "p")
+  (when (ring-empty-p tiro-chat--history) (user-error "No earlier prompt"))
+  (setq tiro-chat--history-index (+ (or tiro-chat--history-index -1) count))
+  (delete-region tiro-transcript-prompt (point-max))
+  (goto-char (point-max))
+  (if (< tiro-chat--history-index 0)
+      (setq tiro-chat--history-index nil)
+    (insert (ring-ref tiro-chat--history tiro-chat--history-index))))
+
+(defun tiro-chat-next-prompt (count)
+  "Replace the prompt by the one sent COUNT after."
+  (interactive "p")
+  (tiro-chat-previous-prompt (- count)))
+
+;;;; Mode line and header line
+
+(defun tiro-chat-mode-line ()
+  "Return the state for the mode line: what runs and how full the window is."
+  (concat (cond (tiro-permission-pending ":approve?")
+                ((tiro-session-turn tiro-session) ":busy")
+                ((tiro-session-running-p) ":idle")
+                (t ":stopped"))
+          (when-let ((size (tiro-session-context-size tiro-session)))
+            (concat " " (tiro-chat-size-text size)))))
+
+(defun tiro-chat-size-text (size)
+  "Return SIZE, a ContextSize, as a short text."
+  (let ((tokens (plist-get size :tokens)) (limit (plist-get size :contextWindow)))
+    (if limit
+        (format "%s/%s %d%%%%" (tiro-chat--count tokens) (tiro-chat--count limit)
+                (round (* 100.0 tokens) limit))
+      (format "%s tokens" (tiro-chat--count tokens)))))
+
+(defun tiro-chat--count (number)
+  "Return NUMBER in at most four characters or so."
+  (cond ((< number 1000) (number-to-string number))
+        ((< number 10000) (format "%.1fk" (/ number 1000.0)))
+        (t (format "%dk" (round number 1000)))))
+
+(defun tiro-chat-header-line ()
+  "Return the header line: agent, model and the session's title or id."
+  (string-replace
+   "%" "%%"
+   (concat " " (or (tiro-session-agent tiro-session) "default agent")
+           " · " (or (tiro-session-model tiro-session) "default model")
+           " · " (or (tiro-session-title tiro-session)
+                     (tiro-session-id tiro-session) "new session"))))
+
+(provide 'tiro-chat)
+;;; tiro-chat.el ends here

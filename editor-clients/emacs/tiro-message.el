@@ -1,0 +1,143 @@
+;;; tiro-message.el --- Messages and tool uses in the transcript  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 The Tiro authors
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; What a message looks like: the same for one that is being streamed and
+;; one that comes from a stored session.
+
+;;; Code:
+
+(require 'button)
+(require 'cl-lib)
+(require 'tiro-attachment)
+(require 'tiro-transcript)
+(require 'tiro-view)
+
+(defun tiro-message-show (message)
+  "Show MESSAGE, one of a stored session."
+  (let ((role (plist-get message :role))
+        (content (plist-get message :content)))
+    (pcase role
+      ("user" (tiro-message--show-user content))
+      ("assistant"
+       (seq-do #'tiro-message--show-block (tiro-message--blocks content))
+       (when (eq t (plist-get (plist-get (plist-get message :metadata) :tiro) :interrupted))
+         (tiro-transcript-add 'note "[interrupted]")))
+      ("tool" (seq-do #'tiro-message--show-block (tiro-message--blocks content)))
+      (_ (tiro-transcript-add 'note (format "[%s] %s" role (tiro-message--text content)))))))
+
+(defun tiro-message-show-prompt (prompt attachments)
+  "Show that the user asked PROMPT with ATTACHMENTS."
+  (tiro-transcript-close)
+  (tiro-transcript-add 'user (concat "You: " prompt))
+  (seq-do (lambda (attachment)
+            (tiro-transcript-add
+             'user (concat "\n  + " (tiro-attachment-label attachment))))
+          attachments)
+  (tiro-transcript-close))
+
+(defun tiro-message--show-user (content)
+  "Show CONTENT, that of a user message."
+  (let ((blocks (tiro-message--blocks content)))
+    (tiro-message-show-prompt
+     (tiro-message--text content)
+     (seq-filter (lambda (block) (equal (plist-get block :type) "attachment")) blocks))))
+
+(defun tiro-message--show-block (block)
+  "Show BLOCK, a content block of an assistant or tool message."
+  (pcase (plist-get block :type)
+    ("text" (tiro-transcript-add 'text (plist-get block :text)))
+    ("thinking" (tiro-transcript-add 'thinking (or (plist-get block :thinking) "")))
+    ("tool_use" (tiro-message-show-tool-use block "running"))
+    ("tool_result" (tiro-message-show-tool-result
+                    (plist-get block :tool_use_id)
+                    (tiro-message--text (plist-get block :content))
+                    (eq t (plist-get block :is_error))))
+    (type (tiro-transcript-add 'note (format "[%s]" type)))))
+
+(defun tiro-message--blocks (content)
+  "Return CONTENT, a string, a block or a vector of them, as a sequence."
+  (cond ((stringp content) (list (list :type "text" :text content)))
+        ((vectorp content) content)
+        (content (list content))))
+
+(defun tiro-message--text (content)
+  "Return the text in CONTENT; blocks that are no text in brackets."
+  (mapconcat (lambda (block)
+               (pcase (plist-get block :type)
+                 ("text" (plist-get block :text))
+                 ("attachment" nil)
+                 (type (format "[%s]" type))))
+             (seq-remove (lambda (block) (equal (plist-get block :type) "attachment"))
+                         (tiro-message--blocks content))
+             "\n"))
+
+;;;; Tool uses
+
+(defun tiro-message-show-tool-use (tool-use status)
+  "Show the line of TOOL-USE, a plist of :id, :name and :input, with STATUS."
+  (let ((id (plist-get tool-use :id)))
+    (tiro-transcript-note-value
+     id (list :name (plist-get tool-use :name) :input (plist-get tool-use :input)
+              :status status :result (plist-get (tiro-transcript-value id) :result)))
+    (tiro-message--put-tool id)))
+
+(defun tiro-message-show-tool-result (id text is-error)
+  "Show that the tool use ID was answered with TEXT; IS-ERROR if it failed."
+  (when-let ((tool (tiro-transcript-value id)))
+    (tiro-transcript-note-value
+     id (plist-put (plist-put tool :result text)
+                   :status (cond (is-error (if (member (plist-get tool :status)
+                                                       '("rejected" "cancelled"))
+                                               (plist-get tool :status)
+                                             "failed"))
+                                 (t "done"))))
+    (tiro-message--put-tool id)))
+
+(defun tiro-message--put-tool (id)
+  "Draw the line of the tool use ID."
+  (let ((tool (tiro-transcript-value id)))
+    (tiro-transcript-put-line
+     id (if (member (plist-get tool :status) '("failed" "rejected")) 'error 'tool)
+     (tiro-message-tool-text tool)
+     (tiro-message-button (lambda (_) (tiro-message--show-details id))))))
+
+(defun tiro-message-tool-text (tool)
+  "Return the line of TOOL, a plist of :name, :input, :status and :result."
+  (let ((result (plist-get tool :result)))
+    (concat "* " (plist-get tool :name)
+            (tiro-message--input-text (plist-get tool :input))
+            ": " (plist-get tool :status)
+            (and result (equal (plist-get tool :status) "done")
+                 (let ((lines (length (split-string (string-trim-right result) "\n"))))
+                   (format ", %d line%s" lines (if (= lines 1) "" "s")))))))
+
+(defun tiro-message--input-text (input)
+  "Return the first strings of INPUT, a tool's, for its line."
+  (mapconcat (lambda (value) (format " %s" value))
+             (seq-take (cl-loop for (_key value) on input by #'cddr
+                                when (or (stringp value) (numberp value)) collect value)
+                       3)
+             ""))
+
+(defun tiro-message--show-details (id)
+  "Show the whole input and result of the tool use ID."
+  (let ((tool (tiro-transcript-value id)))
+    (tiro-view-show-text
+     "*tiro tool*"
+     (concat (plist-get tool :name) ": " (plist-get tool :status) "\n"
+             (cl-loop for (key value) on (plist-get tool :input) by #'cddr
+                      concat (format "\n%s: %s" (substring (symbol-name key) 1) value))
+             "\n\n" (or (plist-get tool :result) "(no result yet)")))))
+
+(defun tiro-message-button (action)
+  "Return text properties that make a line a button for ACTION."
+  (list 'button '(t) 'category 'default-button 'action action
+        'follow-link t 'help-echo "mouse-1, RET: show"))
+
+(provide 'tiro-message)
+;;; tiro-message.el ends here

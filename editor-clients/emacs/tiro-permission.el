@@ -1,0 +1,131 @@
+;;; tiro-permission.el --- Questions about tools, asked in the chat  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 The Tiro authors
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; A permission request is asked in the chat buffer and never in the
+;; minibuffer, which may be in use.  Its answer is given later; one that can
+;; no longer be given by the user is a rejection, so that no turn hangs.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'tiro-chat)
+(require 'tiro-rpc)
+(require 'tiro-transcript)
+
+(defvar tiro-permission-pending nil
+  "Questions that wait, oldest first, each a cons (NUMBER . LATER).")
+
+(defvar tiro-permission--count 0 "Number of the last question.")
+
+(defconst tiro-permission--choices
+  '(("once" "y" "Allow once" "allowed once")
+    ("always" "a" "Always in this session" "allowed for this session")
+    ("reject" "n" "Reject" "rejected"))
+  "The answers: decision, key, label, and what to say afterwards.")
+
+(cl-defmethod tiro-handle-request
+  (_connection (_method (eql 'tiro/permission/request))
+               &key toolUse effect rule preview &allow-other-keys)
+  "Ask whether TOOLUSE, of EFFECT, may run; RULE says why we are asked.
+PREVIEW shows what it would do."
+  (let* ((later (tiro-rpc-later))
+         (question (cons (cl-incf tiro-permission--count) later)))
+    (setq tiro-permission-pending (append tiro-permission-pending (list question)))
+    (with-current-buffer (tiro-chat-buffer)
+      (tiro-chat-flush)
+      (tiro-transcript-close)
+      (tiro-transcript-add
+       'permission
+       (concat (format "Tiro asks to use %s (%s%s)" (plist-get toolUse :name) effect
+                       (if rule (format "; rule %s" rule) ""))
+               "\n" (or preview (tiro-permission--input (plist-get toolUse :input)))))
+      (tiro-transcript-put-line (cons 'permission (car question)) 'permission
+                                (tiro-permission--buttons)
+                                (list 'keymap (tiro-permission--keymap question)))
+      (unless (get-buffer-window nil t)
+        (message "Tiro asks to use %s: %s shows the question" (plist-get toolUse :name)
+                 (substitute-command-keys "\\[tiro]"))))
+    (force-mode-line-update t)
+    later))
+
+(defun tiro-permission--input (input)
+  "Return INPUT, a tool's, as lines."
+  (cl-loop for (key value) on input by #'cddr
+           concat (format "  %s: %s\n" (substring (symbol-name key) 1) value)))
+
+(defun tiro-permission--buttons ()
+  "Return the line that offers the answers, with their keys."
+  (mapconcat (pcase-lambda (`(,_ ,key ,label ,_)) (format "[%s %s]" key label))
+             tiro-permission--choices "  "))
+
+(defun tiro-permission--keymap (question)
+  "Return the keymap on QUESTION; its letters act only there."
+  (let ((map (make-sparse-keymap)))
+    (pcase-dolist (`(,decision ,key . ,_) tiro-permission--choices)
+      (define-key map (kbd key) (lambda () (interactive)
+                                  (tiro-permission-answer question decision))))
+    (define-key map [mouse-1] (lambda (event) (interactive "e")
+                                (tiro-permission--click question event)))
+    (define-key map (kbd "RET") (lambda () (interactive)
+                                  (tiro-permission--press question (point))))
+    map))
+
+(defun tiro-permission--click (question event)
+  "Answer QUESTION as the label that EVENT, a mouse click, is on says."
+  (let ((position (event-start event)))
+    (with-current-buffer (window-buffer (posn-window position))
+      (tiro-permission--press question (posn-point position)))))
+
+(defun tiro-permission--press (question position)
+  "Answer QUESTION as the label around POSITION says."
+  (save-excursion
+    (goto-char position)
+    (let* ((line (line-beginning-position))
+           (before (1+ (cl-count ?\] (buffer-substring line position)))))
+      (when-let ((choice (nth (1- before) tiro-permission--choices)))
+        (tiro-permission-answer question (car choice))))))
+
+(defun tiro-permission-answer (question decision &optional reason)
+  "Answer QUESTION with DECISION and perhaps a REASON."
+  (unless (memq question tiro-permission-pending)
+    (user-error "That question was answered before"))
+  (setq tiro-permission-pending (delq question tiro-permission-pending))
+  (tiro-rpc-reply (cdr question) `(:decision ,decision ,@(and reason (list :message reason))))
+  (when (get-buffer "*tiro*")
+    (with-current-buffer (tiro-chat-buffer)
+      (tiro-transcript-put-line
+       (cons 'permission (car question)) 'permission
+       (concat "-> " (nth 3 (assoc decision tiro-permission--choices))
+               (and reason (concat ": " reason))))))
+  (force-mode-line-update t))
+
+(defun tiro-permission-answer-oldest (decision &optional reason)
+  "Answer the oldest question with DECISION and perhaps a REASON."
+  (tiro-permission-answer (or (car tiro-permission-pending)
+                              (user-error "Tiro: nothing waits for an answer"))
+                          decision reason))
+
+(defun tiro-permission-reject-all ()
+  "Reject every question that waits."
+  (dolist (question tiro-permission-pending) (tiro-permission-answer question "reject")))
+
+(defun tiro-permission--on-session (kind _value)
+  "Let no question outlive its turn or its session: KIND says what happened."
+  (when (memq kind '(over view)) (tiro-permission-reject-all)))
+
+;; First, so that the chat can still show the answers.
+(add-hook 'tiro-session-functions #'tiro-permission--on-session -50)
+
+(defun tiro-permission--chat-killed ()
+  "Reject what can no longer be answered in the chat buffer."
+  (tiro-permission-reject-all))
+
+(add-hook 'tiro-chat-killed-hook #'tiro-permission--chat-killed)
+
+(provide 'tiro-permission)
+;;; tiro-permission.el ends here

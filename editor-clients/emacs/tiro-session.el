@@ -1,0 +1,335 @@
+;;; tiro-session.el --- What Emacs knows of the session  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 The Tiro authors
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; There is one server and one current session.  This file keeps what we
+;; know of it, starts the server when it is needed, and says what happens
+;; through `tiro-session-functions'.  It shows nothing itself.
+;;
+;; A turn is a cons (ID . nil) whose identity counts: what comes for
+;; another turn than the running one is dropped, so nothing of an old turn
+;; shows after a clear or a load.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'project)
+(require 'tiro-rpc)
+(require 'tiro-buffer)
+
+(defvar tiro-server-command)
+(defvar tiro-settings)
+(defvar tiro-log-size)
+
+(cl-defstruct (tiro-session (:constructor tiro-session--create) (:copier nil))
+  "What we know of the server and its session."
+  connection                            ; a `tiro-rpc-connection' or nil
+  roots                                 ; workspace roots told to the server
+  id title agent model path             ; strings or nil
+  context-size                          ; plist, or nil
+  turn                                  ; the running turn, or nil
+  lost                                  ; t: the server died, go on with ID
+  earlier)                              ; plist of a session to resume, or nil
+
+(defvar tiro-session (tiro-session--create)
+  "What we know of the server and its session.")
+
+(defvar tiro-session-functions nil
+  "Functions called with KIND and VALUE when something happens.
+KIND is `view' (VALUE is a SessionView: show this session from now on),
+`ask' (a prompt and its attachments were sent: a plist of :prompt and
+:attachments), `event' (a turn event), `over' (the turn is over: nil or
+an error plist), `notice' (a sentence for the user), `progress' (a plist
+of :token, :text and :done), `offer' (an earlier session to resume: a
+plist of :id, :title and :savedAt), or `state' (something in the mode
+line).")
+
+(defun tiro-session--tell (kind &optional value)
+  "Tell `tiro-session-functions' KIND and VALUE."
+  (run-hook-with-args 'tiro-session-functions kind value))
+
+;;;; The server
+
+(defun tiro-session-running-p ()
+  "Return non-nil if the server runs."
+  (tiro-rpc-live-p (tiro-session-connection tiro-session)))
+
+(defun tiro-session-live ()
+  "Return a live connection, starting the server where needed."
+  (unless (tiro-session-running-p) (tiro-session--start))
+  (tiro-session-connection tiro-session))
+
+(defun tiro-session--start ()
+  "Start the server and find back to the session that was current."
+  (when (tiro-session-connection tiro-session)
+    (tiro-session--ended (tiro-session-connection tiro-session)))
+  (let* ((root (tiro-session-root))
+         (connection (tiro-rpc-start tiro-server-command root tiro-settings
+                                     tiro-log-size #'tiro-session--ended))
+         (resume (plist-get (tiro-rpc-server connection) :resume)))
+    (setf (tiro-session-connection tiro-session) connection
+          (tiro-session-roots tiro-session) (and root (list root))
+          (tiro-session-earlier tiro-session) nil)
+    (cond
+     ((and (tiro-session-lost tiro-session) (tiro-session-id tiro-session))
+      (tiro-session--reload))
+     ((equal (plist-get resume :setting) "latest")
+      (tiro-session-take-view (tiro-rpc-request connection 'tiro/session/get '(:limit 100))))
+     ((equal (plist-get resume :setting) "ask")
+      (when-let ((earlier (plist-get resume :latest)))
+        (setf (tiro-session-earlier tiro-session) earlier)
+        (tiro-session--tell 'offer earlier))))
+    (setf (tiro-session-lost tiro-session) nil)
+    (tiro-session--tell 'state)))
+
+(defun tiro-session--reload ()
+  "Load the session that a dead server had, as far as it was stored."
+  (let ((id (tiro-session-id tiro-session))
+        (connection (tiro-session-connection tiro-session)))
+    (condition-case err
+        (progn
+          (tiro-rpc-request connection 'tiro/session/load (list :id id))
+          (tiro-session-take-view
+           (tiro-rpc-request connection 'tiro/session/get '(:limit 100)))
+          (tiro-session--tell 'notice (format "The server was started again; %s goes on" id)))
+      (jsonrpc-error
+       (setf (tiro-session-id tiro-session) nil)
+       (tiro-session--tell
+        'notice (format "The server was started again, with a new session: %s"
+                        (tiro-session-error-text err)))))))
+
+(defun tiro-session--ended (connection)
+  "Say that the server of CONNECTION has ended, unless we ended it."
+  (when (eq connection (tiro-session-connection tiro-session))
+    (let ((turn (tiro-session-turn tiro-session))
+          (tail (tiro-rpc-stderr-tail connection)))
+      (setf (tiro-session-connection tiro-session) nil
+            (tiro-session-turn tiro-session) nil
+            (tiro-session-lost tiro-session) (not (tiro-rpc-ending connection)))
+      (tiro-buffer-forget)
+      (when turn (tiro-session--tell 'over))
+      (unless (tiro-rpc-ending connection)
+        (tiro-session--tell
+         'notice (format "The server ended (%s)%s; the next question starts it again"
+                         (tiro-rpc-exit-text connection)
+                         (if (string-empty-p tail) "" (concat ": " tail)))))
+      (tiro-session--tell 'state))))
+
+(defun tiro-session-stop ()
+  "End the server."
+  (when-let ((connection (tiro-session-connection tiro-session)))
+    (tiro-rpc-stop connection)
+    (tiro-session--ended connection)
+    (setq tiro-session (tiro-session--create))
+    (tiro-session--tell 'state)))
+
+(defun tiro-session-root ()
+  "Return the workspace root of the current buffer, or nil.
+Without a project it is the buffer's folder, but never a remote one, the
+home folder or the root of the disk: tools may read all of it."
+  (unless (file-remote-p default-directory)
+    (let ((root (expand-file-name
+                 (if-let ((project (project-current))) (project-root project)
+                   default-directory))))
+      (unless (member (directory-file-name root)
+                      (list "/" (directory-file-name (expand-file-name "~"))))
+        (file-name-as-directory root)))))
+
+(defun tiro-session-add-root ()
+  "Tell the server of the current buffer's workspace root, if it is new."
+  (let ((root (tiro-session-root)) (connection (tiro-session-live)))
+    (when (and root (not (cl-some (lambda (known) (string-prefix-p known root))
+                                  (tiro-session-roots tiro-session))))
+      (push root (tiro-session-roots tiro-session))
+      (jsonrpc-notify connection 'workspace/didChangeWorkspaceFolders
+                      `(:event (:added [,(tiro-rpc-folder root)] :removed []))))))
+
+;;;; Requests
+
+(defun tiro-session-call (method &optional params)
+  "Return the result of METHOD with PARAMS; an error becomes a `user-error'."
+  (condition-case err
+      (tiro-rpc-request (tiro-session-live) method params)
+    (jsonrpc-error (user-error "Tiro: %s" (tiro-session-error-text err)))))
+
+(defun tiro-session-error-text (err)
+  "Return the sentence for the user in ERR, a plist or a `jsonrpc-error'."
+  (or (if (eq (car-safe err) 'jsonrpc-error)
+          (alist-get 'jsonrpc-error-message (cddr err))
+        (plist-get err :message))
+      "unknown error"))
+
+(defun tiro-session-take-view (view)
+  "Make VIEW, a SessionView, the session that is shown."
+  (setf (tiro-session-turn tiro-session) nil
+        (tiro-session-earlier tiro-session) nil)
+  (tiro-session--note view)
+  (tiro-session--tell 'view view)
+  (tiro-session--tell 'state))
+
+(defun tiro-session-refresh ()
+  "Ask for the current session and show it; the newest 100 messages."
+  (tiro-session-take-view (tiro-session-call 'tiro/session/get '(:limit 100))))
+
+(defun tiro-session-load (id)
+  "Make the saved session ID the current one, and show it."
+  (tiro-session-call 'tiro/session/load (list :id id))
+  (tiro-session-refresh))
+
+(defun tiro-session-resume ()
+  "Go on with the session that the server offers, or with the latest saved."
+  (tiro-session-live)
+  (let ((earlier (tiro-session-earlier tiro-session)))
+    (tiro-session-call 'tiro/session/load
+                       (if earlier (list :id (plist-get earlier :id)) '(:latest t)))
+    (tiro-session-refresh)))
+
+(defun tiro-session--note (view)
+  "Note the facts in VIEW, a SessionView."
+  (setf (tiro-session-id tiro-session) (plist-get view :id)
+        (tiro-session-title tiro-session) (plist-get view :title)
+        (tiro-session-agent tiro-session) (plist-get view :agent)
+        (tiro-session-model tiro-session) (plist-get view :model)
+        (tiro-session-path tiro-session) (plist-get view :path)
+        (tiro-session-context-size tiro-session) (plist-get view :contextSize)))
+
+;;;; Turns
+
+(defun tiro-session-ask (prompt &optional attachments)
+  "Start a turn with PROMPT and the list of ATTACHMENTS."
+  (when (string-blank-p prompt) (user-error "Tiro: the question is empty"))
+  (tiro-session-check-idle)
+  (tiro-session-add-root)
+  (let ((connection (tiro-session-live)) (turn (list nil)))
+    (tiro-buffer-sync connection (tiro-session-roots tiro-session))
+    (tiro-session--tell 'ask (list :prompt prompt :attachments attachments))
+    (setf (tiro-session-turn tiro-session) turn)
+    (tiro-rpc-send connection 'tiro/turn/start
+                   `( :prompt ,prompt
+                      ,@(and attachments (list :attachments (vconcat attachments))))
+                   (lambda (result) (tiro-session--over turn result nil))
+                   (lambda (err) (tiro-session--over turn nil err)))
+    (tiro-buffer-watch connection
+                       (lambda () (and (eq turn (tiro-session-turn tiro-session))
+                                       (tiro-session-roots tiro-session))))
+    (tiro-session--tell 'state)))
+
+(defun tiro-session-check-idle ()
+  "Signal a `user-error' while a turn runs."
+  (when (tiro-session-turn tiro-session)
+    (user-error "Tiro is still answering; %s cancels it"
+                (substitute-command-keys "\\[tiro-cancel]"))))
+
+(defun tiro-session--over (turn result err)
+  "End TURN, which was answered with RESULT or with ERR."
+  (when (and turn (eq turn (tiro-session-turn tiro-session)))
+    ;; -1: the server died, which `tiro-session--ended' tells.
+    (unless (eql (plist-get err :code) -1)
+      (setf (tiro-session-turn tiro-session) nil)
+      (when-let ((size (plist-get result :contextSize)))
+        (setf (tiro-session-context-size tiro-session) size))
+      (tiro-session--tell 'over err)
+      (tiro-session--tell 'state))))
+
+(defun tiro-session-cancel ()
+  "Cancel the running turn."
+  (let ((turn (tiro-session-turn tiro-session)))
+    (unless turn (user-error "Tiro: nothing is running"))
+    (tiro-rpc-send (tiro-session-connection tiro-session) 'tiro/turn/cancel
+                   (and (car turn) (list :turnId (car turn)))
+                   #'ignore #'ignore)))
+
+;;;; From the server
+
+(cl-defmethod tiro-handle-notification
+  (_connection (_method (eql 'tiro/turn/event))
+               &rest event &key turnId type sessionId agent model &allow-other-keys)
+  "Hand on EVENT of the running turn; drop those of other turns.
+TURNID, TYPE, SESSIONID, AGENT and MODEL are fields of it."
+  (let ((turn (tiro-session-turn tiro-session)))
+    (when (and turn (null (car turn)) (equal type "started"))
+      (setcar turn turnId)
+      (when sessionId (setf (tiro-session-id tiro-session) sessionId))
+      (setf (tiro-session-agent tiro-session) agent
+            (tiro-session-model tiro-session) model
+            (tiro-session-earlier tiro-session) nil)
+      (tiro-session--tell 'state))
+    (when (and turn turnId (equal turnId (car turn)))
+      (when (equal type "usage")
+        (setf (tiro-session-context-size tiro-session) (plist-get event :contextSize))
+        (tiro-session--tell 'state))
+      (tiro-session--tell 'event event))))
+
+(defconst tiro-session--change-texts
+  '(("saveFailed" . "This session cannot be saved; it goes on in memory")
+    ("saveResumed" . "This session is saved again")
+    ("changedOnDisk" . "The session's file was changed outside; this is the new state")
+    ("renamed" . "Another process took the session's name; it is now %s")
+    ("expired" . "The session expired")
+    ("summary" . "What left the window was summarised"))
+  "What to tell the user for each reason of a change; %s is the id.")
+
+(cl-defmethod tiro-handle-notification
+  (_connection (_method (eql 'tiro/session/changed))
+               &key reason id contextSize &allow-other-keys)
+  "Tell that the session changed for REASON; note its ID and CONTEXTSIZE."
+  (setf (tiro-session-id tiro-session) id)
+  (when contextSize (setf (tiro-session-context-size tiro-session) contextSize))
+  (when-let ((text (cdr (assoc reason tiro-session--change-texts))))
+    (tiro-session--tell 'notice (format text id)))
+  (when (member reason '("changedOnDisk" "titled" "expired"))
+    (tiro-session--look-again (equal reason "titled")))
+  (tiro-session--tell 'state))
+
+(defun tiro-session--look-again (facts-only)
+  "Ask for the session without waiting, and show it unless FACTS-ONLY."
+  (tiro-rpc-send (tiro-session-connection tiro-session)
+                 'tiro/session/get (list :limit (if facts-only 1 100))
+                 (lambda (view)
+                   (if (or facts-only (tiro-session-turn tiro-session))
+                       (tiro-session--note view)
+                     (tiro-session-take-view view))
+                   (tiro-session--tell 'state))
+                 #'ignore))
+
+(cl-defmethod tiro-handle-notification
+  (_connection (_method (eql 'window/showMessage)) &key message &allow-other-keys)
+  "Tell MESSAGE to the user."
+  (tiro-session--tell 'notice message))
+
+(defvar tiro-session--progress-titles (make-hash-table :test #'equal)
+  "The title of each progress that was begun, by token.")
+
+(cl-defmethod tiro-handle-notification
+  (_connection (_method (eql '$/progress)) &key token value &allow-other-keys)
+  "Tell VALUE, a step of the long work that goes by TOKEN."
+  (let* ((kind (plist-get value :kind))
+         (title (or (plist-get value :title)
+                    (gethash token tiro-session--progress-titles "Working")))
+         (percentage (plist-get value :percentage))
+         (message (plist-get value :message)))
+    (if (equal kind "end")
+        (remhash token tiro-session--progress-titles)
+      (puthash token title tiro-session--progress-titles))
+    (tiro-session--tell
+     'progress (list :token token :done (equal kind "end")
+                     :text (concat title
+                                   (and message (format ": %s" message))
+                                   (and percentage (format " (%s%%)" percentage)))))))
+
+(cl-defmethod tiro-handle-request
+  (_connection (_method (eql 'window/workDoneProgress/create)) &key &allow-other-keys)
+  "Agree to be told about progress."
+  nil)
+
+(cl-defmethod tiro-handle-request
+  (_connection (_method (eql 'client/registerCapability)) &key &allow-other-keys)
+  "Agree to what the server registers; we need nothing of it."
+  nil)
+
+(provide 'tiro-session)
+;;; tiro-session.el ends here

@@ -1,0 +1,244 @@
+;;; tiro-transcript.el --- The read-only part of the chat buffer  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 The Tiro authors
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The chat buffer is a transcript, read-only, and below it a prompt area.
+;; Everything that changes the transcript goes through one function,
+;; `tiro-transcript--commit', which leaves the prompt's text, its undo
+;; history and everybody's point alone.
+;;
+;; Its law: the cost of a change does not depend on the buffer's length.
+;; Text is appended at a marker, a line with a key (a tool use, a progress)
+;; is replaced in place; nothing is ever searched or drawn again.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'subr-x)
+
+(defvar tiro-max-line)
+
+(defface tiro-user '((t :inherit font-lock-keyword-face :weight bold))
+  "Face of what the user said." :group 'tiro)
+(defface tiro-assistant '((t :inherit default))
+  "Face of answers." :group 'tiro)
+(defface tiro-thinking '((t :inherit shadow :slant italic))
+  "Face of the model's thinking." :group 'tiro)
+(defface tiro-tool '((t :inherit font-lock-function-name-face))
+  "Face of the lines of tool uses." :group 'tiro)
+(defface tiro-note '((t :inherit shadow))
+  "Face of notes about the session." :group 'tiro)
+(defface tiro-error '((t :inherit error))
+  "Face of failures." :group 'tiro)
+(defface tiro-permission '((t :inherit warning))
+  "Face of a question that waits for an answer." :group 'tiro)
+(defface tiro-prompt '((t :inherit minibuffer-prompt))
+  "Face of the sign before the prompt area." :group 'tiro)
+
+(defconst tiro-transcript--faces
+  '((user . tiro-user) (text . tiro-assistant) (thinking . tiro-thinking)
+    (note . tiro-note) (error . tiro-error) (permission . tiro-permission)
+    (tool . tiro-tool) (progress . tiro-note))
+  "The face of each kind of text.")
+
+(defvar-local tiro-transcript-end nil
+  "Marker of the end of the transcript, where text is added.")
+(defvar-local tiro-transcript-prompt nil
+  "Marker of the start of the prompt area, behind its sign.")
+(defvar-local tiro-transcript--kind nil
+  "The kind of text that was added last, or nil at the start.")
+(defvar-local tiro-transcript--column 0
+  "Characters in the last line of the transcript.")
+(defvar-local tiro-transcript--lines nil
+  "Hash table of the lines that may change: key -> marker of the start.")
+(defvar-local tiro-transcript--values nil
+  "Hash table of what belongs to a line that may change: key -> value.")
+
+(defun tiro-transcript-setup ()
+  "Make the current buffer an empty transcript with a prompt area."
+  (let ((inhibit-read-only t) (draft (tiro-transcript-draft)))
+    (erase-buffer)
+    (setq tiro-transcript-end (copy-marker (point-min))
+          tiro-transcript--kind nil
+          tiro-transcript--column 0
+          tiro-transcript--lines (make-hash-table :test #'equal)
+          tiro-transcript--values (make-hash-table :test #'equal)
+          buffer-undo-list nil)
+    (insert (propertize "\n\n" 'read-only t 'front-sticky '(read-only))
+            (propertize "> " 'read-only t 'face 'tiro-prompt 'field 'prompt
+                        'front-sticky '(read-only field)
+                        'rear-nonsticky '(read-only face field)))
+    (setq tiro-transcript-prompt (copy-marker (point)))
+    (insert draft)
+    (setq buffer-undo-list nil)))
+
+(defun tiro-transcript-draft ()
+  "Return the text in the prompt area."
+  (if tiro-transcript-prompt
+      (buffer-substring-no-properties tiro-transcript-prompt (point-max))
+    ""))
+
+;;;; Adding
+
+(defun tiro-transcript-add (kind text)
+  "Add TEXT of KIND at the end of the transcript."
+  (unless (eq kind tiro-transcript--kind)
+    ;; Models like to begin with empty lines.
+    (setq text (string-trim-left text "[\n\r]+")))
+  (unless (string-empty-p text)
+    (let ((gap (tiro-transcript--gap tiro-transcript--kind kind tiro-transcript--column))
+          (shown (tiro-transcript--break
+                  text (if (eq kind tiro-transcript--kind) tiro-transcript--column 0)
+                  tiro-max-line)))
+      (tiro-transcript--commit
+       tiro-transcript-end tiro-transcript-end
+       (concat gap (propertize (car shown) 'face
+                               (alist-get kind tiro-transcript--faces 'default))))
+      (setq tiro-transcript--kind kind
+            tiro-transcript--column (cdr shown)))))
+
+(defun tiro-transcript-close ()
+  "Make sure that what is added next stands in a paragraph of its own."
+  (when tiro-transcript--kind (setq tiro-transcript--kind 'closed)))
+
+(defun tiro-transcript-put-line (key kind text &optional properties)
+  "Show TEXT of KIND as the line KEY: add it, or replace it where it stands.
+PROPERTIES are text properties of the line."
+  (let* ((line (tiro-transcript--one-line text))
+         (shown (apply #'propertize line 'face (alist-get kind tiro-transcript--faces)
+                       properties))
+         (start (gethash key tiro-transcript--lines)))
+    (if start
+        (tiro-transcript--commit
+         start (save-excursion (goto-char start) (line-end-position)) shown)
+      (let ((gap (tiro-transcript--gap tiro-transcript--kind kind tiro-transcript--column)))
+        (setq start (copy-marker tiro-transcript-end))
+        (tiro-transcript--commit tiro-transcript-end tiro-transcript-end (concat gap shown))
+        (set-marker start (+ start (length gap)))
+        (puthash key start tiro-transcript--lines))
+      (setq tiro-transcript--kind kind
+            tiro-transcript--column (max 1 (length line))))))
+
+(defun tiro-transcript-value (key)
+  "Return what was noted for the line KEY."
+  (gethash key tiro-transcript--values))
+
+(defun tiro-transcript-note-value (key value)
+  "Note VALUE for the line KEY."
+  (puthash key value tiro-transcript--values))
+
+(defmacro tiro-transcript-at-start (&rest body)
+  "Run BODY with everything it adds standing before the whole transcript."
+  (declare (indent 0) (debug t))
+  `(let ((tiro-transcript-end (copy-marker (point-min)))
+         (tiro-transcript--kind nil)
+         (tiro-transcript--column 0))
+     ,@body
+     (tiro-transcript--commit tiro-transcript-end tiro-transcript-end "\n\n")))
+
+(defun tiro-transcript-delete-line (key)
+  "Remove the line KEY, if it is there."
+  (when-let ((start (gethash key tiro-transcript--lines)))
+    (tiro-transcript--commit
+     start (save-excursion (goto-char start) (min (1+ (line-end-position)) tiro-transcript-end))
+     "")
+    (remhash key tiro-transcript--lines)))
+
+;;;; Pure parts
+
+(defun tiro-transcript--gap (before kind column)
+  "Return the line breaks between text BEFORE and text of KIND.
+Each is a kind, BEFORE nil at the start; COLUMN is that of the last line."
+  (cond ((null before) "")
+        ((and (eq before kind) (memq kind '(text thinking user))) "")
+        ((and (memq before '(tool progress)) (memq kind '(tool progress))) "\n")
+        ((and (eq before kind) (memq kind '(note permission))) "\n")
+        ((zerop column) "\n")
+        (t "\n\n")))
+
+(defun tiro-transcript--break (text column limit)
+  "Return (SHOWN . COLUMN): TEXT with a break where a line passes LIMIT.
+TEXT starts in COLUMN.  Emacs gets slow with very long lines.  The added
+breaks have the property `tiro-break' and are left out of copies."
+  (let ((start 0) (size (length text)) parts)
+    (while (< start size)
+      (let* ((newline (string-search "\n" text start))
+             (end (or newline size))
+             (room (max 1 (- limit column))))
+        (cond
+         ((> (- end start) room)
+          (push (substring text start (+ start room)) parts)
+          (push (propertize "\n" 'tiro-break t) parts)
+          (setq start (+ start room) column 0))
+         (newline
+          (push (substring text start (1+ newline)) parts)
+          (setq start (1+ newline) column 0))
+         (t
+          (push (substring text start) parts)
+          (setq column (+ column (- end start)) start size)))))
+    (cons (apply #'concat (nreverse parts)) column)))
+
+(defun tiro-transcript--one-line (text)
+  "Return TEXT as one line of at most 200 characters."
+  (truncate-string-to-width
+   (replace-regexp-in-string "[\n\r\t]+" " " (substring text 0 (min 1000 (length text))))
+   200 nil nil "..."))
+
+(defun tiro-transcript-copied (beg end delete)
+  "Return the text from BEG to END without added breaks; DELETE it if told.
+A value of `filter-buffer-substring-function'."
+  (let ((text (buffer-substring beg end)) (from 0) at parts)
+    (while (setq at (text-property-any from (length text) 'tiro-break t text))
+      (push (substring text from at) parts)
+      (setq from (1+ at)))
+    (push (substring text from) parts)
+    (when delete (delete-region beg end))
+    (substring-no-properties (apply #'concat (nreverse parts)))))
+
+;;;; The one commit
+
+(defun tiro-transcript--commit (start end text)
+  "Replace what stands from START to END in the transcript by TEXT."
+  (let* ((inhibit-read-only t)
+         (from (+ end 0))                    ; a number, also of a marker
+         (at-end (= from tiro-transcript-end))
+         (delta (- (length text) (- end start)))
+         (shown (propertize text 'read-only t 'front-sticky '(read-only))))
+    (let ((buffer-undo-list t) (deactivate-mark nil))
+      (save-excursion
+        (goto-char start)
+        (unless (= start end) (delete-region start end))
+        (insert shown)
+        (when at-end (set-marker tiro-transcript-end (point)))))
+    (tiro-transcript--shift-undo from delta)))
+
+(defun tiro-transcript--shift-undo (from delta)
+  "Move the positions behind FROM in the prompt's undo history by DELTA."
+  (when (and (consp buffer-undo-list) (/= delta 0))
+    (let ((cell buffer-undo-list)
+          (moved (lambda (position)
+                   (cond ((not (integerp position)) position)
+                         ((>= (abs position) from)
+                          (if (< position 0) (- position delta) (+ position delta)))
+                         (t position)))))
+      (while cell
+        (pcase (car cell)
+          ((and (pred integerp) position) (setcar cell (funcall moved position)))
+          (`(nil ,_ ,_ ,beg . ,end)
+           (setcdr (nthcdr 2 (car cell))
+                   (cons (funcall moved beg) (funcall moved end))))
+          (`(apply ,(and (pred integerp) change) ,beg ,end . ,rest)
+           (setcar cell `(apply ,change ,(funcall moved beg) ,(funcall moved end) . ,rest)))
+          (`(t . ,_) nil)
+          (`(,(and (pred integerp) beg) . ,end)
+           (setcar cell (cons (funcall moved beg) (funcall moved end))))
+          (`(,(and (pred stringp) deleted) . ,position)
+           (setcar cell (cons deleted (funcall moved position)))))
+        (setq cell (cdr cell))))))
+
+(provide 'tiro-transcript)
+;;; tiro-transcript.el ends here

@@ -1,0 +1,308 @@
+;;; tiro.el --- An assistant with a memory of its own  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 The Tiro authors
+
+;; Author: The Tiro authors
+;; URL: https://example.org/tiro
+;; Version: 0.1.0
+;; Package-Requires: ((emacs "28.1"))
+;; Keywords: tools, convenience
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Talk to Tiro, the assistant that keeps one conversation in plain files
+;; of yours, with any model.  Start with \\[tiro]; bind the other commands
+;; to a prefix of your own:
+;;
+;;   (global-set-key (kbd "C-c o") 'tiro-command-map)
+;;
+;; This file holds the options, the commands and their map.  Policy:
+;; nothing runs when it is loaded, no key and no option outside of this
+;; package is touched, the server is started by the first command.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'subr-x)
+
+(defgroup tiro nil
+  "An assistant with a memory of its own."
+  :group 'tools
+  :prefix "tiro-")
+
+(defcustom tiro-server-command '("tiro" "serve")
+  "Command that starts the server, as a list of strings."
+  :type '(repeat string))
+
+(defcustom tiro-settings nil
+  "Settings that beat the config file, in its form.
+For example (:model \"local/NAME\" :session (:max_history 50))."
+  :type '(plist :options ((:model string) (:agent string)) :value-type sexp))
+
+(defcustom tiro-display-action '(nil . ((inhibit-same-window . t)))
+  "How the chat buffer is shown when a question is asked from elsewhere."
+  :type 'display-buffer--action-custom-type)
+
+(defcustom tiro-flush-interval 0.03
+  "Seconds for which streamed text is gathered before it is shown."
+  :type 'number)
+
+(defcustom tiro-max-line 2000
+  "Longer lines are shown with breaks, since Emacs gets slow with them.
+The breaks are left out when text is copied."
+  :type 'natnum)
+
+(defcustom tiro-log-size 0
+  "Characters of traffic with the server to keep; 0 for none.
+A log makes Emacs several times slower while an answer arrives."
+  :type 'natnum)
+
+(require 'tiro-attachment)
+(require 'tiro-chat)
+(require 'tiro-permission)
+(require 'tiro-session)
+(require 'tiro-view)
+
+;;;; Asking
+
+;;;###autoload
+(defun tiro ()
+  "Open the chat with Tiro, starting the server where needed."
+  (interactive)
+  (tiro-session-live)
+  (pop-to-buffer (tiro-chat-buffer))
+  (goto-char (point-max)))
+
+;;;###autoload
+(defun tiro-ask (prompt &optional attachments)
+  "Ask PROMPT, read in the minibuffer, with ATTACHMENTS; show the chat."
+  (interactive (list (tiro--read-prompt "Ask Tiro: ")))
+  (tiro-session-ask prompt attachments)
+  (unless (eq (current-buffer) (tiro-chat-buffer)) (tiro-chat-show)))
+
+;;;###autoload
+(defun tiro-ask-region (beg end)
+  "Ask about the text from BEG to END, the region."
+  (interactive "r")
+  (unless (use-region-p) (user-error "No region is active"))
+  (tiro--ask-about (tiro-attachment-range (tiro-session-live) beg end)))
+
+;;;###autoload
+(defun tiro-ask-at-point ()
+  "Ask about the definition, paragraph or line at point."
+  (interactive)
+  (pcase-let ((`(,beg . ,end) (tiro-attachment-bounds-at-point)))
+    (tiro--ask-about (tiro-attachment-range (tiro-session-live) beg end))))
+
+;;;###autoload
+(defun tiro-ask-buffer ()
+  "Ask about the whole buffer."
+  (interactive)
+  (tiro--ask-about (tiro-attachment-buffer)))
+
+(defun tiro--ask-about (attachment)
+  "Read a question and ask it with ATTACHMENT."
+  (tiro-ask (tiro--read-prompt
+             (format "Ask Tiro about %s: " (tiro-attachment-label attachment)))
+            (list attachment)))
+
+(defvar tiro--prompt-history nil "History of questions read in the minibuffer.")
+
+(defun tiro--read-prompt (prompt)
+  "Read a question with PROMPT; refuse at once while a turn runs."
+  (tiro-session-check-idle)
+  (read-string prompt nil 'tiro--prompt-history))
+
+(defun tiro-cancel ()
+  "Cancel the answer that is being written."
+  (interactive)
+  (tiro-permission-reject-all)
+  (tiro-session-cancel))
+
+;;;; The session
+
+(defun tiro-show-session ()
+  "Show the summary of the current session."
+  (interactive)
+  (tiro-view-show-session))
+
+(defun tiro-clear-session ()
+  "Save the current session and start an empty one.
+Ask first only if it is not saved anywhere, or an answer is being written."
+  (interactive)
+  (let ((view (tiro-session-call 'tiro/session/get '(:limit 1))))
+    (when (and (or (null (tiro-session-turn tiro-session))
+                   (y-or-n-p "An answer is being written; end it and clear? "))
+               (or (zerop (plist-get view :total)) (plist-get view :path)
+                   (y-or-n-p "This session is not saved; clear it for good? ")))
+      (let* ((result (tiro-session-call 'tiro/session/clear))
+             (cleared (plist-get result :cleared))
+             (saved-as (plist-get result :savedAs)))
+        (tiro-session-refresh)
+        (message "Tiro: %s"
+                 (cond ((zerop cleared) "the session was empty; a new one starts")
+                       (saved-as (format "cleared %s; saved as %s" (tiro--messages cleared)
+                                         (abbreviate-file-name saved-as)))
+                       (t (format "cleared %s, which were not saved"
+                                  (tiro--messages cleared)))))))))
+
+(defun tiro--messages (count)
+  "Return COUNT messages in words."
+  (format "%d message%s" count (if (= count 1) "" "s")))
+
+(defun tiro-new-session (title)
+  "Save the current session and start a new one called TITLE."
+  (interactive (list (read-string "Title (empty: none): ")))
+  (tiro-session-take-view
+   (tiro-session-call 'tiro/session/new
+                      (and (not (string-blank-p title)) (list :title title))))
+  (message "Tiro: a new session starts; the old one is in %s"
+           (substitute-command-keys "\\[tiro-load-session]")))
+
+(defun tiro-save-session (&optional path)
+  "Save the current session; with a prefix argument a copy to PATH."
+  (interactive (list (and current-prefix-arg
+                          (expand-file-name (read-file-name "Save a copy as: ")))))
+  (let ((result (tiro-session-call 'tiro/session/save (and path (list :path path)))))
+    (message "Tiro: saved %s, %s bytes" (abbreviate-file-name (plist-get result :path))
+             (plist-get result :bytes))))
+
+(defun tiro-load-session (id)
+  "Make the saved session ID the current one, and show it.
+The one that was current is saved first."
+  (interactive (list (tiro-view-read-session "Load session: ")))
+  (tiro-session-load id)
+  (pop-to-buffer (tiro-chat-buffer))
+  (message "Tiro: %s goes on" id))
+
+(defun tiro-resume-session ()
+  "Go on with the session that was saved last."
+  (interactive)
+  (tiro-session-resume)
+  (pop-to-buffer (tiro-chat-buffer)))
+
+(defun tiro-list-sessions ()
+  "Show the list of saved sessions."
+  (interactive)
+  (tiro-view-list-sessions))
+
+(defun tiro-show-context-size ()
+  "Say how full the model's window is, and with what."
+  (interactive)
+  (let* ((size (tiro-session-call 'tiro/session/contextSize))
+         (parts (cl-loop for (key value) on (plist-get size :breakdown) by #'cddr
+                         unless (zerop value)
+                         collect (format "%s %s" (substring (symbol-name key) 1) value))))
+    (setf (tiro-session-context-size tiro-session) size)
+    (message "Tiro: %s of %s tokens: %s" (plist-get size :tokens)
+             (or (plist-get size :contextWindow) "unknown")
+             (if parts (string-join parts ", ") "nothing yet"))))
+
+;;;; Agent and model
+
+(defun tiro-show-current-agent ()
+  "Say which agent is selected, or that the default will be used."
+  (interactive)
+  (if-let ((agent (plist-get (tiro-session-call 'tiro/session/getAgent) :agent)))
+      (message "Tiro: agent %s: %s" (plist-get agent :name) (plist-get agent :description))
+    (message "Tiro: no agent is selected; the default, %s, will be used"
+             (plist-get (tiro-session-call 'tiro/agents/list) :default))))
+
+(defun tiro-select-agent (name)
+  "Let the agent NAME answer from now on."
+  (interactive
+   (list (tiro--read-choice
+          "Agent: " (plist-get (tiro-session-call 'tiro/agents/list) :agents)
+          :description)))
+  (let ((agent (plist-get (tiro-session-call 'tiro/session/setAgent (list :name name))
+                          :agent)))
+    (setf (tiro-session-agent tiro-session) (plist-get agent :name))
+    (force-mode-line-update t)
+    (message "Tiro: agent %s" (plist-get agent :name))))
+
+(defun tiro-select-model (name)
+  "Use the model NAME in this session."
+  (interactive
+   (list (tiro--read-choice
+          "Model: " (seq-filter (lambda (model) (eq t (plist-get model :available)))
+                                (plist-get (tiro-session-call 'tiro/models/list) :models))
+          :provider)))
+  (let ((result (tiro-session-call 'tiro/models/set (list :name name))))
+    (setf (tiro-session-model tiro-session) (plist-get result :model))
+    (force-mode-line-update t)
+    (message "Tiro: model %s" (plist-get result :model))))
+
+(defun tiro--read-choice (prompt choices field)
+  "Read the :name of one of CHOICES with PROMPT; FIELD is shown beside it."
+  (let* ((table (mapcar (lambda (choice) (cons (plist-get choice :name) choice)) choices))
+         (completion-extra-properties
+          (list :annotation-function
+                (lambda (name)
+                  (when-let ((text (plist-get (cdr (assoc name table)) field)))
+                    (concat "  " text))))))
+    (completing-read prompt (or table (user-error "Tiro: there is none to choose")) nil t)))
+
+;;;; Permission
+
+(defun tiro-allow-once ()
+  "Allow the tool use that waits longest, this once."
+  (interactive)
+  (tiro-permission-answer-oldest "once"))
+
+(defun tiro-allow-always ()
+  "Allow the tool use that waits longest, and its like in this session."
+  (interactive)
+  (tiro-permission-answer-oldest "always"))
+
+(defun tiro-reject (&optional reason)
+  "Reject the tool use that waits longest; with a prefix argument give a REASON."
+  (interactive (list (and current-prefix-arg (read-string "Reason for Tiro: "))))
+  (tiro-permission-answer-oldest "reject" reason))
+
+;;;; The server
+
+(defun tiro-show-stderr ()
+  "Show what the server wrote to its standard error."
+  (interactive)
+  (pop-to-buffer (jsonrpc-stderr-buffer (tiro-session-live))))
+
+(defun tiro-shutdown ()
+  "End the server; the session is saved."
+  (interactive)
+  (tiro-session-stop)
+  (message "Tiro: the server has ended"))
+
+;;;; Keys
+
+(defvar tiro-command-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "o") #'tiro)
+    (define-key map (kbd "a") #'tiro-ask)
+    (define-key map (kbd "r") #'tiro-ask-region)
+    (define-key map (kbd "p") #'tiro-ask-at-point)
+    (define-key map (kbd "b") #'tiro-ask-buffer)
+    (define-key map (kbd "k") #'tiro-cancel)
+    (define-key map (kbd "s") #'tiro-show-session)
+    (define-key map (kbd "c") #'tiro-clear-session)
+    (define-key map (kbd "N") #'tiro-new-session)
+    (define-key map (kbd "S") #'tiro-save-session)
+    (define-key map (kbd "l") #'tiro-load-session)
+    (define-key map (kbd "R") #'tiro-resume-session)
+    (define-key map (kbd "L") #'tiro-list-sessions)
+    (define-key map (kbd "z") #'tiro-show-context-size)
+    (define-key map (kbd "i") #'tiro-show-current-agent)
+    (define-key map (kbd "A") #'tiro-select-agent)
+    (define-key map (kbd "m") #'tiro-select-model)
+    (define-key map (kbd "y") #'tiro-allow-once)
+    (define-key map (kbd "Y") #'tiro-allow-always)
+    (define-key map (kbd "n") #'tiro-reject)
+    (define-key map (kbd "e") #'tiro-show-stderr)
+    (define-key map (kbd "q") #'tiro-shutdown)
+    map)
+  "Keymap of the commands of Tiro, for a prefix of the user's own.")
+;;;###autoload (autoload 'tiro-command-map "tiro" nil nil 'keymap)
+(fset 'tiro-command-map tiro-command-map)
+
+(provide 'tiro)
+;;; tiro.el ends here
