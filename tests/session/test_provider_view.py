@@ -1,0 +1,177 @@
+"""The provider view (U3): whatever the history is, a provider accepts the request."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.session.histories import any_history, numbered, result, says, user, uses
+from tiro import Message, provider_view
+from tiro.session.messages import encode
+from tiro.session.provider_view import INTERRUPTED, PLACEHOLDER, standing_instructions
+
+
+def check_contract(view: list[Message]) -> None:
+    """What every provider demands of a request's messages."""
+    if view:
+        assert view[0].role == "user"
+    seen: set[str] = set()
+    index = 0
+    while index < len(view):
+        message = view[index]
+        assert message.role in ("user", "assistant")
+        assert isinstance(message.content, list)
+        assert message.content
+        ids = []
+        for block in message.content:
+            if block["type"] == "text":
+                assert block["text"].strip()
+            if block["type"] == "tool_use":
+                ids.append(block["id"])
+        assert not seen & set(ids)
+        assert len(ids) == len(set(ids))
+        seen |= set(ids)
+        answers = view[index + 1 : index + 1 + len(ids)]
+        assert [a.role for a in answers] == ["tool"] * len(ids)
+        assert [a.content["tool_use_id"] for a in answers] == ids
+        index += 1 + len(ids)
+    encode([m.content for m in view]).decode("utf-8", "strict")
+    "".join(str(m.content) for m in view).encode("utf-8", "strict")
+
+
+def texts(view: list[Message]) -> list[Any]:
+    """Role and content, where a single text stands for its block."""
+    rows = []
+    for message in view:
+        content: Any = message.content
+        if isinstance(content, list) and len(content) == 1 and content[0]["type"] == "text":
+            content = content[0]["text"]
+        rows.append((message.role, content))
+    return rows
+
+
+@given(any_history, any_history, st.booleans(), st.booleans())
+def test_view_of_any_history_keeps_the_contract(
+    window: list[Message], archive: list[Message], merge: bool, thinking: bool
+) -> None:
+    """U3.2 to U3.8."""
+    view = provider_view(window, archive, merge=merge, thinking=thinking)
+    check_contract(view)
+    if any(m.role == "user" for m in window):
+        assert view
+
+
+@given(any_history, any_history, st.booleans(), st.booleans())
+def test_view_changes_nothing_when_applied_to_its_own_output(
+    window: list[Message], archive: list[Message], merge: bool, thinking: bool
+) -> None:
+    """U3.1: idempotent, deterministic, and the stored history stays as it is."""
+    before = encode([m.to_dict() for m in window])
+    once = provider_view(window, archive, merge=merge, thinking=thinking)
+    assert provider_view(once, archive, merge=merge, thinking=thinking) == once
+    assert provider_view(window, archive, merge=merge, thinking=thinking) == once
+    assert encode([m.to_dict() for m in window]) == before
+
+
+@given(any_history)
+def test_view_loses_no_text_of_the_window(window: list[Message]) -> None:
+    """Open point 8: no text of the kept window is lost."""
+    shown = encode([m.content for m in provider_view(window)]).decode()
+    for message in window:
+        if message.role in ("user", "assistant") and isinstance(message.content, str):
+            clean = message.content.replace("\ud83d", "\ufffd")
+            assert not clean.strip() or encode(clean).decode()[1:-1] in shown
+
+
+def test_an_unanswered_tool_use_gets_one_result() -> None:
+    """U3.4."""
+    view = provider_view(numbered([user(), uses("a", "b"), result("a"), user("go on")]))
+    assert [m.role for m in view] == ["user", "assistant", "tool", "tool", "user"]
+    assert view[2].content["content"] == "found"
+    assert view[3].content["content"] == INTERRUPTED
+
+
+def test_a_late_result_is_moved_and_a_second_one_dropped() -> None:
+    """U3.3."""
+    window = numbered([user(), uses("a"), user("?"), result("a", "1st"), result("a", "2nd")])
+    view = provider_view(window)
+    assert [m.role for m in view] == ["user", "assistant", "tool", "user"]
+    assert view[2].content["content"] == "1st"
+
+
+def test_an_orphan_result_goes_alone() -> None:
+    """U3.5: only it, not the history around it."""
+    view = provider_view(numbered([user("one"), says("two"), result("x"), user("three")]))
+    assert texts(view) == [("user", "one"), ("assistant", "two"), ("user", "three")]
+
+
+def test_repeated_ids_become_different_ones() -> None:
+    """U3.4: the id is made from seq and block position."""
+    window = numbered([user(), uses("a"), result("a", "1"), uses("a"), result("a", "2")])
+    view = provider_view(window)
+    assert [m.content[0]["id"] for m in view if m.role == "assistant"] == ["a", "call_4_0"]
+    assert [m.content["content"] for m in view if m.role == "tool"] == ["1", "2"]
+
+
+def test_a_window_without_its_prompt_gets_the_archived_one() -> None:
+    """U3.2: the nearest earlier user message that was not taken back."""
+    archive = numbered([user("first"), says(), user("second"), user("mistake")])
+    archive[3] = archive[3].marked(taken_back=True)
+    assert texts(provider_view([says("an answer")], archive)) == [
+        ("user", "second"),
+        ("assistant", "an answer"),
+    ]
+    assert texts(provider_view([says("an answer")])) == [
+        ("user", PLACEHOLDER),
+        ("assistant", "an answer"),
+    ]
+
+
+def test_blank_text_is_dropped_and_the_newest_user_message_stays() -> None:
+    """U3.6."""
+    assert texts(provider_view([user("  "), says("")])) == [("user", PLACEHOLDER)]
+    assert texts(provider_view([user("a"), says(" \n"), user("b")])) == [
+        ("user", "a"),
+        ("user", "b"),
+    ]
+
+
+def test_merging_joins_neighbours_of_one_role() -> None:
+    """U3.7."""
+    view = provider_view([user("a"), user("b"), says("c"), says("d")], merge=True)
+    assert [m.role for m in view] == ["user", "assistant"]
+    assert [b["text"] for b in view[0].content] == ["a", "b"]
+
+
+def test_system_messages_go_to_the_system_prompt() -> None:
+    """U3.9."""
+    history = [Message("system", "be kind"), user("hi"), Message("developer", "be brief")]
+    assert texts(provider_view(history)) == [("user", "hi")]
+    assert standing_instructions(history) == ["be kind", "be brief"]
+    assert texts(provider_view([user("hi"), Message("critic", "hm")])) == [
+        ("user", "hi"),
+        ("user", "[critic] hm"),
+    ]
+
+
+def test_both_spellings_of_tool_data_are_seen() -> None:
+    """U1.9."""
+    call = {"id": "k", "type": "function", "function": {"name": "glob", "arguments": '{"p": 1}'}}
+    view = provider_view(
+        [
+            user(),
+            Message("assistant", "", tool_calls=[call]),
+            Message("tool", "found", tool_call_id="k"),
+        ]
+    )
+    use = {"type": "tool_use", "id": "k", "name": "glob", "input": {"p": 1}}
+    assert view[1].content == [use]
+    assert view[2].content == {"type": "tool_result", "tool_use_id": "k", "content": "found"}
+
+
+def test_thinking_is_sent_only_on_demand_and_as_it_came() -> None:
+    """U3.7."""
+    block = {"type": "thinking", "thinking": "hm", "signature": "sig"}
+    window = [user(), Message("assistant", [block, {"type": "text", "text": "x"}])]
+    assert provider_view(window)[1].content == [{"type": "text", "text": "x"}]
+    assert provider_view(window, thinking=True)[1].content[0] == block
