@@ -1,10 +1,69 @@
-"""Which tool use may run: rules, and the decision that names the rule behind it."""
+"""Which tool use may run: rules, and the decision that names the rule behind it.
 
-from typing import Literal
+A permission set (M5.6) is one decision, or a table from a key (`read`, `grep`, `*`, …) to a
+decision or to a list of (pattern, decision). Within one table the key beats `*`, and of a list the
+first pattern that matches counts, `*` last. Precedence across tables:
+
+1. a deny of any table;
+2. the session's own "always" rules;
+3. the agent;
+4. the configuration;
+5. the default set;
+6. nobody has an opinion: allow.
+
+A table that may only narrow (that of a checked-out repository) comes last: it can turn an allow
+into ask or deny and never the other way round.
+"""
+
+import posixpath
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-Kind = Literal["allow", "ask", "deny"]
+from tiro.tools.patterns import parts_of, path_pattern
+from tiro.tools.tool import Tool
+
+Kind: TypeAlias = Literal["allow", "ask", "deny"]
+Patterns: TypeAlias = Sequence[tuple[str, Kind]] | Mapping[str, Kind]
+Permission: TypeAlias = Kind | Mapping[str, Kind | Patterns] | None
+
+KINDS: tuple[Kind, ...] = ("allow", "ask", "deny")
+PERMISSION_SETS = ("strict", "open")
+
+KEY_OF_TOOL = {
+    "read_file": "read",
+    "list_files": "read",
+    "edit_file": "edit",
+    "multi_edit": "edit",
+    "write_file": "write",
+    "run_command": "bash",
+}
+"""The key that governs a tool; every other tool's key is its name."""
+
+SECRET_FILES: tuple[tuple[str, Kind], ...] = (
+    ("*.env.example", "allow"),
+    ("*.env", "deny"),
+    ("*.env.*", "deny"),
+    ("*", "allow"),
+)
+"""Files that hold secrets by custom are neither read nor changed, whatever a rule allows (M5.7)."""
+
+OPEN_SET: dict[str, Any] = {
+    "read": SECRET_FILES,
+    "edit": SECRET_FILES,
+    "write": SECRET_FILES,
+    "external_directory": "ask",
+    "doom_loop": "ask",
+    "*": "allow",
+}
+STRICT_SET: dict[str, Any] = {
+    **OPEN_SET,
+    "edit": tuple((p, "ask" if k == "allow" else k) for p, k in SECRET_FILES),
+    "write": tuple((p, "ask" if k == "allow" else k) for p, k in SECRET_FILES),
+    "bash": "ask",
+    "*": "allow",
+}
 
 
 class PermissionDecision(msgspec.Struct, frozen=True):
@@ -15,3 +74,158 @@ class PermissionDecision(msgspec.Struct, frozen=True):
     """For people: key, pattern and decision, such as `read: *.env deny`."""
     source: str = "default"
     """Whose rule it is: session, agent, config, workspace or default."""
+
+
+NO_RULE = PermissionDecision("allow", "no rule: allow")
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """All tables that hold for one agent in one session, by source."""
+
+    always: Permission = None
+    agent: Permission = None
+    config: Permission = None
+    default: Permission = None
+    workspace: Permission = None
+    """Only narrows."""
+
+    def decide(self, key: str, subject: str | None) -> PermissionDecision:
+        """The decision for a key and the path or command its patterns are tested on."""
+        tables = (
+            (self.always, "session"),
+            (self.agent, "agent"),
+            (self.config, "config"),
+            (self.default, "default"),
+        )
+        found = [_in_table(table, key, subject, source) for table, source in tables]
+        opinions = [decision for decision in found if decision is not None]
+        denials = [decision for decision in opinions if decision.kind == "deny"]
+        winner = next(iter([*denials, *opinions]), NO_RULE)
+        narrower = _in_table(self.workspace, key, subject, "workspace")
+        return winner if narrower is None else strictest(winner, narrower)
+
+    def offers(self, tool: Tool) -> bool:
+        """Whether the tool is offered to the model at all: some use of it may run (M5.10)."""
+        tables = (self.always, self.agent, self.config, self.default, self.workspace)
+        return not any(_denies_all(table, tool.permission_key) for table in tables)
+
+
+def decide(
+    permission: Permission,
+    tool: Tool | str,
+    input: Mapping[str, Any],
+    *,
+    always: Permission = None,
+    config: Permission = None,
+    default: Permission = None,
+) -> PermissionDecision:
+    """The decision of an agent's permission set, and of the tables around it, for a tool use."""
+    rules = Rules(always=always, agent=permission, config=config, default=default)
+    if isinstance(tool, Tool):
+        return rules.decide(tool.permission_key, subject_of(tool, input))
+    subject = input.get("command" if tool == "run_command" else "path")
+    return rules.decide(KEY_OF_TOOL.get(tool, tool), subject if isinstance(subject, str) else None)
+
+
+def subject_of(tool: Tool, input: Mapping[str, Any]) -> str | None:
+    """What the patterns are tested on: a field of the input, as the model wrote it."""
+    value = input.get(tool.subject_field) if tool.subject_field else None
+    return value if isinstance(value, str) else None
+
+
+def strictest(*decisions: PermissionDecision) -> PermissionDecision:
+    """The strictest decision; of equal ones the first."""
+    return max(decisions, key=lambda decision: KINDS.index(decision.kind))
+
+
+def merge(*tables: Permission) -> dict[str, Any]:
+    """One table of several: the later wins, key by key; it has one `*`, which comes last.
+
+    A plain decision replaces a list of patterns; in a list too there is one `*`, at its end.
+    """
+    merged: dict[str, Any] = {}
+    for table in tables:
+        for key, value in _as_table(table).items():
+            merged.pop(key, None)
+            merged[key] = value if isinstance(value, str) else _ordered(value)
+    if "*" in merged:
+        merged["*"] = merged.pop("*")
+    return merged
+
+
+def problem_of(permission: Any) -> str | None:
+    """What is wrong with a permission set that somebody wrote, or None."""
+    if permission is None or permission in KINDS:
+        return None
+    if not isinstance(permission, Mapping):
+        return f"must be {', '.join(KINDS)} or a table, not {permission!r}"
+    for key, value in permission.items():
+        if value in KINDS:
+            continue
+        if not isinstance(value, Mapping | list | tuple):
+            return f"{key}: must be {', '.join(KINDS)} or a table of patterns, not {value!r}"
+        try:
+            pairs = _pairs(value)
+        except (TypeError, ValueError):
+            return f"{key}: must be a table of patterns"
+        wrong = [kind for pattern, kind in pairs if kind not in KINDS or not pattern]
+        if wrong:
+            return f"{key}: must be {', '.join(KINDS)}, not {wrong[0]!r}"
+    return None
+
+
+def _as_table(permission: Permission) -> Mapping[str, Any]:
+    if permission is None:
+        return {}
+    return {"*": permission} if isinstance(permission, str) else permission
+
+
+def _pairs(patterns: Any) -> list[tuple[str, Kind]]:
+    if isinstance(patterns, Mapping):
+        return list(patterns.items())
+    return [(str(pattern), kind) for pattern, kind in patterns]
+
+
+def _ordered(patterns: Any) -> list[tuple[str, Kind]]:
+    """The pairs with their first `*`, which is the fallback, at the end."""
+    pairs = _pairs(patterns)
+    stars = [index for index, (pattern, _) in enumerate(pairs) if pattern == "*"]
+    if not stars:
+        return pairs
+    fallback = pairs[stars[0]]
+    return [pair for pair in pairs if pair[0] != "*"] + [fallback]
+
+
+def _in_table(
+    permission: Permission, key: str, subject: str | None, source: str
+) -> PermissionDecision | None:
+    """The single decision of one table, or None when it has no opinion."""
+    table = _as_table(permission)
+    for name in (key, "*"):
+        value = table.get(name)
+        if value in KINDS:
+            return PermissionDecision(value, f"{name}: {value}", source)
+        for pattern, kind in _ordered(value or ()):
+            if _matches(pattern, subject):
+                return PermissionDecision(kind, f"{name}: {pattern} {kind}", source)
+    return None
+
+
+def _matches(pattern: str, subject: str | None) -> bool:
+    if pattern == "*":
+        return True
+    return subject is not None and path_pattern(pattern).matches(_subject_parts(subject))
+
+
+def _subject_parts(subject: str) -> list[str]:
+    return parts_of(posixpath.normpath(subject))
+
+
+def _denies_all(permission: Permission, key: str) -> bool:
+    """Whether a table denies every use of a key."""
+    table = _as_table(permission)
+    value = table.get(key, table.get("*"))
+    if value is None or isinstance(value, str):
+        return value == "deny"
+    pairs = _ordered(value)
+    return bool(pairs) and pairs[-1][0] == "*" and all(kind == "deny" for _, kind in pairs)

@@ -3,21 +3,89 @@
 Law: whatever happens, and wherever it is stopped, every tool use in the session has exactly one
 result, nothing that the model wrote is lost, and the last event is `Finished`. When the generator
 itself is closed or its task is cancelled, the same is stored without further events.
+
+The tasks of a turn (the hook, the model's stream, the tools, the watch for a cancel) only put items
+into its inbox. `_Running.receive` alone acts on them, one after the other and without waiting, by
+the table `STATES`; so a stop can come between any two items and never into the middle of one.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any
+import logging
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from tiro.agents import events
 from tiro.agents.agent import AgentInfo
-from tiro.agents.events import Resized, Text, TurnEvent
-from tiro.agents.permissions import PermissionDecision
-from tiro.models.model import Model
-from tiro.session.messages import Content
-from tiro.tools.tool import Tool
+from tiro.agents.answer import Answer
+from tiro.agents.events import TurnEvent, TurnOutcome
+from tiro.agents.inbox import Inbox
+from tiro.agents.permissions import Rules
+from tiro.agents.prompt import build_request, request_size
+from tiro.agents.record import Record
+from tiro.agents.tool_uses import (
+    BROKEN_OFF,
+    BROKEN_TOOL,
+    CANCELLED,
+    NOT_STARTED,
+    REFUSED_ANSWER,
+    AllEnded,
+    Moved,
+    Needs,
+    Said,
+    ToolUses,
+)
+from tiro.errors import ModelError, TiroError
+from tiro.models.model import (
+    Delta,
+    Finished,
+    Model,
+    ModelRequest,
+    Progress,
+    RetryWait,
+    TextDelta,
+    ThinkingDelta,
+    ToolSchema,
+    ToolUseDelta,
+    ToolUseDone,
+)
+from tiro.session.core import Core
+from tiro.session.messages import Content, Message, StopReason, Usage, clean, text_of
+from tiro.session.tokens import ContextSize
+from tiro.tools.tool import Tool, ToolOutput
 from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
+
+logger = logging.getLogger(__name__)
+
+MODEL_BROKE = "The model failed unexpectedly; the log says more, try again"
+NO_END = "The answer of the model broke off; try again"
+
+SETTLE_SECONDS = 0.5
+"""How long the end of a turn waits for its cancelled tasks; later results are dropped."""
+
+State: TypeAlias = Literal["new", "resizing", "asking", "using", "finished"]
+
+STATES: dict[tuple[State, str], State] = {
+    ("new", "start"): "resizing",
+    ("resizing", "ask"): "asking",
+    ("asking", "use"): "using",
+    ("asking", "stop"): "finished",
+    ("using", "step"): "resizing",
+    ("using", "stop"): "finished",
+    ("resizing", "stop"): "finished",
+    ("new", "stop"): "finished",
+}
+"""(state, what happens) → state of a turn."""
 
 
 class TurnSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,18 +95,18 @@ class TurnSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
 
 
-async def _no_resize() -> Resized | None:
+async def _no_resize() -> events.Resized | None:
     return None
 
 
-async def _reject(request: PermissionRequest) -> PermissionAnswer:
+async def _reject(_: PermissionRequest) -> PermissionAnswer:
     return PermissionAnswer("reject")
 
 
 class Turn(msgspec.Struct, kw_only=True):
     """All that one turn needs; it is run once."""
 
-    session: Any
+    session: Core
     """The session it belongs to; only the turn itself adds messages to it while it runs."""
     prompt: Content
     """What the user wrote, attachments included, as the content of the user's message."""
@@ -46,13 +114,13 @@ class Turn(msgspec.Struct, kw_only=True):
     agent: AgentInfo
     workspace: Workspace
     tools: Sequence[Tool] = ()
-    """Already without those that the agent may never use."""
+    """What may be offered; those that the rules always deny are left out."""
     system: str = ""
-    """The system prompt without memo and summary, which each step adds anew."""
+    """The system prompt without what the session adds to it (messages, memo, summary)."""
     settings: TurnSettings = TurnSettings()
-    decide: Callable[[Tool, dict[str, Any]], PermissionDecision]
-    """The permission decision for a tool use with this input."""
-    before_step: Callable[[], Awaitable[Resized | None]] = _no_resize
+    rules: Rules = Rules()
+    """The permission rules, without the session's own."""
+    before_step: Callable[[], Awaitable[events.Resized | None]] = _no_resize
     """Brings the session under its limits before each request; what it did becomes an event."""
     ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]] = _reject
     """The question to the user."""
@@ -60,11 +128,343 @@ class Turn(msgspec.Struct, kw_only=True):
     """Set by whoever wants the turn to stop."""
 
 
-async def run_turn(turn: Turn) -> AsyncIterator[TurnEvent]:
+async def run_turn(turn: Turn) -> AsyncGenerator[TurnEvent, None]:
     """Run the turn, and yield what happens until `Finished`.
 
     Consume it with `contextlib.aclosing`, so that leaving the loop early ends the turn too.
     """
-    if turn.agent:
-        raise NotImplementedError
-    yield Text("")
+    running = _Running(turn)
+    try:
+        for event in running.start():
+            yield event
+        while running.state != "finished":
+            await running.inbox.filled()
+            while (item := running.inbox.take()) is not None:
+                for event in running.receive(item):
+                    yield event
+    except Exception as error:
+        for event in running.receive(_Failed(error)):
+            yield event
+    finally:
+        running.abandon()
+        await running.settle()
+    yield running.last_event()
+
+
+def offered_tools(tools: Sequence[Tool], rules: Rules) -> list[Tool]:
+    """The tools a model is offered: those of which some use may run (M5.10)."""
+    return [tool for tool in tools if rules.offers(tool)]
+
+
+def schemas_of(tools: Sequence[Tool]) -> list[ToolSchema]:
+    """The tools as a request carries them."""
+    return [ToolSchema(tool.name, tool.description, tool.input_schema) for tool in tools]
+
+
+class _Ready(msgspec.Struct, frozen=True):
+    """The session is ready for the next request."""
+
+    resized: events.Resized | None
+
+
+class _Failed(msgspec.Struct, frozen=True):
+    """The hook or the model's stream raised."""
+
+    error: Exception
+
+
+class _Cancelled(msgspec.Struct, frozen=True):
+    """The user wants the turn to stop."""
+
+
+_Item: TypeAlias = Delta | Moved | Said | AllEnded | _Ready | _Failed | _Cancelled
+
+
+class _Running:
+    """One turn while it runs: its state, its answer so far, its tasks."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        self.state: State = "new"
+        self.inbox: Inbox[_Item] = Inbox()
+        self._record = Record(turn.session, turn.cancel)
+        self._tools = {tool.name: tool for tool in offered_tools(turn.tools, turn.rules)}
+        self._schemas = schemas_of(list(self._tools.values()))
+        self._answer = Answer()
+        self._uses: ToolUses | None = None
+        self._known_ids: set[str] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._steps = 0
+        self._cut_off_steps = 0
+        self._text = ""
+        self._stop_reason: StopReason = "end_turn"
+        self._error: TiroError | None = None
+
+    # What whoever runs the turn calls
+
+    def start(self) -> list[TurnEvent]:
+        """Store the prompt and begin the first step."""
+        self._move("start")
+        stored = self._record.store(Message("user", self.turn.prompt))
+        self._task(self._watch_cancel())
+        self._task(self._prepare())
+        agent, model = self.turn.agent.name, self.turn.model.name
+        return [events.Started(agent, model, self._record.last_seq), *stored]
+
+    def receive(self, item: _Item) -> list[TurnEvent]:
+        """Act on one item, all of it at once; after the end of the turn nothing counts any more."""
+        if self.state == "finished":
+            return []
+        return list(self._acts()[type(item)](item))
+
+    def abandon(self) -> None:
+        """End the turn in silence, wherever it is; what had arrived is stored."""
+        while (item := self.inbox.take()) is not None:
+            self.receive(item)
+        self.receive(_Cancelled())
+
+    async def settle(self) -> None:
+        """Give the cancelled tasks a moment to close what they hold."""
+        self.inbox.close()
+        self._record.close()
+        pending = [task for task in self._tasks if not task.done()]
+        for task in pending:
+            task.cancel()
+        if pending:
+            await asyncio.wait(pending, timeout=SETTLE_SECONDS)
+
+    def last_event(self) -> events.Finished:
+        """How the turn ended."""
+        outcome = TurnOutcome(
+            stop_reason=self._stop_reason,
+            text=self._text,
+            first_seq=self._record.first_seq,
+            last_seq=self._record.last_seq,
+            steps=self._steps,
+            usage=self._record.usage,
+        )
+        return events.Finished(outcome, self._error)
+
+    # What happens, item by item
+
+    def _acts(self) -> dict[type, Callable[[Any], Iterable[TurnEvent]]]:
+        return {
+            _Ready: self._on_ready,
+            TextDelta: self._on_text,
+            ThinkingDelta: self._on_thinking,
+            ToolUseDelta: lambda _: (),
+            ToolUseDone: self._on_tool_use,
+            RetryWait: lambda item: [events.Retry(item.attempt, item.wait_seconds, item.reason)],
+            Progress: lambda item: [events.Progress(item.message, item.fraction)],
+            Finished: self._on_answer,
+            Moved: self._on_moved,
+            Said: lambda item: [events.ToolOutput(item.tool_use_id, item.text)],
+            AllEnded: self._on_all_ended,
+            _Failed: lambda item: self._stop("error", BROKEN_OFF, item.error),
+            _Cancelled: lambda _: self._stop("cancelled", NOT_STARTED),
+        }
+
+    def _on_ready(self, item: _Ready) -> Iterator[TurnEvent]:
+        self._move("ask")
+        self._steps += 1
+        self._answer, self._text = Answer(), ""
+        self._task(self._ask_model())
+        if item.resized is not None:
+            yield item.resized
+
+    def _on_text(self, delta: TextDelta) -> Iterator[TurnEvent]:
+        self._answer.add_text(delta)
+        yield events.Text(delta.text)
+
+    def _on_thinking(self, delta: ThinkingDelta) -> Iterator[TurnEvent]:
+        self._answer.add_thinking(delta)
+        if delta.text:
+            yield events.Thinking(delta.text)
+
+    def _on_tool_use(self, delta: ToolUseDone) -> Iterator[TurnEvent]:
+        done = self._with_own_id(delta)
+        self._answer.add_tool_use(done)
+        yield events.ToolUse(tool_use=_shown(done), status="proposed")
+
+    def _on_answer(self, finished: Finished) -> Iterator[TurnEvent]:
+        reason = finished.stop_reason
+        if reason in ("error", "cancelled"):
+            yield from self._stop("error", BROKEN_OFF, ModelError(MODEL_BROKE))
+            return
+        yield from self._store_answer()
+        self._count(finished.usage)
+        yield events.UsageSoFar(self._record.usage, self._size())
+        self._cut_off_steps = self._cut_off_steps + 1 if reason == "max_tokens" else 0
+        if reason == "refusal" or not self._answer.tool_uses:
+            yield from self._stop("end_turn" if reason == "tool_use" else reason, REFUSED_ANSWER)
+            return
+        self._move("use")
+        self._uses = self._tool_uses()
+        self._task(self._uses.run())
+
+    def _on_moved(self, moved: Moved) -> Iterator[TurnEvent]:
+        assert self._uses is not None, "only a step with tool uses has any to move"
+        done = self._uses.given[moved.index]
+        status = self._uses.move(moved.index, moved.what)
+        yield events.ToolUse(tool_use=_shown(done), status=status, rule=moved.rule)
+        if moved.output is not None:
+            yield from self._store_result(done, moved.output)
+
+    def _on_all_ended(self, _: AllEnded) -> Iterator[TurnEvent]:
+        yield from self._close_uses("fail", BROKEN_TOOL.format(kind="it gave no answer"))
+        self._uses = None
+        if self._steps >= self._max_steps():
+            yield from self._stop("max_steps", NOT_STARTED)
+        elif self._cut_off_steps > 1:
+            yield from self._stop("max_tokens", NOT_STARTED)
+        else:
+            self._move("step")
+            self._task(self._prepare())
+
+    def _stop(
+        self, reason: StopReason, text: str, error: Exception | None = None
+    ) -> Iterator[TurnEvent]:
+        """End the turn: what had arrived is stored, open tool uses get `text` as their result."""
+        state = self.state
+        self._move("stop")
+        self._stop_reason = reason
+        if error is not None:
+            self._error = error if isinstance(error, TiroError) else _unexpected(error)
+        if state == "asking" and reason in ("cancelled", "error"):
+            yield from self._store_answer(interrupted=True)
+        if state == "asking" and self._answer.tool_uses:
+            self._uses = self._tool_uses()
+        if self._uses is not None:
+            self._uses.end()
+            yield from self._close_uses("cancel", text)
+
+    # What is stored
+
+    def _store_answer(self, **marks: Any) -> Iterator[TurnEvent]:
+        message = self._answer.message()
+        if message is not None:
+            self._text = text_of(message)
+            yield from self._record.store(message.marked(**marks) if marks else message)
+
+    def _close_uses(self, what: str, text: str) -> Iterator[TurnEvent]:
+        """Give each tool use that has no result yet this text as its result, in call order."""
+        assert self._uses is not None, "only a step with tool uses has any to close"
+        for index in self._uses.open:
+            is_cancelled = what == "cancel" and self._uses.statuses[index] == "running"
+            output = ToolOutput(CANCELLED if is_cancelled else text, is_error=True)
+            yield from self._on_moved(Moved(index, what, None, output))
+
+    def _store_result(self, done: ToolUseDone, output: ToolOutput) -> Iterator[TurnEvent]:
+        content = clean(output.content)
+        block: dict[str, Any] = {
+            "type": "tool_result",
+            "tool_use_id": done.id,
+            "content": content,
+        }
+        if output.is_error:
+            block["is_error"] = True
+        yield events.shown_result(done.id, content, is_error=output.is_error)
+        yield from self._record.store(Message("tool", block))
+
+    def _count(self, usage: Usage | None) -> None:
+        if usage is None:
+            return
+        price = self.turn.model.facts.price_per_million
+        if usage.cost_usd is None and price is not None:
+            usage = msgspec.structs.replace(usage, cost_usd=price.cost_usd(usage))
+        self._record.count(usage)
+
+    # The tasks
+
+    def _task(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(asyncio.create_task(work))
+
+    async def _watch_cancel(self) -> None:
+        await self.turn.cancel.wait()
+        self.inbox.put(_Cancelled())
+
+    async def _prepare(self) -> None:
+        try:
+            self.inbox.put(_Ready(await self.turn.before_step()))
+        except Exception as error:
+            self.inbox.put(_Failed(error))
+
+    async def _ask_model(self) -> None:
+        try:
+            await self._read(self.turn.model.stream(self._request()))
+        except Exception as error:
+            self.inbox.put(_Failed(error))
+
+    async def _read(self, stream: AsyncIterator[Delta]) -> None:
+        """Put the deltas into the inbox, up to the end that every answer has."""
+        try:
+            async for delta in stream:
+                self.inbox.put(delta)
+                if isinstance(delta, Finished):
+                    return
+                await self.inbox.breathe()
+            raise ModelError(NO_END, provider=self.turn.model.name.partition("/")[0])
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
+
+    # Small things
+
+    def _move(self, what: str) -> None:
+        """Go to the next state; a miss says what was allowed."""
+        if (self.state, what) not in STATES:
+            allowed = [event for state, event in STATES if state == self.state]
+            raise RuntimeError(f"A turn that is {self.state} cannot {what}, only {allowed}")
+        self.state = STATES[self.state, what]
+
+    def _request(self) -> ModelRequest:
+        turn = self.turn
+        return build_request(
+            turn.session,
+            turn.model,
+            turn.agent,
+            turn.system,
+            self._schemas,
+            max_output_tokens=turn.settings.max_output_tokens,
+        )
+
+    def _size(self) -> ContextSize:
+        window = self.turn.model.facts.context_window
+        return request_size(
+            self.turn.session, self.turn.system, self._schemas, context_window=window
+        )
+
+    def _tool_uses(self) -> ToolUses:
+        """The tool uses of the answer, ready to run."""
+        needs = Needs(
+            agent=self.turn.agent.name,
+            tools=self._tools,
+            rules=lambda: self._record.with_always(self.turn.rules),
+            workspace=self.turn.workspace,
+            ask=self.turn.ask,
+            on_always=self._record.allow_always,
+            put=self.inbox.put,
+        )
+        return ToolUses(self._answer.tool_uses, needs, cut_off=self._cut_off_steps > 0)
+
+    def _max_steps(self) -> int:
+        limits = (self.turn.settings.max_steps, self.turn.agent.steps)
+        return max(1, min(limit for limit in limits if limit is not None))
+
+    def _with_own_id(self, done: ToolUseDone) -> ToolUseDone:
+        """Replace an id that is missing or was used in this turn: a result must find its use."""
+        name, number = done.id or "call", 1
+        while not done.id or done.id in self._known_ids:
+            number += 1
+            done = msgspec.structs.replace(done, id=f"{name}-{number}")
+        self._known_ids.add(done.id)
+        return done
+
+
+def _shown(done: ToolUseDone) -> events.ToolUseShown:
+    return events.ToolUseShown(done.id, done.name, done.input or {})
+
+
+def _unexpected(error: Exception) -> TiroError:
+    logger.error("A turn broke", exc_info=error)
+    return ModelError(MODEL_BROKE)

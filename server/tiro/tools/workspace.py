@@ -4,11 +4,17 @@ Law: a path counts by where it really leads (`..`, links and percent escapes res
 it is written, and what an editor holds unsaved comes before what lies on the disk.
 """
 
+import errno
 import os
+import re
+import stat
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol
+from urllib.parse import unquote_to_bytes, urlsplit
 
 import msgspec
+
+from tiro.errors import ToolError
 
 NO_WORKSPACE = "No workspace folder is open, so no file can be read; ask the user to open a folder"
 OUTSIDE = (
@@ -17,7 +23,7 @@ OUTSIDE = (
 )
 UNUSABLE_PATH = "{given!r} is not a usable path ({why}); give a path relative to the workspace"
 NOT_THERE = "There is no {given!r}; use list_files or glob to find the right path"
-NOT_A_FILE = "{given!r} is {kind}, not a file; nothing was read"
+NOT_OF_KIND = "{given!r} is {kind}; nothing was read"
 UNREADABLE = "{given!r} cannot be read ({why})"
 MOVED = "{given!r} changed while it was opened; nothing was read. Try again"
 
@@ -91,27 +97,225 @@ class Workspace:
 
         A relative path is looked for in each root. Raises ToolError for what is no path at all.
         """
-        raise NotImplementedError
+        roots = self.roots()
+        written = _written_path(given)
+        if os.path.isabs(written):
+            candidates = [written]
+        elif roots:
+            candidates = [os.path.join(root, written) for root in roots]
+        else:
+            raise ToolError(NO_WORKSPACE)
+        real = next(filter(os.path.lexists, candidates), None) or self._find(candidates)
+        path = Path(os.path.realpath(real))
+        return Place(given, path, next((root for root in roots if path.is_relative_to(root)), None))
 
     def inside(self, given: str) -> Place:
         """The place of a path in the workspace; raises ToolError outside."""
-        raise NotImplementedError
+        place = self.locate(given)
+        if place.root is None:
+            roots = ", ".join(map(str, self.roots())) or "(none is open)"
+            raise ToolError(OUTSIDE.format(given=given, real=str(place.path), roots=roots))
+        return place
 
     def open_buffers(self) -> dict[Path, Path]:
         """The real path of every open buffer that lies in the workspace → the editor's name."""
-        raise NotImplementedError
+        roots, buffers = self.roots(), {}
+        for named in self._editor.open_paths():
+            path = Path(os.path.realpath(named))
+            if any(path.is_relative_to(root) for root in roots):
+                buffers[path] = named
+        return buffers
 
     def live_text(self, path: Path) -> str | None:
         """The text of the buffer that shows the file with this real path, or None."""
-        raise NotImplementedError
+        named = self.open_buffers().get(path)
+        return None if named is None else self._editor.open_text(named)
 
     def open_file(self, place: Place) -> BinaryIO:
         """Open a regular file inside the workspace for reading, and nothing else.
 
         No link is followed on the way, so that a link put there after `locate` leads nowhere.
         """
-        raise NotImplementedError
+        return os.fdopen(self._open(place, directory=False), "rb")
+
+    def names_in(self, place: Place) -> list[os.DirEntry[str]]:
+        """The entries of a directory inside the workspace, sorted by name; no link is followed."""
+        if os.scandir not in os.supports_fd:
+            with os.scandir(place.path) as entries:
+                return sorted(entries, key=lambda entry: entry.name)
+        descriptor = self._open(place, directory=True)
+        try:
+            with os.scandir(descriptor) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+                for entry in found:
+                    entry.is_dir(follow_symlinks=False)  # asks the disk while the folder is open
+                return found
+        finally:
+            os.close(descriptor)
 
     def shown(self, path: Path) -> str:
         """The path as a model gets to see it: relative to the main root where it is in it."""
-        raise NotImplementedError
+        roots = self.roots()
+        main = roots[0] if roots and path.is_relative_to(roots[0]) else None
+        return shown_name((path.relative_to(main) if main else path).as_posix())
+
+    def _find(self, candidates: list[str]) -> str:
+        """The candidate that is a new buffer, or whose undecodable name was shown like this."""
+        for candidate in candidates:
+            if Path(os.path.realpath(candidate)) in self.open_buffers():
+                return candidate
+        if "\ufffd" in candidates[0]:
+            return next(filter(None, map(_undecodable, candidates)), candidates[0])
+        return candidates[0]
+
+    def _open(self, place: Place, *, directory: bool) -> int:
+        assert place.root is not None, "only places inside the workspace are opened"
+        try:
+            if os.open in os.supports_dir_fd:
+                return _open_below(place.root, place.path, directory=directory)
+            return _open_where(place.path, directory=directory)
+        except _UnfitError as unfit:
+            raise ToolError(NOT_OF_KIND.format(given=place.given, kind=unfit)) from unfit
+        except OSError as error:
+            raise ToolError(_told(place, error)) from error
+
+
+def shown_name(name: str) -> str:
+    """A file name as text: each byte that is not UTF-8 is shown as U+FFFD."""
+    return _ESCAPED_BYTE.sub("\ufffd", name)
+
+
+class _UnfitError(Exception):
+    """What lies there is of another kind than wanted."""
+
+
+_ESCAPED_BYTE = re.compile("[\ud800-\udfff]")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_LONGEST_PATH = 4096
+_KINDS = {
+    stat.S_IFREG: "a file",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFLNK: "a link",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+
+
+def _written_path(given: str) -> str:
+    """The plain path that was written, as it is or as a `file://` URI; not yet resolved."""
+    written = given
+    if given.lower().startswith("file:"):
+        written = _from_uri(given)
+    elif _SCHEME.match(given) and "://" in given:
+        raise _unusable(given, "only files can be read")
+    if "\0" in written:
+        raise _unusable(given, "it holds a NUL character")
+    if not written.strip():
+        raise _unusable(given, "it is empty")
+    try:
+        size = len(os.fsencode(written))
+    except UnicodeEncodeError as error:
+        raise _unusable(given, "it holds half a character") from error
+    if size > _LONGEST_PATH:
+        raise _unusable(given, "it is too long")
+    return os.path.expanduser(written) if written.startswith("~") else written
+
+
+def _from_uri(given: str) -> str:
+    try:
+        uri = urlsplit(given)
+    except ValueError as error:
+        raise _unusable(given, "it is no valid URI") from error
+    if uri.netloc.lower() not in ("", "localhost"):
+        raise _unusable(given, "it names another machine")
+    path = os.fsdecode(unquote_to_bytes(uri.path))
+    return path[1:] if re.match(r"/[A-Za-z]:", path) and os.name == "nt" else path
+
+
+def _unusable(given: str, why: str) -> ToolError:
+    short = given if len(given) <= 200 else given[:200] + "…"
+    return ToolError(UNUSABLE_PATH.format(given=short, why=why))
+
+
+def _undecodable(written: str) -> str | None:
+    """The one existing path that is shown as this text, or None."""
+    found = Path(written).anchor
+    for part in Path(written).parts[1:]:
+        exact = os.path.join(found, part)
+        if not os.path.lexists(exact) and "\ufffd" in part:
+            try:
+                names = [name for name in os.listdir(found) if shown_name(name) == part]
+            except OSError:
+                return None
+            if len(names) != 1:
+                return None
+            exact = os.path.join(found, names[0])
+        found = exact
+    return found if os.path.lexists(found) else None
+
+
+def _open_below(root: Path, path: Path, *, directory: bool) -> int:
+    """Open by walking down from the root, without following a link at any part."""
+    parts = path.relative_to(root).parts
+    current = os.open(root, _FLAGS & ~getattr(os, "O_NOFOLLOW", 0) | os.O_DIRECTORY)
+    for index, part in enumerate(parts):
+        is_last = index == len(parts) - 1
+        try:
+            if is_last:
+                _check_kind(os.stat(part, dir_fd=current, follow_symlinks=False), directory)
+            flags = _FLAGS if is_last else _FLAGS | os.O_DIRECTORY
+            below = os.open(part, flags, dir_fd=current)
+        finally:
+            os.close(current)
+        current = below
+    return _checked(current, directory=directory)
+
+
+def _open_where(path: Path, *, directory: bool) -> int:
+    """Open where a folder cannot be opened first: check, open, and check again where that led."""
+    _check_kind(os.stat(path, follow_symlinks=False), directory)
+    descriptor = _checked(os.open(path, _FLAGS), directory=directory)
+    if Path(os.path.realpath(path)) != path:
+        os.close(descriptor)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return descriptor
+
+
+def _checked(descriptor: int, *, directory: bool) -> int:
+    """The descriptor, if what was opened is of the wanted kind; else it is closed."""
+    try:
+        _check_kind(os.fstat(descriptor), directory)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _check_kind(found: os.stat_result, directory: bool) -> None:
+    kind = stat.S_IFMT(found.st_mode)
+    if kind == stat.S_IFLNK:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    if kind != (stat.S_IFDIR if directory else stat.S_IFREG):
+        wanted = "directory" if directory else "file"
+        raise _UnfitError(f"{_KINDS.get(kind, 'something else')}, not a {wanted}")
+
+
+def _told(place: Place, error: OSError) -> str:
+    """The text of an error of the operating system, for the model."""
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return NOT_THERE.format(given=place.given)
+    if error.errno == errno.ELOOP:
+        return MOVED.format(given=place.given)
+    if error.errno == errno.ENAMETOOLONG:
+        return UNUSABLE_PATH.format(given=place.given[:200] + "…", why="a name in it is too long")
+    return UNREADABLE.format(given=place.given, why=error.strerror or "unknown reason")

@@ -1,0 +1,67 @@
+"""One answer of a model, put together from its deltas in the order in which they came."""
+
+from typing import Any
+
+from tiro.models.model import TextDelta, ThinkingDelta, ToolUseDone
+from tiro.session.messages import Content, Message
+
+
+class Answer:
+    """Grows with each delta; `message()` is what there is so far."""
+
+    def __init__(self) -> None:
+        self.tool_uses: list[ToolUseDone] = []
+        self._blocks: list[dict[str, Any]] = []
+        self._open: dict[str, Any] = {}
+        self._pieces: list[str] = []
+
+    def add_text(self, delta: TextDelta) -> None:
+        """Append to the open text block, or begin one."""
+        self._begin("text")
+        self._pieces.append(delta.text)
+
+    def add_thinking(self, delta: ThinkingDelta) -> None:
+        """Append to the open thinking block; a signature ends it."""
+        self._begin("thinking")
+        self._pieces.append(delta.text)
+        if delta.signature is not None:
+            self._open["signature"] = delta.signature
+            self._close()
+
+    def add_tool_use(self, done: ToolUseDone) -> None:
+        """Append a tool use; arguments that cannot be read are stored as an empty input."""
+        self._close()
+        self.tool_uses.append(done)
+        block = {"type": "tool_use", "id": done.id, "name": done.name, "input": done.input or {}}
+        self._blocks.append(block)
+
+    def message(self) -> Message | None:
+        """The assistant message, or None when there is nothing worth storing in it.
+
+        Blank text is left out: no provider takes it back.
+        """
+        self._close()
+        blocks = [block for block in self._blocks if not _is_blank(block)]
+        if not blocks:
+            return None
+        content: Content = blocks
+        if len(blocks) == 1 and blocks[0]["type"] == "text":
+            content = blocks[0]["text"]
+        return Message("assistant", content)
+
+    def _begin(self, kind: str) -> None:
+        if self._open.get("type") != kind:
+            self._close()
+            self._open = {"type": kind, kind: ""}
+
+    def _close(self) -> None:
+        if self._open:
+            kind = self._open["type"]
+            self._open[kind] = "".join(self._pieces)
+            self._blocks.append(self._open)
+            self._open, self._pieces = {}, []
+
+
+def _is_blank(block: dict[str, Any]) -> bool:
+    kind = block["type"]
+    return kind in ("text", "thinking") and not block[kind].strip() and "signature" not in block

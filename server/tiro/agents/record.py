@@ -1,0 +1,71 @@
+"""What a turn leaves in its session: messages, usage, "always" rules.
+
+Once the session has been cleared under the turn, it leaves nothing more there.
+"""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from tiro.agents.events import Stored
+from tiro.agents.permissions import Rules
+from tiro.session.changes import Change, Clear, Set
+from tiro.session.core import Core
+from tiro.session.messages import Message, Usage
+
+
+class Record:
+    """The messages that one turn has added so far, and its usage.
+
+    `gone` is set when the session is cleared under the turn (B62).
+    """
+
+    def __init__(self, session: Core, gone: asyncio.Event) -> None:
+        self.session = session
+        self.first_seq = self.last_seq = 0
+        self.usage = Usage()
+        self._is_gone = False
+        self._gone = gone
+        self._loop = asyncio.get_running_loop()
+        self.close = session.observe(self._notice)
+        """Ends the watch over the session; called once."""
+
+    def store(self, message: Message) -> list[Stored]:
+        """Append a finished message to the session, where the journal has it at once."""
+        if self._is_gone:
+            return []
+        stored, _ = self.session.append(message)
+        seq = stored.seq or 0
+        self.first_seq = self.first_seq or seq
+        self.last_seq = seq
+        return [Stored(seq, stored.role)]
+
+    def count(self, usage: Usage) -> None:
+        """Add the usage of one step to that of the turn and of the session."""
+        self.usage += usage
+        self._set(usage=self.session.usage + usage)
+
+    def allow_always(self, key: str, subject: str | None) -> None:
+        """Remember the answer "always", as narrow as the question was."""
+        rule = {"key": key, "pattern": subject or "*", "decision": "allow"}
+        self._set(rules=[*self.session.rules, rule])
+
+    def with_always(self, rules: Rules) -> Rules:
+        """The rules together with those that the user has answered "always" to."""
+        always: dict[str, list[tuple[str, Any]]] = {}
+        for rule in self.session.rules:
+            if isinstance(rule, dict) and rule.get("decision") == "allow":
+                pairs = always.setdefault(str(rule.get("key")), [])
+                pairs.append((str(rule.get("pattern")), "allow"))
+        return msgspec.structs.replace(rules, always=always or None)
+
+    def _set(self, **fields: Any) -> None:
+        if not self._is_gone:
+            self.session.commit(Set(fields, self.session.stamp()))
+
+    def _notice(self, _: int, changes: tuple[Change, ...]) -> None:
+        """Called by whoever changes the session, in any thread."""
+        if any(isinstance(change, Clear) for change in changes):
+            self._is_gone = True
+            self._loop.call_soon_threadsafe(self._gone.set)

@@ -1,0 +1,254 @@
+"""The tool uses of one step: judged, asked about, run, and each brought to exactly one result.
+
+The life of a tool use is the table `STATUSES`. Reads that stand side by side run together, whatever
+else waits for its turn. The tasks only put what happened into the turn's inbox.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tiro.agents.events import ToolUseStatus
+from tiro.agents.permissions import PermissionDecision, Rules, strictest, subject_of
+from tiro.errors import ToolError
+from tiro.models.model import ToolUseDone
+from tiro.tools.tool import Tool, ToolOutput, ToolRun, check_input, limit_output
+from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
+
+logger = logging.getLogger(__name__)
+
+CANCELLED = "Cancelled by the user before it was finished; the outcome is not known to be complete."
+NOT_STARTED = "Cancelled by the user before it was started; nothing was run or changed."
+BROKEN_OFF = "The answer broke off before this could be run; nothing was run or changed."
+REFUSED_ANSWER = "The answer ended in a refusal, so this was not run; nothing was changed."
+UNKNOWN_TOOL = "There is no tool {name!r}; nothing was run. The tools are: {tools}."
+UNREADABLE_INPUT = (
+    "The arguments are no JSON object, so nothing was run. Call the tool again with valid JSON."
+    " They were: {raw}"
+)
+CUT_OFF = (
+    "The answer reached its output limit in the middle of this call, so the arguments are"
+    " incomplete and nothing was run or changed. Call the tool again with less in one call."
+)
+DENIED = "Not allowed by the rule {rule!r} ({source}); nothing was run or changed."
+REJECTED = "The user said no; nothing was run or changed.{message}"
+BROKEN_TOOL = "The tool failed unexpectedly ({kind}); its outcome is unknown. Try another way."
+EMPTY_OUTPUT = "(no output)"
+
+MAX_RAW_SHOWN = 2000
+MAX_TOGETHER = 8
+"""How many reads run at the same time."""
+
+STATUSES: dict[tuple[ToolUseStatus, str], ToolUseStatus] = {
+    ("proposed", "run"): "running",
+    ("proposed", "fail"): "failed",
+    ("proposed", "reject"): "rejected",
+    ("proposed", "cancel"): "cancelled",
+    ("running", "finish"): "done",
+    ("running", "fail"): "failed",
+    ("running", "cancel"): "cancelled",
+}
+"""(status, what happens) → status; the other statuses are final."""
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """Something happened to a tool use; with an output, that is its end."""
+
+    index: int
+    what: str
+    rule: str | None = None
+    output: ToolOutput | None = None
+
+
+class AllEnded(msgspec.Struct, frozen=True):
+    """No tool use of this answer runs any more."""
+
+
+class Said(msgspec.Struct, frozen=True):
+    """A running tool shows a piece of its output."""
+
+    tool_use_id: str
+    text: str
+
+
+class Needs(msgspec.Struct, frozen=True, kw_only=True):
+    """What the tool uses need from their turn."""
+
+    agent: str
+    tools: dict[str, Tool]
+    rules: Callable[[], Rules]
+    """The rules as they are right now: an answer "always" adds one."""
+    workspace: Workspace
+    ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]]
+    on_always: Callable[[str, str | None], None]
+    """A rule for this key and subject holds from now on."""
+    put: Callable[[Moved | Said | AllEnded], None]
+
+
+class ToolUses:
+    """The tool uses of one answer, in call order."""
+
+    def __init__(self, given: Sequence[ToolUseDone], needs: Needs, *, cut_off: bool) -> None:
+        self.given = given
+        self.statuses: list[ToolUseStatus] = ["proposed"] * len(given)
+        self._needs = needs
+        self._cut_off = cut_off
+        self._cancelled = [threading.Event() for _ in given]
+        self._asking = asyncio.Lock()
+
+    @property
+    def open(self) -> list[int]:
+        """The indexes of those that have no result yet."""
+        return [index for index, status in enumerate(self.statuses) if not _is_final(status)]
+
+    def move(self, index: int, what: str) -> ToolUseStatus:
+        """Bring a tool use into its next status; a miss says what was allowed."""
+        status = self.statuses[index]
+        allowed = [event for before, event in STATUSES if before == status]
+        if what not in allowed:
+            raise RuntimeError(f"A tool use that is {status} cannot {what}, only {allowed}")
+        self.statuses[index] = STATUSES[status, what]
+        return self.statuses[index]
+
+    async def run(self) -> None:
+        """Run all of them, as far as they may; what happens goes into the inbox."""
+        together = asyncio.Semaphore(MAX_TOGETHER)
+        try:
+            for batch in self._batches():
+                async with asyncio.TaskGroup() as group:
+                    for index in batch:
+                        group.create_task(self._run_one(index, together))
+        finally:
+            self._needs.put(AllEnded())
+
+    def end(self) -> None:
+        """Tell tools that run in threads that nobody waits for them any more."""
+        for event in self._cancelled:
+            event.set()
+
+    def _batches(self) -> Iterator[list[int]]:
+        """Neighbouring reads together, everything else alone, in call order."""
+
+        def key(index: int) -> int:
+            tool = self._needs.tools.get(self.given[index].name)
+            return -1 if tool is None or tool.effect == "read" else index
+
+        for _, batch in groupby(range(len(self.given)), key):
+            yield list(batch)
+
+    async def _run_one(self, index: int, together: asyncio.Semaphore) -> None:
+        rule: str | None = None
+        try:
+            tool, given = self._checked(index)
+            decision = await asyncio.to_thread(self._decide, tool, given)
+            rule = decision.rule
+            refusal = await self._refusal(index, tool, given, decision)
+            if refusal is not None:
+                self._end(index, "reject", rule, refusal)
+                return
+            async with together:
+                self._needs.put(Moved(index, "run", rule))
+                output = await tool.run(given, self._tool_run(index, tool, given))
+            content = limit_output(output.content) or EMPTY_OUTPUT
+            what = "fail" if output.is_error else "finish"
+            self._needs.put(Moved(index, what, rule, ToolOutput(content, output.is_error)))
+        except ToolError as error:
+            self._end(index, "fail", rule, str(error))
+        except Exception as error:
+            logger.exception("The tool %r failed", self.given[index].name)
+            self._end(index, "fail", rule, BROKEN_TOOL.format(kind=type(error).__name__))
+
+    def _end(self, index: int, what: str, rule: str | None, text: str) -> None:
+        self._needs.put(Moved(index, what, rule, ToolOutput(limit_output(text), is_error=True)))
+
+    def _checked(self, index: int) -> tuple[Tool, dict[str, Any]]:
+        """The tool and its checked input; ToolError says why it cannot run."""
+        done = self.given[index]
+        if self._cut_off and index == len(self.given) - 1 and _is_incomplete(done):
+            raise ToolError(CUT_OFF)
+        tool = self._needs.tools.get(done.name)
+        if tool is None:
+            names = ", ".join(self._needs.tools) or "(none)"
+            raise ToolError(UNKNOWN_TOOL.format(name=done.name, tools=names))
+        if done.input is None:
+            raise ToolError(UNREADABLE_INPUT.format(raw=done.raw[:MAX_RAW_SHOWN]))
+        return tool, check_input(tool.input_schema, done.input)
+
+    def _decide(self, tool: Tool, given: dict[str, Any]) -> PermissionDecision:
+        """The stricter of two decisions: on the path as it is written and as it really leads."""
+        rules, subject = self._needs.rules(), subject_of(tool, given)
+        decision = rules.decide(tool.permission_key, subject)
+        if subject is None or tool.subject_field != "path":
+            return decision
+        place = self._needs.workspace.locate(subject)
+        return strictest(decision, rules.decide(tool.permission_key, self._named(place.path)))
+
+    async def _refusal(
+        self, index: int, tool: Tool, given: dict[str, Any], decision: PermissionDecision
+    ) -> str | None:
+        """Why it must not run, or None; asks the user where the rules say so, one at a time."""
+        if decision.kind == "deny":
+            return DENIED.format(rule=decision.rule, source=decision.source)
+        if decision.kind == "allow":
+            return None
+        done = self.given[index]
+        request = PermissionRequest(
+            tool_use_id=done.id,
+            name=done.name,
+            input=given,
+            agent=self._needs.agent,
+            rule=decision.rule,
+            effect=tool.effect,
+        )
+        async with self._asking:
+            answer = await self._needs.ask(request)
+        if answer.decision == "reject":
+            message = f" They say: {answer.message}" if answer.message else ""
+            return REJECTED.format(message=message)
+        if answer.decision == "always":
+            self._needs.on_always(tool.permission_key, subject_of(tool, given))
+        return None
+
+    def _tool_run(self, index: int, tool: Tool, given: dict[str, Any]) -> ToolRun:
+        rules, workspace = self._needs.rules(), self._needs.workspace
+        done, loop = self.given[index], asyncio.get_running_loop()
+        subject = subject_of(tool, given)
+        approved = workspace.locate(subject).path if subject and tool.effect == "read" else None
+
+        def may_read(path: Path) -> bool:
+            kind = rules.decide("read", self._named(path)).kind
+            return kind == "allow" or (kind == "ask" and path == approved)
+
+        def on_output(text: str) -> None:
+            if not self._cancelled[index].is_set():
+                loop.call_soon_threadsafe(self._needs.put, Said(done.id, text))
+
+        return ToolRun(
+            tool_use_id=done.id,
+            workspace=workspace,
+            may_read=may_read,
+            on_output=on_output,
+            cancelled=self._cancelled[index],
+        )
+
+    def _named(self, path: Path) -> str:
+        """The path as patterns see it: relative to the root it lies in, else absolute."""
+        for root in self._needs.workspace.roots():
+            if path.is_relative_to(root):
+                return path.relative_to(root).as_posix()
+        return path.as_posix()
+
+
+def _is_final(status: ToolUseStatus) -> bool:
+    return all(before != status for before, _ in STATUSES)
+
+
+def _is_incomplete(done: ToolUseDone) -> bool:
+    """Whether the arguments may be cut off; an object that could be read is complete."""
+    return done.input is None or (not done.input and not done.raw.strip())

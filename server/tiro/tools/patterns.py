@@ -1,0 +1,91 @@
+"""Path patterns, the same everywhere: permission rules, `glob`, `grep` and .gitignore files.
+
+`*`, `?` and `[…]` stay within one part of a path, `**` crosses parts, and a pattern without a slash
+is tested on the base name alone. Matching is case-sensitive and takes at most
+(parts of the pattern) x (parts of the path) steps, whatever somebody writes into a pattern.
+"""
+
+import fnmatch
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+MAX_ALTERNATIVES = 64
+"""How many patterns one pattern with `{a,b}` may stand for."""
+
+
+class PathPattern:
+    """A compiled pattern."""
+
+    def __init__(self, pattern: str) -> None:
+        parts = [part for part in pattern.split("/") if part not in ("", ".")]
+        if "/" not in pattern:
+            parts = ["**", *parts]
+        if parts and parts[-1] == "**":
+            parts.append("*")  # `a/**` is what lies in a, not a itself
+        self._parts = [None if part == "**" else _segment(part) for part in parts]
+
+    def matches(self, parts: Sequence[str]) -> bool:
+        """Whether a path, given by its parts, fits."""
+        states = self._widened({0})
+        for part in parts:
+            if not states:
+                return False
+            stepped = {after for state in states if (after := self._step(state, part))}
+            states = self._widened(stepped | {state for state in states if self._crosses(state)})
+        return len(self._parts) in states
+
+    def _step(self, state: int, part: str) -> int | None:
+        """The state after this part has been matched by the pattern's part at `state`."""
+        segment = self._parts[state] if state < len(self._parts) else None
+        return state + 1 if segment is not None and segment.match(part) else None
+
+    def _crosses(self, state: int) -> bool:
+        return state < len(self._parts) and self._parts[state] is None
+
+    def _widened(self, states: set[int]) -> set[int]:
+        """The states, and those behind a `**` that matches nothing."""
+        for state in sorted(states):
+            while self._crosses(state):
+                state += 1
+                states.add(state)
+        return states
+
+
+@lru_cache(maxsize=512)
+def path_pattern(pattern: str) -> PathPattern:
+    """The compiled pattern; compiling is cached."""
+    return PathPattern(pattern)
+
+
+def parts_of(path: str) -> list[str]:
+    """The parts of a relative path, without `.` and empty ones."""
+    return [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
+
+
+def alternatives(pattern: str) -> list[str]:
+    """The patterns that a pattern with `{a,b}` stands for; the pattern itself when it has none.
+
+    Raises ValueError for more than MAX_ALTERNATIVES.
+    """
+    done: list[str] = []
+    waiting = [pattern]
+    while waiting:
+        if len(done) + len(waiting) > MAX_ALTERNATIVES:
+            raise ValueError("The pattern has too many alternatives in braces")
+        first = waiting.pop(0)
+        found = _BRACES.search(first)
+        if found is None:
+            done.append(first)
+        else:
+            before, after = first[: found.start()], first[found.end() :]
+            waiting = [before + choice + after for choice in found[1].split(",")] + waiting
+    return list(dict.fromkeys(done))
+
+
+def _segment(part: str) -> re.Pattern[str]:
+    """One part as a regular expression; `fnmatch` writes one that never backtracks for long."""
+    return re.compile(fnmatch.translate(part))
+
+
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
