@@ -21,7 +21,7 @@ from typing import Any, Self
 from tests.e2e.contract import strict_json
 from tests.e2e.home import Home
 
-MAX_DISPLAY_BYTES = 1_000_000
+MAX_DISPLAY_BYTES = 1 << 20
 READ_BYTES = 1 << 16
 UNSET: Any = object()
 
@@ -57,6 +57,12 @@ class Pending:
         self.server.wait_until(lambda: self.done, timeout, what)
         return self.server.answers_to(self.id)[0]
 
+    @property
+    def mark(self) -> int:
+        """How many notifications had come when the answer came."""
+        self.message()
+        return self.server.marks[json.dumps(self.id)]
+
     def result(self, timeout: float = 10.0) -> Any:
         """Wait for the result; an error answer raises `RpcError`."""
         answer = self.message(timeout)
@@ -89,11 +95,13 @@ class Server:
         self.notifications: list[dict[str, Any]] = []
         self.requests: list[dict[str, Any]] = []
         self.orphans: list[dict[str, Any]] = []
+        self.marks: dict[str, int] = {}
         self.frames = 0
         self.bytes = 0
         self.largest_notification = 0
         self.initialize_result: dict[str, Any] = {}
-        self._handlers: dict[str, Handler] = {"client/registerCapability": lambda _: None}
+        self._handlers: dict[str, Handler] = {}
+        self.reset_handlers()
         self._answers: dict[str, list[dict[str, Any]]] = {}
         self._changed = threading.Condition()
         self._reading = threading.Event()
@@ -202,6 +210,11 @@ class Server:
         """Set what answers a request of the server: a function from params to the result."""
         self._handlers[method] = handler
 
+    def reset_handlers(self) -> None:
+        """Answer only what every LSP client answers."""
+        quiet = ("client/registerCapability", "window/workDoneProgress/create")
+        self._handlers = {method: lambda _: None for method in quiet}
+
     def pause_reading(self) -> None:
         """Stop taking bytes from stdout, as an editor that hangs."""
         self._reading.clear()
@@ -215,6 +228,11 @@ class Server:
     def answers_to(self, id_: Any) -> list[dict[str, Any]]:
         """Every answer that this id got so far."""
         return self._answers.get(json.dumps(id_), [])
+
+    @property
+    def answered(self) -> int:
+        """How many requests have got their answer."""
+        return len(self._answers)
 
     def named(self, method: str) -> list[dict[str, Any]]:
         """The params of every notification of that method so far, in order."""
@@ -384,7 +402,9 @@ class Server:
         if message.get("id") is None:
             self.orphans.append(message)
         else:
-            self._answers.setdefault(json.dumps(message["id"]), []).append(message)
+            id_ = json.dumps(message["id"])
+            self.marks.setdefault(id_, len(self.notifications))
+            self._answers.setdefault(id_, []).append(message)
 
     def _violate(self, what: str) -> None:
         with self._changed:

@@ -223,14 +223,19 @@ class Provider:
 
     async def _answer(self, connection: "_Connection", request: Recorded, reply: Reply) -> bool:
         """Send one reply; False when the connection is over afterwards."""
-        connection.head(reply)
+        has_head = False
         for step in reply.steps:
             if isinstance(step, Break):
                 connection.end(reset=step.reset)
                 return False
+            if isinstance(step, bytes) and not has_head:
+                connection.head(reply)
+                has_head = True
             if not await self._take(connection, request, step, reply):
                 request.closed.set()
                 return False
+        if not has_head:
+            connection.head(reply)
         if reply.framing == "chunked":
             connection.writer.write(b"0\r\n\r\n")
         await connection.writer.drain()
@@ -316,8 +321,8 @@ class _Connection:
         self.writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
 
     async def send(self, piece: bytes, *, chunked: bool) -> bool:
-        """Write one piece as one chunk; False when the client has closed."""
-        self.writer.write(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece)
+        """Write one piece as one chunk (b"" is none); False when the client has closed."""
+        self.writer.write(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked and piece else piece)
         try:
             await self.writer.drain()
         except ConnectionError:

@@ -1,7 +1,9 @@
 """Replies of the local provider: exact bytes in exact chunks, with pauses, holds and breaks.
 
 A `Reply` is a status, headers and steps. A step is bytes (one write), a `Pause`, a `Hold` (until a
-test releases it) or a `Break` (the connection ends there). The functions below make the common
+test releases it) or a `Break` (the connection ends there). Status and headers go out with the first
+bytes, so a pause or hold in front of them is a provider that has not answered at all; the step b""
+sends the headers alone. The functions below make the common
 replies of the OpenAI style; a test with odd bytes writes its own steps.
 """
 

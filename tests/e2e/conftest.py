@@ -1,0 +1,76 @@
+"""Providers and servers for the end-to-end tests: one shared pair a module, more on request."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.client import RpcError, Server
+from tests.e2e.home import Home
+from tests.e2e.provider import Provider
+
+StartServer = Callable[..., Server]
+
+
+@pytest.fixture(scope="module")
+def module_provider() -> Iterator[Provider]:
+    with Provider() as running:
+        yield running
+
+
+@pytest.fixture
+def provider(module_provider: Provider) -> Iterator[Provider]:
+    """The strict provider of this module, clean; a test that made it refuse anything fails."""
+    module_provider.reset()
+    yield module_provider
+    assert module_provider.refused == []
+
+
+@pytest.fixture(scope="module")
+def shared_server(
+    module_provider: Provider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    home = Home(tmp_path_factory.mktemp("shared") / "home", module_provider)
+    with Server(home) as running:
+        running.initialize()
+        yield running
+
+
+@pytest.fixture
+def server(shared_server: Server, provider: Provider) -> Iterator[Server]:
+    """The running server of this module with a new session and an empty workspace."""
+    shared_server.request("tiro/session/clear")
+    yield shared_server
+    shared_server.reset_handlers()
+    if shared_server.process.poll() is None:
+        shared_server.resume_reading()
+        with contextlib.suppress(RpcError):  # what a test broke must not hide what it found
+            shared_server.request("tiro/turn/cancel")
+    shared_server.check()
+
+
+@pytest.fixture
+def home(provider: Provider, tmp_path: Path) -> Home:
+    """A home of this test's own, configured for the provider."""
+    return Home(tmp_path / "home", provider)
+
+
+@pytest.fixture
+def start(home: Home) -> Iterator[StartServer]:
+    """Start servers of this test's own: `start()`, or `start(initialize=False, env=…)`."""
+    running: list[Server] = []
+
+    def start_server(*, initialize: bool = True, at: Home | None = None, **given: object) -> Server:
+        hello = {k: given.pop(k) for k in ("settings", "roots", "features") if k in given}
+        one = Server(at or home, **given)  # type: ignore[arg-type]  # passed through as given
+        running.append(one)
+        if initialize:
+            one.initialize(**hello)
+        return one
+
+    yield start_server
+    for one in running:
+        one.close()
+    for one in running:
+        one.check()
