@@ -1,0 +1,94 @@
+"""The lock by which several processes use one session in turn: advisory, on its journal (U9.8).
+
+The system drops it when its holder dies, so it is never stale. Who holds it for longer than one
+write leaves its process and host in a file beside it, for the message that others show.
+"""
+
+import contextlib
+import errno
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tiro.session.messages import encode
+from tiro.stores.disk import FILE_MODE
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """Who is answering in a session right now, as far as it said so."""
+
+    pid: int | None = None
+    host: str | None = None
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _FAR = 1 << 40  # a byte no journal reaches, so that the lock never stops a reader
+
+    def try_lock(descriptor: int) -> bool:
+        """Take the lock if it is free."""
+        try:
+            os.lseek(descriptor, _FAR, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EDEADLK):
+                return False
+            raise
+        return True
+
+    def unlock(descriptor: int) -> None:
+        """Give the lock back."""
+        with contextlib.suppress(OSError):
+            os.lseek(descriptor, _FAR, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def try_lock(descriptor: int) -> bool:
+        """Take the lock if it is free; costs less than a microsecond."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            # A file system without locks: the signatures of the files still tell who wrote.
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS):
+                raise
+        return True
+
+    def unlock(descriptor: int) -> None:
+        """Give the lock back."""
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def write_holder(path: Path) -> None:
+    """Say who holds the lock; a failure only costs the others a name."""
+    holder: dict[str, Any] = {"pid": os.getpid(), "host": socket.gethostname()}
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, flags, FILE_MODE)
+        try:
+            os.write(descriptor, encode(holder))
+        finally:
+            os.close(descriptor)
+
+
+def read_holder(path: Path) -> Holder:
+    """Who said that it holds the lock."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Holder)
+    except (OSError, ValueError):
+        return Holder()
+
+
+def remove_holder(path: Path) -> None:
+    """Take the name back."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)

@@ -1,0 +1,516 @@
+"""`SessionManager`: the sessions of one directory, the current one among them.
+
+Sessions that it made or loaded are stored by themselves after every change (autosave). Nothing
+about storing ever fails a change: the user hears of it by a notice. Several processes may use one
+directory; whoever changes a session does so inside `changing` or `writing`.
+"""
+
+import logging
+import math
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import msgspec
+
+from tiro.errors import (
+    SessionExistsError,
+    SessionFormatError,
+    SessionInUseError,
+    SessionNotFoundError,
+    StorageError,
+)
+from tiro.session.core import Clock, Core, utc_now
+from tiro.session.history import time_id
+from tiro.session.messages import encode
+from tiro.session.session import Session
+from tiro.stores.autosave import WAIT_SECONDS, Autosave, Fsync
+from tiro.stores.disk import Disk, make_directories, remove_stale, replace_file, set_aside
+from tiro.stores.files import (
+    SNAPSHOT_ENDING,
+    SessionFiles,
+    beside,
+    encode_snapshot,
+    read_session,
+    storage_error,
+)
+from tiro.stores.index import Index, SavedSession
+from tiro.stores.lock import read_holder
+from tiro.stores.names import check_id, file_stem, with_suffixes
+from tiro.stores.schedule import Schedule
+
+CACHED_SESSIONS = 64
+SHORTEST_SECRET = 8
+
+log = logging.getLogger(__name__)
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """Something about a session's files that its user should know."""
+
+    reason: str
+    """`saveFailed`, `saveResumed`, `changedOnDisk` or `renamed`."""
+    session: Core
+    detail: dict[str, Any]
+
+
+class Agents(Protocol):
+    """What the manager asks of the agent registry."""
+
+    def get(self, name: str) -> object | None:
+        """The agent with this name, or None."""
+        ...
+
+
+class SessionManager:
+    """Makes, keeps, saves, loads and lists the sessions of one directory.
+
+    `on_notice` is called from any thread, also within a change, and must return at once. Without
+    a `cache_directory` the list is kept in memory only.
+    """
+
+    def __init__(
+        self,
+        directory: str | Path,
+        *,
+        agents: Agents | None = None,
+        clock: Clock = utc_now,
+        default_max_history: float | None = 100,
+        fsync: Fsync = "turn",
+        autosave: bool = True,
+        on_notice: Callable[[Notice], None] | None = None,
+        cache_directory: str | Path | None = None,
+        settings: Mapping[str, Any] | Any | None = None,
+        secrets: Sequence[str] = (),
+        disk: Disk | None = None,
+    ) -> None:
+        self.directory = Path(directory).absolute()
+        self.agents = agents
+        self.clock = clock
+        self.default_max_history = default_max_history
+        self.fsync: Fsync = fsync
+        self.autosave = autosave
+        self.settings = settings
+        self.secrets = secrets
+        self.disk = disk or Disk()
+        self.current: Session | None = None
+        self._on_notice = on_notice
+        self._autosaves: WeakKeyDictionary[Core, Autosave] = WeakKeyDictionary()
+        self._by_key: WeakValueDictionary[str, Session] = WeakValueDictionary()
+        self._recent: OrderedDict[str, Session] = OrderedDict()
+        self._lock = threading.RLock()
+        self._failing: set[Path] = set()
+        self._schedule = Schedule()
+        cache = Path(cache_directory) if cache_directory else None
+        self._index = Index(self.directory, cache, self.disk)
+
+    def __enter__(self) -> "SessionManager":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # The current session and new ones
+
+    def get(self) -> Session:
+        """The current session, made on first use; the same object each time (M2.2)."""
+        with self._lock:
+            if self.current is None:
+                self.current = self.create()
+            return self.current
+
+    def set_current(self, session: Session | None) -> None:
+        """Make this the current session."""
+        self.current = session
+
+    def reset(self) -> None:
+        """Forget the current session; the next `get` makes a new, empty one (M2.3)."""
+        self.current = None
+
+    def create(
+        self,
+        max_history: float | None = None,
+        agent: str | None = None,
+        id: str | None = None,
+    ) -> Session:
+        """A new editor session; `max_history` None is the default, `math.inf` is off.
+
+        Raises InvalidSessionIdError for an unsafe id, SessionExistsError for a taken one.
+        """
+        if id is not None:
+            check_id(id)
+            if self._is_taken(id):
+                raise SessionExistsError(f"A session with the id {id!r} exists already", id=id)
+        limit = self.default_max_history if max_history is None else max_history
+        session = self._make(None if limit is None or math.isinf(limit) else int(limit), agent, id)
+        return session
+
+    def get_or_create(self, key: str) -> Session:
+        """The channel session with this key: the same object as long as anyone holds it (N6.6)."""
+        with self._lock:
+            session = self._by_key.get(key)
+            if session is None:
+                path = self._path_for(key)
+                session = self.load(path) if path.exists() else self._make(None, None, key)
+            self._remember(key, session)
+            return session
+
+    def invalidate(self, key: str) -> None:
+        """Drop the session with this key from the cache; the next one is read from its file."""
+        with self._lock:
+            self._by_key.pop(key, None)
+            self._recent.pop(key, None)
+
+    def claim_id(self, session: Session) -> str:
+        """The session's id; one without gets a time stamp that no file has (M2.8).
+
+        Claims no file: that happens with the first stored message.
+        """
+        with session.lock:
+            if session.id is None:
+                session.change(id=next(filter(self._is_free, with_suffixes(self._time_id()))))
+            return session.id or ""
+
+    # Storing
+
+    @contextmanager
+    def writing(self, session: Session) -> Iterator[None]:
+        """Hold the session for a turn: other processes wait, and afterwards all is on disk.
+
+        If another process or an editor wrote in the meantime, the session is brought up to date
+        in place. Raises SessionInUseError when another process holds it for more than a second.
+        """
+        autosave = self._autosave_of(session)
+        autosave.enter(session)
+        try:
+            autosave.name_holder(session)
+            yield
+        finally:
+            if self.fsync == "turn":
+                autosave.sync(session)
+            autosave.leave(session)
+
+    @contextmanager
+    def changing(self, session: Session) -> Iterator[None]:
+        """Hold the session for one change outside a turn; a few microseconds when it is free."""
+        autosave = self._autosave_of(session)
+        autosave.enter(session)
+        try:
+            yield
+        finally:
+            autosave.leave(session)
+
+    def is_stored(self, session: Session) -> bool:
+        """Whether everything in the session survives a kill of this process from now on."""
+        return self._autosave_of(session).is_stored(session)
+
+    def path_of(self, session: Session) -> Path | None:
+        """Where the session lives; None before it was stored."""
+        files = self._autosave_of(session).files
+        return files.path if files else None
+
+    def saved_at(self, session: Session) -> datetime | None:
+        """When the session was stored last."""
+        return self._autosave_of(session).saved_at
+
+    def save(self, session: Session, file: str | Path | None = None) -> Path:
+        """Write the session where it lives, or a copy to `file`; returns the path (M2.11).
+
+        A session without an id gets one. Raises StorageError, SessionInUseError.
+        """
+        if file is not None:
+            return self.copy_to(session, file)
+        path = self._autosave_of(session).save(session)
+        with self._lock:
+            if session.id is not None and session.id in self._by_key:
+                self._remember(session.id, session)
+        return path
+
+    def copy_to(self, session: Session, file: str | Path) -> Path:
+        """Write a copy of the session to a file of its own; the session stays where it lives.
+
+        A file that holds a session of another id is never overwritten (M7.3), a damaged one is
+        renamed first. Raises StorageError, SessionInUseError.
+        """
+        path = _real(Path(file))
+        if path == self.path_of(session):
+            return self.save(session)
+        self.claim_id(session)
+        try:
+            make_directories(self.disk, path.parent)
+            with self._held(path):
+                self._make_room(session, path)
+                data = self.redact(encode_snapshot(session, self.now()))
+                replace_file(self.disk, path, data)
+        except StorageError:
+            raise
+        except OSError as error:
+            raise storage_error(path, error, "write") from error
+        return path
+
+    def end(self, session: Session) -> Path | None:
+        """Bring a session to rest: stored, in one file; its path, None where nothing is stored."""
+        autosave = self._autosave_of(session)
+        autosave.finish(session)
+        return autosave.files.path if autosave.files else None
+
+    def close(self) -> None:
+        """Write all that is not yet where it belongs; may be called any number of times."""
+        self._schedule.close()
+        with self._lock:
+            live = list(self._autosaves.items())
+            self._schedule = Schedule()
+        for session, autosave in live:
+            autosave.finish(session)
+        self._index.close()
+
+    # Saved sessions
+
+    def load(self, file: str | Path) -> Session:
+        """The session in this file, which lives there from now on (its journal and lock beside).
+
+        Raises SessionNotFoundError, SessionFormatError (the file stays as it is), StorageError.
+        The current session stays the current one.
+        """
+        path = _real(Path(file))
+        reading = read_session(path)
+        session = self._make(None, None, None)
+        autosave = self._autosave_of(session)
+        with autosave.silent():
+            reading.restore(session)
+        if self.agents is not None and session.agent and self.agents.get(session.agent) is None:
+            # The name stays in the file until somebody selects another agent (M4.3).
+            session.unknown["agent"], session.agent = session.agent, None
+        autosave.attach(session, path, reading)
+        return session
+
+    def load_id(self, id: str) -> Session:
+        """The saved session with this id; raises as `load`, and InvalidSessionIdError."""
+        path = self._saved_path(id)
+        if path is None:
+            raise SessionNotFoundError(f"No saved session has the id {id!r}", id=id)
+        return self.load(path)
+
+    def lost_agent(self, session: Session) -> str | None:
+        """The name of the agent that the session had and that does not exist any more."""
+        name = session.unknown.get("agent")
+        return name if isinstance(name, str) else None
+
+    def latest(self) -> Path | None:
+        """The file of the session saved last, of those that can be loaded."""
+        rows = self._index.sessions()
+        return next((Path(row.path) for row in rows if row.error is None), None)
+
+    def list_saved(self) -> list[str]:
+        """The paths of all session files of the directory, newest first; [] without one."""
+        return [row.path for row in self._index.sessions()]
+
+    def list(
+        self, query: str | None = None, limit: int | None = 100, offset: int = 0
+    ) -> tuple[list[SavedSession], int]:
+        """The saved sessions, newest first, and how many there are in all.
+
+        With a query only those whose title, id or agent contains it.
+        """
+        rows = self._index.sessions()
+        if query:
+            wanted = query.casefold()
+            rows = [
+                row
+                for row in rows
+                if wanted in f"{row.title or ''}\n{row.id}\n{row.agent or ''}".casefold()
+            ]
+        end = None if limit is None else offset + limit
+        return rows[offset:end], len(rows)
+
+    def delete(self, id: str) -> bool:
+        """Remove a saved session's files; False where there is none.
+
+        Live objects of it are no longer stored. Raises SessionInUseError while another process
+        answers in it, StorageError where it cannot be removed, InvalidSessionIdError.
+        """
+        live = self._live(id)
+        lives_at = [path for session in live if (path := self.path_of(session)) is not None]
+        path = lives_at[0] if lives_at else self._saved_path(id)
+        if path is None:
+            self._forget(id)
+            return False
+        with self._held(path):
+            self._forget(id)
+            try:
+                self.disk.unlink(path)
+            except FileNotFoundError:
+                return False
+            except OSError as error:
+                raise storage_error(path, error, "write") from error
+            finally:
+                for leftover in (beside(path, ".journal"), beside(path, ".lock")):
+                    with suppress(OSError):
+                        self.disk.unlink(leftover)
+        remove_stale(path)
+        return True
+
+    # What a session's autosave asks for (`autosave.Owner`)
+
+    def now(self) -> datetime:
+        """The time of the manager's clock."""
+        return self.clock()
+
+    def redact(self, data: bytes) -> bytes:
+        """The bytes of a file without the exact values of configured keys (U9.11)."""
+        for secret in self.secrets:
+            if len(secret) >= SHORTEST_SECRET:
+                data = data.replace(encode(secret)[1:-1], b"[redacted]")
+        return data
+
+    def told(self, reason: str, session: Core, detail: dict[str, Any]) -> None:
+        """Pass a notice on; a directory's failure and its end are told once each."""
+        if reason in ("saveFailed", "saveResumed"):
+            autosave = self._autosaves.get(session)
+            directory = autosave.directory if autosave else self.directory
+            with self._lock:
+                if (reason == "saveFailed") == (directory in self._failing):
+                    return
+                self._failing ^= {directory}
+        log.info("%s: %s", reason, detail)
+        if self._on_notice is None:
+            return
+        try:
+            self._on_notice(Notice(reason, session, detail))
+        except Exception:  # a fault of the listener must not undo the change being stored
+            log.exception("A notice could not be delivered")
+
+    def schedule(self, autosave: Autosave, session: Core) -> None:
+        """Have the autosave's work done when it is due."""
+        self._schedule.add(id(autosave), _Due(autosave, session))
+
+    # Helpers
+
+    def _make(self, max_history: int | None, agent: str | None, id: str | None) -> Session:
+        session = Session(
+            self.settings,
+            id=id,
+            max_history=max_history,
+            agent=agent,
+            clock=self.clock,
+            new_id=lambda: None,
+        )
+        self._autosave_of(session)
+        return session
+
+    def _autosave_of(self, session: Core) -> Autosave:
+        with self._lock:
+            autosave = self._autosaves.get(session)
+            if autosave is None:
+                autosave = self._autosaves[session] = Autosave(session, self, self.directory)
+            return autosave
+
+    def _remember(self, key: str, session: Session) -> None:
+        self._by_key[key] = session
+        self._recent[key] = session
+        self._recent.move_to_end(key)
+        while len(self._recent) > CACHED_SESSIONS:
+            self._recent.popitem(last=False)
+
+    def _live(self, id: str) -> Sequence[Session]:
+        with self._lock:
+            return [s for s in self._autosaves if isinstance(s, Session) and s.id == id]
+
+    def _forget(self, id: str) -> None:
+        """Stop storing live objects of this session."""
+        self.invalidate(id)
+        for session in self._live(id):
+            self._autosaves.pop(session).detach(session)
+
+    def _path_for(self, id: str) -> Path:
+        return self.directory / (file_stem(id) + SNAPSHOT_ENDING)
+
+    def _saved_path(self, id: str) -> Path | None:
+        """The file of a saved session; raises InvalidSessionIdError for what never was one."""
+        path = self._path_for(id)
+        if os.path.lexists(path):
+            return path
+        found = next((Path(r.path) for r in self._index.sessions() if r.id == id), None)
+        if found is None:
+            check_id(id)
+        return found
+
+    def _time_id(self) -> str:
+        return time_id(self.now())
+
+    def _is_free(self, id: str) -> bool:
+        return not self._is_taken(id)
+
+    def _is_taken(self, id: str) -> bool:
+        return os.path.lexists(self._path_for(id)) or bool(self._live(id))
+
+    @contextmanager
+    def _held(self, path: Path) -> Iterator[None]:
+        """Hold the lock of a session file that is not the one a live session holds."""
+        files = SessionFiles(path, self.disk)
+        if not os.path.lexists(path) or not files.journal.exists():
+            yield  # nobody can be answering where there is no journal
+            return
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not files.journal.try_lock():
+            if time.monotonic() >= deadline:
+                files.journal.close()
+                holder = read_holder(files.holder_path)
+                raise SessionInUseError(
+                    "Another process is answering in this session right now; try again when it"
+                    " is done",
+                    pid=holder.pid,
+                    host=holder.host,
+                )
+            time.sleep(0.005)
+        try:
+            yield
+        finally:
+            files.journal.close()
+
+    def _make_room(self, session: Session, path: Path) -> None:
+        """See that a copy written to `path` overwrites nothing but an older copy of itself."""
+        try:
+            there = read_session(path).stored.fields["id"]
+        except SessionNotFoundError:
+            return
+        except SessionFormatError:
+            if path.stat().st_size:
+                set_aside(self.disk, path, f"{self.now().astimezone():%Y%m%d-%H%M%S}")
+            return
+        if there != session.id:
+            raise StorageError(
+                f"{str(path)!r} holds another session ({there!r}); choose another name",
+                path=str(path),
+                errno="EEXIST",
+            )
+        files = SessionFiles(path, self.disk)
+        if files.journal.exists():
+            files.journal.cut(0)
+
+
+class _Due:
+    """A session's autosave as work of the background thread; keeps the session alive meanwhile."""
+
+    def __init__(self, autosave: Autosave, session: Core) -> None:
+        self._autosave = autosave
+        self._session = session
+
+    def due(self) -> float | None:
+        return self._autosave.due()
+
+    def run(self, now: float) -> None:
+        self._autosave.run(self._session, now)
+
+
+def _real(path: Path) -> Path:
+    """The absolute path; of a link, that of the file it leads to, which is what we replace."""
+    path = path.absolute()
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
