@@ -46,7 +46,7 @@ class OpenAIModel:
     ) -> None:
         self.name = f"{provider.name}/{name}"
         self.facts = facts or known_facts(provider, name)
-        self._provider = provider
+        self.provider = provider
         self._extra = dict(extra or {})
         self._transport = openai_transport(provider, http)
         self._sleep = sleep
@@ -82,10 +82,10 @@ class OpenAIModel:
                 yield Progress(f"{self.name} takes no tools and is asked without them")
 
     async def _read(self, answer: Answer) -> AsyncGenerator[Delta, None]:
-        reader = AnswerReader(self._provider, self.facts.price_per_million, new_id=self._new_id)
+        reader = AnswerReader(self.provider, self.facts.price_per_million, new_id=self._new_id)
         match await answer.first_character():
             case "<":
-                raise openai_failure.web_page(self._provider, await answer.refusal_body())
+                raise openai_failure.web_page(self.provider, await answer.refusal_body())
             case "{" | "[":
                 for delta in reader.read_document(await answer.document()):
                     yield delta
@@ -115,7 +115,7 @@ class OpenAIModel:
 
     def _limit_name(self) -> str:
         """OpenAI itself wants the new name of the output limit, all others know the old one."""
-        is_openai = "api.openai.com" in self._provider.base_url
+        is_openai = "api.openai.com" in self.provider.base_url
         return "max_completion_tokens" if is_openai else "max_tokens"
 
 

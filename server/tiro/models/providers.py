@@ -4,6 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tiro.errors import ModelError, ModelNotConfiguredError
+from tiro.models.local import LocalModel, LocalModels
 from tiro.models.model import Model, ProviderSettings
 from tiro.models.openai import OpenAIModel, list_openai_models, openai_transport
 from tiro.models.transport import is_loopback
@@ -18,6 +19,13 @@ def open_model(provider: ProviderSettings, name: str, *, local_cache: Path | Non
     match provider.api:
         case "openai":
             return OpenAIModel(provider, name)
+        case "local":
+            if local_cache is None:
+                raise ModelNotConfiguredError(
+                    "A local model needs a cache directory",
+                    tried=[{"provider": provider.name, "reason": "no cache directory"}],
+                )
+            return LocalModel(provider, name, LocalModels(local_cache))
         case _:
             raise ModelNotConfiguredError(
                 f"The provider {provider.name!r} has the api {provider.api!r}, which is not known",
@@ -34,8 +42,8 @@ async def probe(provider: ProviderSettings, *, local_cache: Path | None = None) 
         return None if find_spec("xllamacpp") else "the extra tiro[local] is not installed"
     if provider.api != "openai":
         return f"its api {provider.api!r} is not known"
-    if not is_loopback(provider):
-        return None if provider.api_key else "its API key is not set"
+    if not is_loopback(provider) and provider.base_url.startswith("https:"):
+        return None if provider.api_key or provider.headers else "its API key is not set"
     try:
         await _list(provider, PROBE_SECONDS)
     except ModelError as error:
@@ -47,7 +55,18 @@ async def probe(provider: ProviderSettings, *, local_cache: Path | None = None) 
 
 async def list_models(provider: ProviderSettings, *, local_cache: Path | None = None) -> list[str]:
     """The provider's own names of its models; ModelError when it cannot be asked."""
+    if provider.api == "local":
+        return _local_names(local_cache)
     return await _list(provider, LIST_SECONDS)
+
+
+def _local_names(local_cache: Path | None) -> list[str]:
+    """The models that can be asked, the one in use first; the default one comes by itself."""
+    if local_cache is None:
+        return []
+    models = LocalModels(local_cache)
+    rows = sorted(models.list(), key=lambda row: not row.is_in_use)
+    return [row.name for row in rows if row.state == "ready" or row.is_in_use]
 
 
 async def _list(provider: ProviderSettings, timeout_seconds: float) -> list[str]:
