@@ -131,6 +131,10 @@ class Workspace:
         named = self.open_buffers().get(path)
         return None if named is None else self._editor.open_text(named)
 
+    def buffer_text(self, named: Path) -> str | None:
+        """The text of an open buffer, by the editor's name for it."""
+        return self._editor.open_text(named)
+
     def open_file(self, place: Place) -> BinaryIO:
         """Open a regular file inside the workspace for reading, and nothing else.
 

@@ -1,0 +1,221 @@
+"""The tools that look at files: `read_file` and `list_files`.
+
+What is open in the editor is read as the editor holds it, saved or not.
+"""
+
+import os
+from typing import Any
+
+import msgspec
+
+from tiro.errors import ToolError
+from tiro.tools.text import Decoded, cut_line, decode_text, split_lines
+from tiro.tools.tool import MAX_OUTPUT_CHARS, Tool, ToolOutput, ToolRun, run_in_thread
+from tiro.tools.walk import Entry, Walk, new_buffers
+from tiro.tools.workspace import Place, Workspace, shown_name
+
+MAX_FILE_BYTES = 32_000_000
+"""A larger file is not read; a search can still find it, and says that it is too large."""
+
+MAX_LINES = 2000
+MAX_LINE_CHARS = 2000
+MAX_ENTRIES = 500
+
+READ_FILE = (
+    "Read a text file of the workspace, with line numbers. Text that is open in the editor is read"
+    " as it stands there, unsaved changes included. Use start_line and end_line for large files."
+)
+LIST_FILES = (
+    "List the files and folders in a folder of the workspace. Folders end in /. What .gitignore"
+    " leaves out is marked and not entered."
+)
+TOO_LARGE = (
+    "{given!r} has {size:,} bytes, more than the {limit:,} that can be read at once; nothing was"
+    " read. Search it with grep"
+)
+BINARY = "{given!r} is no text but binary data ({size:,} bytes); nothing was read"
+READ_DENIED = "The rules do not allow to read {given!r}; nothing was read"
+BEYOND_THE_END = "{given!r} has only {total:,} lines; nothing was read. Ask for lines 1 to {total}"
+WRONG_RANGE = "`end_line` ({end}) is before `start_line` ({start}); nothing was read"
+MORE_LINES = "[More: this was up to line {last:,} of {total:,}. Go on with start_line {next}.]"
+MORE_ENTRIES = "[More: only the first {shown:,} entries are shown. List a folder further down.]"
+
+_PATH = {
+    "type": "string",
+    "minLength": 1,
+    "description": "Relative to the workspace folder, or absolute",
+}
+
+
+class FileText(msgspec.Struct, frozen=True):
+    """The text of a file as the user sees it right now."""
+
+    text: str
+    encoding: str
+    is_unsaved: bool = False
+    """It is the editor's text and differs from what lies on the disk."""
+    is_guess: bool = False
+
+
+def read_text(workspace: Workspace, place: Place) -> FileText:
+    """The live text of an open buffer, else the text on the disk; ToolError when there is none."""
+    live = workspace.live_text(place.path)
+    if live is None:
+        found = disk_text(workspace, place)
+        return FileText(found.text, found.encoding, is_guess=found.is_guess)
+    try:
+        saved = disk_text(workspace, place)
+    except ToolError:
+        return FileText(live, "UTF-8", is_unsaved=True)
+    return FileText(live, saved.encoding, is_unsaved=live != saved.text, is_guess=saved.is_guess)
+
+
+def disk_text(workspace: Workspace, place: Place) -> Decoded:
+    """The text of a file on the disk; ToolError when there is none."""
+    with workspace.open_file(place) as file:
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(MAX_FILE_BYTES + 1) if size <= MAX_FILE_BYTES else b""
+    if size > MAX_FILE_BYTES or len(data) > MAX_FILE_BYTES:
+        size = max(size, len(data))
+        raise ToolError(TOO_LARGE.format(given=place.given, size=size, limit=MAX_FILE_BYTES))
+    found = decode_text(data)
+    if found is None:
+        raise ToolError(BINARY.format(given=place.given, size=len(data)))
+    return found
+
+
+def file_tools() -> list[Tool]:
+    """The tools of this file."""
+    return [
+        Tool(
+            name="read_file",
+            description=READ_FILE,
+            input_schema={
+                "type": "object",
+                "properties": {
+                    "path": _PATH,
+                    "start_line": {"type": "integer", "minimum": 1, "description": "Default 1"},
+                    "end_line": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "description": f"Default: up to {MAX_LINES} lines after the first",
+                    },
+                },
+                "required": ["path"],
+                "additionalProperties": False,
+            },
+            effect="read",
+            permission_key="read",
+            subject_field="path",
+            run=_read_file,
+        ),
+        Tool(
+            name="list_files",
+            description=LIST_FILES,
+            input_schema={
+                "type": "object",
+                "properties": {
+                    "path": {**_PATH, "description": "Default: the workspace folder"},
+                    "depth": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "maximum": 10,
+                        "description": "How many levels of folders to show, default 1",
+                    },
+                },
+                "additionalProperties": False,
+            },
+            effect="read",
+            permission_key="read",
+            subject_field="path",
+            run=_list_files,
+        ),
+    ]
+
+
+async def _read_file(given: dict[str, Any], run: ToolRun) -> ToolOutput:
+    return ToolOutput(await run_in_thread(run, _read, given, run))
+
+
+async def _list_files(given: dict[str, Any], run: ToolRun) -> ToolOutput:
+    return ToolOutput(await run_in_thread(run, _list, given, run))
+
+
+def _read(given: dict[str, Any], run: ToolRun) -> str:
+    place = run.workspace.inside(given["path"])
+    if not run.may_read(place.path):
+        raise ToolError(READ_DENIED.format(given=place.given))
+    found = read_text(run.workspace, place)
+    lines = split_lines(found.text)
+    first = given.get("start_line", 1)
+    last = given.get("end_line", first + MAX_LINES - 1)
+    if last < first:
+        raise ToolError(WRONG_RANGE.format(start=first, end=last))
+    if first > max(1, len(lines)):
+        raise ToolError(BEYOND_THE_END.format(given=place.given, total=len(lines)))
+    shown, last_shown = _numbered(lines, first, min(last, first + MAX_LINES - 1))
+    parts = [_heading(run.workspace, place, found, first, last_shown, len(lines)), *shown]
+    if last_shown < min(last, len(lines)) or ("end_line" not in given and last_shown < len(lines)):
+        parts.append(MORE_LINES.format(last=last_shown, total=len(lines), next=last_shown + 1))
+    return "\n".join(parts)
+
+
+def _numbered(lines: list[str], first: int, last: int) -> tuple[list[str], int]:
+    """The lines with their numbers, as far as they may be shown, and the number of the last one."""
+    shown: list[str] = []
+    length, number = 0, first - 1
+    for number, line in enumerate(lines[first - 1 : last], first):
+        text = f"{number:>6}\t{cut_line(line, MAX_LINE_CHARS)}"
+        length += len(text) + 1
+        if shown and length > MAX_OUTPUT_CHARS - 1000:
+            return shown, number - 1
+        shown.append(text)
+    return shown, number
+
+
+def _heading(
+    workspace: Workspace, place: Place, found: FileText, first: int, last: int, total: int
+) -> str:
+    facts = [f"lines {first}-{last} of {total}" if total else "empty"]
+    facts.append(f"{found.encoding}, a guess" if found.is_guess else found.encoding)
+    if "\r" in found.text:
+        facts.append("with CR line ends" if "\r\n" not in found.text else "with CRLF line ends")
+    if found.is_unsaved:
+        facts.append("unsaved text of the open editor buffer, not what is on the disk")
+    return f"{workspace.shown(place.path)} ({', '.join(facts)})"
+
+
+def _list(given: dict[str, Any], run: ToolRun) -> str:
+    workspace = run.workspace
+    base = workspace.inside(given.get("path", "."))
+    depth = given.get("depth", 1)
+    walk = Walk(workspace, base, run.cancelled, max_depth=depth)
+    shown: list[str] = []
+    is_cut = False
+    for entry in walk:
+        is_cut = len(shown) >= MAX_ENTRIES
+        if is_cut:
+            break
+        shown.append(_listed(workspace, entry, base))
+    for path in new_buffers(workspace, base):
+        if len(path.relative_to(base.path).parts) <= depth:
+            name = shown_name(path.relative_to(base.path).as_posix())
+            shown.append(f"{name} (open in the editor, not saved yet)")
+    if is_cut or not walk.is_complete:
+        shown.append(MORE_ENTRIES.format(shown=len(shown)))
+    heading = f"{workspace.shown(base.path)}/" + ("" if shown else " (empty)")
+    return "\n".join([heading, *shown])
+
+
+def _listed(workspace: Workspace, entry: Entry, base: Place) -> str:
+    """One line of a list."""
+    name = shown_name(entry.path.relative_to(base.path).as_posix())
+    if entry.kind == "directory":
+        name += "/"
+    elif entry.kind == "link":
+        place = entry.place(workspace)
+        target = workspace.shown(place.path) if place else "outside the workspace"
+        name += f" -> {target}"
+    elif entry.kind == "other":
+        name += " (no regular file)"
+    return f"{name} (left out by .gitignore)" if entry.is_left_out else name

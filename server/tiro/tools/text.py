@@ -1,0 +1,85 @@
+"""Text as tools show it: bytes → text with its encoding named, lines, and cuts with a mark."""
+
+import codecs
+import re
+
+import msgspec
+
+BINARY_PROBE_BYTES = 8192
+LINE_CUT = "… [line cut, {total:,} characters]"
+
+
+class Decoded(msgspec.Struct, frozen=True):
+    """The text of a file."""
+
+    text: str
+    encoding: str
+    is_guess: bool = False
+    """The bytes do not say which encoding it is; this one is likely."""
+
+
+def decode_text(data: bytes) -> Decoded | None:
+    """The text of a file's bytes, or None when they are no text.
+
+    A mark at the beginning decides; else it is UTF-8; what is not UTF-8 is guessed.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return _marked(data[len(mark) :], encoding)
+    if b"\0" in data[:BINARY_PROBE_BYTES]:
+        return None
+    try:
+        return Decoded(data.decode("utf-8"), "UTF-8")
+    except UnicodeDecodeError:
+        return _guessed(data)
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text as editors count them: CR LF, LF and CR end one.
+
+    A line end at the end of the text begins no further line.
+    """
+    lines = plain_lines(text).split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return lines
+
+
+def plain_lines(text: str) -> str:
+    """The text with LF as its only line end."""
+    return _LINE_ENDS.sub("\n", text) if "\r" in text else text
+
+
+def cut_line(line: str, max_chars: int) -> str:
+    """The line, or its beginning with a mark when it is too long to be shown."""
+    if len(line) <= max_chars:
+        return line
+    return line[:max_chars] + LINE_CUT.format(total=len(line))
+
+
+def _marked(data: bytes, encoding: str) -> Decoded | None:
+    try:
+        return Decoded(data.decode(encoding), f"{encoding.upper()} with a byte order mark")
+    except UnicodeDecodeError:
+        return None
+
+
+def _guessed(data: bytes) -> Decoded:
+    """Text that is not UTF-8: Chinese where all bytes above ASCII stand in pairs, else Latin-1."""
+    if all(len(run) % 2 == 0 for run in _HIGH_BYTES.findall(data)):
+        try:
+            return Decoded(data.decode("gb18030"), "GB18030", is_guess=True)
+        except UnicodeDecodeError:
+            pass
+    return Decoded(data.decode("cp1252", "replace"), "Windows-1252", is_guess=True)
+
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
+_LINE_ENDS = re.compile(r"\r\n?")

@@ -1,0 +1,128 @@
+"""Walking a workspace: all files and folders below a place, in a steady order.
+
+Links are shown and not followed.
+"""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tiro.errors import ToolError
+from tiro.tools.ignore import ALWAYS_LEFT_OUT, IGNORE_FILE, Ignore
+from tiro.tools.text import split_lines
+from tiro.tools.workspace import Place, Workspace
+
+MAX_VISITED = 200_000
+"""So many entries are looked at; then the walk ends, and says so."""
+
+MAX_IGNORE_BYTES = 1_000_000
+STOPPED = "The search was stopped"
+
+EntryKind = Literal["file", "directory", "link", "other"]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One thing that a walk has come upon."""
+
+    path: Path
+    """Where it stands; a link is not resolved."""
+    root: Path
+    kind: EntryKind
+    is_left_out: bool = False
+    """A .gitignore file says so; a folder that is left out is not entered."""
+
+    def place(self, workspace: Workspace) -> Place | None:
+        """Where it really is; None for a link that leads out of the workspace."""
+        if self.kind != "link":
+            return Place(str(self.path), self.path, self.root)
+        found = workspace.locate(str(self.path))
+        return found if found.root is not None else None
+
+
+class Walk:
+    """A walk below a folder, depth first, by name. Iterate over it once."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        base: Place,
+        cancelled: threading.Event,
+        *,
+        max_depth: int | None = None,
+    ) -> None:
+        self.is_complete = True
+        """False when MAX_VISITED was reached."""
+        self._workspace = workspace
+        self._base = base
+        self._cancelled = cancelled
+        self._max_depth = max_depth
+        self._visited = 0
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Every entry below the base; left-out ones are marked, their content is not entered."""
+        root = self._base.root
+        assert root is not None, "only places inside the workspace are walked"
+        parts = self._base.path.relative_to(root).parts
+        ignore = Ignore()
+        for depth in range(len(parts)):
+            ignore = self._with_rules(ignore, root.joinpath(*parts[:depth]), root)
+        levels = [self._entries(self._base.path, root, ignore)]
+        while levels:
+            step = next(levels[-1], None)
+            if step is None:
+                levels.pop()
+                continue
+            entry, ignore = step
+            yield entry
+            is_deeper = self._max_depth is None or len(levels) < self._max_depth
+            if entry.kind == "directory" and not entry.is_left_out and is_deeper:
+                levels.append(self._entries(entry.path, root, ignore))
+
+    def _entries(self, folder: Path, root: Path, above: Ignore) -> Iterator[tuple[Entry, Ignore]]:
+        """The entries of one folder, with the rules that hold in it."""
+        ignore = self._with_rules(above, folder, root)
+        try:
+            found = self._workspace.names_in(Place(str(folder), folder, root))
+        except ToolError:
+            if folder == self._base.path:
+                raise
+            return
+        for one in found:
+            if self._cancelled.is_set():
+                raise ToolError(STOPPED)
+            self._visited += 1
+            if self._visited > MAX_VISITED:
+                self.is_complete = False
+                return
+            path = folder / one.name
+            kind: EntryKind = "other"
+            if one.is_symlink():
+                kind = "link"
+            elif one.is_dir(follow_symlinks=False):
+                kind = "directory"
+            elif one.is_file(follow_symlinks=False):
+                kind = "file"
+            parts = path.relative_to(root).parts
+            is_left_out = one.name in ALWAYS_LEFT_OUT or ignore.leaves_out(
+                parts, is_directory=kind == "directory"
+            )
+            yield Entry(path, root, kind, is_left_out), ignore
+
+    def _with_rules(self, above: Ignore, folder: Path, root: Path) -> Ignore:
+        path = folder / IGNORE_FILE
+        try:
+            with self._workspace.open_file(Place(IGNORE_FILE, path, root)) as file:
+                data = file.read(MAX_IGNORE_BYTES)
+        except (ToolError, OSError):
+            return above
+        lines = split_lines(data.decode("utf-8", "surrogateescape"))
+        return above.below(len(folder.relative_to(root).parts), lines)
+
+
+def new_buffers(workspace: Workspace, base: Place) -> list[Path]:
+    """The open buffers below a place that have no file on the disk yet."""
+    buffers = workspace.open_buffers()
+    return sorted(path for path in buffers if path.is_relative_to(base.path) and not path.exists())
