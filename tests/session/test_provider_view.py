@@ -33,7 +33,7 @@ def check_contract(view: list[Message]) -> None:
         seen |= set(ids)
         answers = view[index + 1 : index + 1 + len(ids)]
         assert [a.role for a in answers] == ["tool"] * len(ids)
-        assert [a.content["tool_use_id"] for a in answers] == ids
+        assert [a["content"]["tool_use_id"] for a in answers] == ids
         index += 1 + len(ids)
     encode([m.content for m in view]).decode("utf-8", "strict")
     "".join(str(m.content) for m in view).encode("utf-8", "strict")
@@ -87,8 +87,8 @@ def test_an_unanswered_tool_use_gets_one_result() -> None:
     """U3.4."""
     view = provider_view(numbered([user(), uses("a", "b"), result("a"), user("go on")]))
     assert [m.role for m in view] == ["user", "assistant", "tool", "tool", "user"]
-    assert view[2].content["content"] == "found"
-    assert view[3].content["content"] == INTERRUPTED
+    assert view[2]["content"]["content"] == "found"
+    assert view[3]["content"]["content"] == INTERRUPTED
 
 
 def test_a_late_result_is_moved_and_a_second_one_dropped() -> None:
@@ -96,7 +96,7 @@ def test_a_late_result_is_moved_and_a_second_one_dropped() -> None:
     window = numbered([user(), uses("a"), user("?"), result("a", "1st"), result("a", "2nd")])
     view = provider_view(window)
     assert [m.role for m in view] == ["user", "assistant", "tool", "user"]
-    assert view[2].content["content"] == "1st"
+    assert view[2]["content"]["content"] == "1st"
 
 
 def test_an_orphan_result_goes_alone() -> None:
@@ -109,8 +109,8 @@ def test_repeated_ids_become_different_ones() -> None:
     """U3.4: the id is made from seq and block position."""
     window = numbered([user(), uses("a"), result("a", "1"), uses("a"), result("a", "2")])
     view = provider_view(window)
-    assert [m.content[0]["id"] for m in view if m.role == "assistant"] == ["a", "call_4_0"]
-    assert [m.content["content"] for m in view if m.role == "tool"] == ["1", "2"]
+    assert [m["content"][0]["id"] for m in view if m.role == "assistant"] == ["a", "call_4_0"]
+    assert [m["content"]["content"] for m in view if m.role == "tool"] == ["1", "2"]
 
 
 def test_a_window_without_its_prompt_gets_the_archived_one() -> None:
@@ -140,7 +140,7 @@ def test_merging_joins_neighbours_of_one_role() -> None:
     """U3.7."""
     view = provider_view([user("a"), user("b"), says("c"), says("d")], merge=True)
     assert [m.role for m in view] == ["user", "assistant"]
-    assert [b["text"] for b in view[0].content] == ["a", "b"]
+    assert [b["text"] for b in view[0]["content"]] == ["a", "b"]
 
 
 def test_system_messages_go_to_the_system_prompt() -> None:
@@ -174,4 +174,4 @@ def test_thinking_is_sent_only_on_demand_and_as_it_came() -> None:
     block = {"type": "thinking", "thinking": "hm", "signature": "sig"}
     window = [user(), Message("assistant", [block, {"type": "text", "text": "x"}])]
     assert provider_view(window)[1].content == [{"type": "text", "text": "x"}]
-    assert provider_view(window, thinking=True)[1].content[0] == block
+    assert provider_view(window, thinking=True)[1]["content"][0] == block

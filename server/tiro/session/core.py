@@ -189,6 +189,12 @@ class Core:
             self._tell(tuple(changes))
             return stored, len(seqs)
 
+    def prune(self) -> int:
+        """Evict what passes max_history now; how many that were."""
+        with self.lock:
+            seqs = self.over_limit()
+            return len(seqs) if seqs and self.commit(Evict(seqs, self.stamp())) else 0
+
     def over_limit(self) -> list[int]:
         """The seqs that have to leave the window for max_history, oldest first (U2.3 to U2.5)."""
         if self.max_history is None or len(self.newest_first) <= self.max_history:
@@ -233,8 +239,9 @@ class Core:
             self.updated = from_rfc3339(fields.pop("updated_at")) or saved or self.created
             for name, value in fields.items():
                 setattr(self, name, value)
-            self.newest_first = deque(reversed(stored.messages))
-            self.archive_rows = list(stored.archive)
+            at = stored.timestamp or rfc3339(self.updated)  # U7.5
+            self.newest_first = deque(reversed(_timed(stored.messages, at)))
+            self.archive_rows = _timed(stored.archive, at)
             self.unknown = dict(stored.unknown)
             self.quiet_length = None
 
@@ -342,6 +349,11 @@ class Core:
 def newest(core: Core, count: int) -> list[Message]:
     """The newest `count` messages of the window, oldest first; O(count)."""
     return list(islice(core.newest_first, count))[::-1]
+
+
+def _timed(messages: list[Message], at: str) -> list[Message]:
+    """The messages, those without a time with this one."""
+    return [m if m.timestamp else msgspec.structs.replace(m, timestamp=at) for m in messages]
 
 
 def _seq(message: Message) -> int:

@@ -193,15 +193,10 @@ def _is_newest_first(messages: list[Message]) -> bool:
 
 
 def _repair(session: StoredSession) -> None:
-    """Make seqs unique and growing, give every message a time, bring counters into range."""
+    """Make seqs unique and growing, bring counters into range."""
     fields = session.fields
     if not _seqs_are_good(session):
         _number_again(session)
-    if any(m.timestamp is None for m in session.messages):
-        at = session.timestamp or fields["updated_at"]
-        session.messages = [
-            m if m.timestamp else msgspec.structs.replace(m, timestamp=at) for m in session.messages
-        ]
     highest = max((m.seq or 0 for m in session.messages + session.archive), default=0)
     fields["next_seq"] = max(fields["next_seq"], highest + 1, 1)
     fields["memo_cursor"] = min(fields["memo_cursor"], len(session.messages) + len(session.archive))

@@ -1,0 +1,197 @@
+"""Judging and resizing without a model (A2, A3, A4 for lite)."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.session.histories import result, says, user, uses
+from tiro import Session
+from tiro.session.resize import ResizeDecision
+from tiro.session.settings import SessionSettings
+
+
+def talk(turns: int, length: int = 10) -> Session:
+    """A session of so many turns, each message of this length."""
+    session = Session()
+    for _ in range(turns):
+        session.add_message("user", "u" * length).add_message("assistant", "a" * length)
+    return session
+
+
+@pytest.mark.parametrize(
+    ("force", "expected"),
+    [
+        (True, ResizeDecision("deep", "force", 1000)),
+        ("lite", ResizeDecision("lite", "force", 1000)),
+        ("archive", ResizeDecision("archive", "force", 1000)),
+        (False, None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_force_decides(force: Any, expected: ResizeDecision | None) -> None:
+    """A3.3."""
+    assert talk(1).judge_resize(force) == expected
+
+
+def test_the_first_limit_that_is_passed_decides() -> None:
+    """A3.6: characters, count, turns, in this order."""
+    session = talk(8)
+    assert session.judge_resize() == ResizeDecision("lite", "every_n_turns", 10)
+    session.set_limit(messages=15)
+    assert session.judge_resize() == ResizeDecision("lite", "max_keep_messages_count", 50)
+    session.set_limit(chars=session.text_length())
+    assert session.judge_resize() == ResizeDecision("deep", "max_messages_text_length", 100)
+    assert talk(7).judge_resize() is None
+
+
+@pytest.mark.parametrize("off", [0, -1, None])
+def test_zero_switches_a_trigger_off(off: int | None) -> None:
+    """A3.8, A4.12."""
+    session = talk(20, 1000)
+    session.set_settings("session.limit", {"chars": off, "messages": off})
+    session.set_settings("session.resize.max_messages_text_length", off)
+    session.set_settings("session.resize.max_keep_messages_count", off)
+    session.set_settings("session.resize.every_n_turns", off)
+    assert session.judge_resize() is None
+    session.resize(True)
+    assert len(session.messages) == 40
+
+
+@pytest.mark.parametrize("answer", [7, {"reason": "no type"}, ["deep"], True])
+def test_a_bad_policy_answer_is_a_type_error(answer: Any) -> None:
+    """A3.5, A10.1: naming the value, and nothing has changed."""
+    session = talk(1)
+    session.set_policy_handler(lambda full, current, settings: answer)
+    with pytest.raises(TypeError, match="policy"):
+        session.judge_resize()
+
+
+async def _lite(full: Any, current: Any, settings: SessionSettings) -> str:
+    return "lite"
+
+
+@pytest.mark.parametrize("policy", [_lite, lambda full, current, settings: {"type": "lite"}])
+def test_a_policy_may_be_sync_or_async(policy: Any) -> None:
+    """A3.4, A7.1, A7.2: also called inside a running loop."""
+    session = talk(1)
+    session.set_policy_handler(policy)
+    assert session.judge_resize() == ResizeDecision("lite")
+
+    async def inside() -> ResizeDecision | None:
+        return session.judge_resize()
+
+    assert asyncio.run(inside()) == ResizeDecision("lite")
+
+
+def test_an_unknown_type_is_a_key_error_that_names_it() -> None:
+    """A4.2, A4.6: nothing has changed."""
+    session = talk(1)
+    with pytest.raises(KeyError, match="archive"):
+        session.resize("archive")
+    assert session.memo == {}
+
+
+def test_a_resize_keeps_the_newest_and_archives_the_rest() -> None:
+    """A4.7, A4.10, U1.4."""
+    session = talk(5)
+    session.set_limit(messages=4)
+    assert len(session.resize("lite")) == 4
+    assert len(session.archive) == 6
+    assert len(session.full_chat_history) == 10
+    assert session.memo["last_resize"] == {"type": "lite", "turn": 5, "reason": "force"}
+    assert session._last_resize_turn == 5
+    assert session._memo_cursor == 10
+
+
+def test_count_and_characters_both_prune() -> None:
+    """A4.11: a count within its limit does not switch the character prune off."""
+    session = talk(5, 100)
+    session.set_limit(chars=250, messages=50)
+    assert len(session.resize("lite")) == 2
+
+
+def test_the_newest_message_stays_however_long() -> None:
+    """A4.10."""
+    session = talk(2)
+    session.add_message("user", "x" * 5000).set_limit(chars=100)
+    assert [len(m.content) for m in session.resize("deep")] == [5000]
+
+
+def test_an_oversized_message_causes_no_endless_work() -> None:
+    """A4.13: the triggers stay quiet until something is appended."""
+    session = talk(1)
+    session.add_message("user", "x" * 5000).set_limit(chars=100)
+    assert session.judge_resize() is not None
+    session.resize()
+    assert session.judge_resize() is None
+    session.add_message("user", "y")
+    assert session.judge_resize() is not None
+
+
+def test_a_resize_separates_no_group() -> None:
+    """U2.2, A4.10."""
+    session = Session()
+    for message in (user(), uses("a", "b"), result("a"), result("b"), says()):
+        session.append_message(message)
+    session.set_limit(messages=3)
+    assert [m.role for m in session.resize("lite")] == ["assistant"]
+
+
+def test_limits_have_precedence_over_resize_settings() -> None:
+    """A2.9: in whatever order they were set."""
+    for limit_first in (True, False):
+        session = Session()
+        acts = [
+            lambda s: s.set_limit(messages=3),
+            lambda s: s.set_settings("session.resize.max_keep_messages_count", 9),
+        ]
+        for act in acts if limit_first else reversed(acts):
+            act(session)
+        assert session.settings.limit("messages") == 3
+
+
+@pytest.mark.parametrize("wrong", ["x", True, [1], float("nan")])
+def test_an_unreadable_setting_is_its_default(wrong: Any) -> None:
+    """A2.12."""
+    session = Session()
+    session.set_settings("session.resize.every_n_turns", wrong)
+    assert session.settings.integer("session.resize.every_n_turns") == 8
+
+
+def test_settings_inherit_and_shadow() -> None:
+    """A2.12."""
+    parent = {"session.mode": "memo", "session": {"resize": {"every_n_turns": 3}}}
+    session = Session(parent)
+    assert session.settings["session.mode"] == "memo"
+    assert session.settings["session.resize.every_n_turns"] == 3
+    session.configure(mode="lite")
+    assert session.settings["session.mode"] == "lite"
+    assert not session.settings.memo_is_enabled()
+
+
+def test_a_mode_frees_the_memo_setting() -> None:
+    """A2.13, A2.10: a later change of the mode still takes effect."""
+    session = Session()
+    session.set_settings("session.memo.enabled", False).use_memo()
+    assert session.settings.memo_is_enabled()
+    session.set_settings("session.mode", "lite")
+    assert not session.settings.memo_is_enabled()
+    session.set_settings("session.memo.enabled", True)
+    assert session.settings.memo_is_enabled()
+
+
+@pytest.mark.parametrize(
+    ("content", "length"),
+    [
+        ("abc", 3),
+        (["ab", {"text": "cde"}, {"b": "é"}], 2 + 3 + len('{"b": "é"}')),
+        ({"type": "x"}, len(str({"type": "x"}))),
+    ],
+)
+def test_the_length_of_a_message(content: Any, length: int) -> None:
+    """A3.7."""
+    session = Session()
+    session.append_message({"role": "user", "content": content})
+    assert session.text_length() == len("user") + 1 + length
