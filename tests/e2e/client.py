@@ -215,6 +215,13 @@ class Server:
         quiet = ("client/registerCapability", "window/workDoneProgress/create")
         self._handlers = {method: lambda _: None for method in quiet}
 
+    def forget(self) -> None:
+        """Forget what was heard so far, for the next test on a shared server."""
+        with self._changed:
+            self.notifications.clear()
+            self.requests.clear()
+            self.orphans.clear()
+
     def pause_reading(self) -> None:
         """Stop taking bytes from stdout, as an editor that hangs."""
         self._reading.clear()

@@ -41,6 +41,7 @@ def shared_server(
 def server(shared_server: Server, provider: Provider) -> Iterator[Server]:
     """The running server of this module with a new session and an empty workspace."""
     shared_server.request("tiro/session/clear")
+    shared_server.forget()
     yield shared_server
     shared_server.reset_handlers()
     if shared_server.process.poll() is None:

@@ -1,0 +1,359 @@
+"""A person in a real terminal Emacs, before the real server and the scripted provider.
+
+Emacs runs in tmux on a socket of its own; keys go in as typed, and what the screen shows is what is
+asserted. Waits poll the screen. One more test runs the ERT suite, another the Emacs lints.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e import replies
+from tests.e2e.home import Home
+from tests.e2e.provider import Provider
+from tests.e2e.replies import Hold, Pause
+
+CLIENT = Path(__file__).resolve().parents[2] / "editor-clients" / "emacs"
+WAIT_SECONDS = 30.0
+COLUMNS, ROWS = 100, 30
+
+INIT = """
+(setq inhibit-startup-screen t ring-bell-function #'ignore make-backup-files nil)
+(add-to-list 'load-path {client!r})
+(require 'tiro)
+(global-set-key (kbd "C-c o") 'tiro-command-map)
+(setq tiro-server-command '({python!r} "-m" "tiro" "serve"))
+(defun test-note-process ()
+  (interactive)
+  (write-region (format "%d" (process-id (tiro-rpc-process (tiro-session-connection tiro-session))))
+                nil {pid_file!r} nil 'silent)
+  (message "noted"))
+(global-set-key (kbd "<f9>") #'test-note-process)
+(find-file {file!r})
+"""
+
+
+def lisp(template: str, **values: str) -> str:
+    """Fill Lisp strings into a template."""
+    quoted = {name: '"' + value.replace('"', '\\"') + '"' for name, value in values.items()}
+    return template.replace("!r}", "}").format(**quoted)
+
+
+class Terminal:
+    """An Emacs in a terminal of its own."""
+
+    def __init__(self, home: Home, socket: Path) -> None:
+        self.home = home
+        self.socket = socket
+        self.pid_file = home.root / "server.pid"
+        file = home.write("notes.txt", "first line\nsecond line\n")
+        self.init = home.root / "init.el"
+        self.init.write_text(
+            lisp(
+                INIT,
+                client=str(CLIENT),
+                python=sys.executable,
+                pid_file=str(self.pid_file),
+                file=str(file),
+            )
+        )
+        (home.workspace / ".git").mkdir()
+
+    def tmux(self, *arguments: str) -> str:
+        """Run a tmux command on our socket."""
+        done = subprocess.run(
+            ["tmux", "-S", str(self.socket), "-f", "/dev/null", *arguments],
+            capture_output=True,
+            check=True,
+            text=True,
+            timeout=20,
+            env={**self.home.environment(), "LC_ALL": "C.UTF-8", "TERM": "screen-256color"},
+        )
+        return done.stdout
+
+    def start(self) -> None:
+        """Start Emacs and wait for its first file."""
+        command = f"emacs -Q -nw -l {self.init}"
+        size = ["-x", str(COLUMNS), "-y", str(ROWS)]
+        self.tmux("new-session", "-d", *size, "-s", "e", command)
+        self.wait_for("second line")
+
+    def close(self) -> None:
+        """End our tmux server, and with it Emacs and the Tiro server."""
+        subprocess.run(
+            ["tmux", "-S", str(self.socket), "kill-server"], capture_output=True, check=False
+        )
+
+    def keys(self, *keys: str) -> None:
+        """Press keys by their tmux names."""
+        self.tmux("send-keys", "-t", "e", *keys)
+
+    def type(self, text: str) -> None:
+        """Type text as it is."""
+        self.tmux("send-keys", "-t", "e", "-l", "--", text)
+
+    def screen(self) -> str:
+        """What the terminal shows."""
+        return self.tmux("capture-pane", "-p", "-t", "e")
+
+    def wait_until(self, shows: Callable[[str], bool], what: str) -> str:
+        """Wait until the screen is as wanted and give it."""
+        end = time.monotonic() + WAIT_SECONDS
+        while not shows(screen := self.screen()):
+            assert time.monotonic() < end, f"never on the screen: {what}\n{screen}"
+            time.sleep(0.05)
+        return screen
+
+    def wait_for(self, text: str) -> str:
+        """Wait until the screen shows a text."""
+        return self.wait_until(lambda screen: text in screen, text)
+
+    def wait_gone(self, text: str) -> str:
+        """Wait until the screen no longer shows a text."""
+        return self.wait_until(lambda screen: text not in screen, f"the end of {text}")
+
+    def open_chat(self) -> None:
+        """M-x tiro, alone on the screen."""
+        self.keys("M-x")
+        self.type("tiro")
+        self.keys("Enter")
+        self.wait_for("Type a question")
+        self.keys("C-x", "1")
+
+    def ask(self, prompt: str) -> None:
+        """Type a prompt in the chat and send it."""
+        self.type(prompt)
+        self.wait_for(f"> {prompt}")
+        self.keys("Enter")
+        self.wait_for(f"You: {prompt}")
+
+    def server_pid(self) -> int:
+        """The process id of the Tiro server, as Emacs knows it."""
+        self.keys("F9")
+        self.wait_for("noted")
+        return int(self.pid_file.read_text())
+
+
+@pytest.fixture
+def terminal(home: Home, tmp_path: Path) -> Iterator[Terminal]:
+    for program in ("emacs", "tmux"):
+        assert shutil.which(program), f"install {program}: apt-get install emacs-nox tmux"
+    directory = Path(os.environ.get("TMPDIR", "/tmp")) / f"tiro-{os.getpid()}-{id(home):x}"
+    directory.mkdir(mode=0o700)  # a socket's path may have about 100 characters
+    one = Terminal(home, directory / "s")
+    one.start()
+    yield one
+    one.close()
+    shutil.rmtree(directory)
+
+
+def slow_words(count: int, seconds: float = 0.05) -> replies.Reply:
+    """An answer that takes its time, ten words a line."""
+    steps: list[replies.Step] = []
+    for n in range(count):
+        steps += [replies.text_chunk(f"word{n} " + "\n" * (n % 10 == 9)), Pause(seconds)]
+    return replies.stream(*steps)
+
+
+def test_answer_streams_while_the_next_prompt_is_typed(
+    terminal: Terminal, provider: Provider
+) -> None:
+    """B64: the answer grows above, typed text and the prompt stay where they are."""
+    hold = Hold()
+    provider.script(
+        replies.stream(
+            replies.text_chunk("The first half, 日本,"),
+            hold,
+            replies.text_chunk(" and the second."),
+        )
+    )
+    terminal.open_chat()
+    terminal.ask("tell me")
+    screen = terminal.wait_for("The first half")
+    assert "second" not in screen
+    assert "Tiro:busy" in screen
+    terminal.type("half typed")
+    terminal.wait_for("> half typed")
+    hold.release()
+    screen = terminal.wait_for("and the second.")
+    assert "> half typed" in screen
+    assert "Tiro:idle" in terminal.wait_for("Tiro:idle")
+    terminal.type(" and more")
+    terminal.wait_for("> half typed and more")
+
+
+def test_reading_back_is_not_disturbed(terminal: Terminal, provider: Provider) -> None:
+    """B64 (i): a window scrolled up stays where it is while text arrives below."""
+    hold = Hold()
+    lines = "".join(f"line {n}\n" for n in range(100))
+    provider.script(
+        replies.stream(replies.text_chunk(lines), hold, replies.text_chunk("more\n" * 60))
+    )
+    terminal.open_chat()
+    terminal.ask("long")
+    terminal.wait_for("line 99")
+    terminal.keys("M-v")
+    terminal.keys("M-v")
+    before = terminal.wait_gone("line 99").splitlines()[2:20]
+    hold.release()
+    after = terminal.wait_for("Tiro:idle").splitlines()[2:20]
+    assert before == after
+    terminal.keys("M->")
+    terminal.wait_for("more")
+
+
+def test_ask_from_a_file_about_the_region(terminal: Terminal, provider: Provider) -> None:
+    """A question from the minibuffer with the region; the chat shows beside the file."""
+    provider.script(replies.text("It counts."))
+    terminal.keys("C-SPC")
+    terminal.keys("C-n")
+    terminal.keys("C-c", "o", "r")
+    terminal.wait_for("Ask Tiro about notes.txt:1:")
+    terminal.type("what is it")
+    terminal.keys("Enter")
+    screen = terminal.wait_for("It counts.")
+    assert "+ notes.txt:1" in screen
+    assert "second line" in screen  # the file is still seen
+    assert "first line" in str(provider.last.body)
+
+
+def test_tools_and_the_session(terminal: Terminal, provider: Provider) -> None:
+    """A tool's line, show-session, save, clear, and load of what was cleared."""
+    provider.script(
+        replies.tools(("c1", "read_file", {"path": "notes.txt"}), before="I look."),
+        replies.text("Two lines."),
+    )
+    terminal.open_chat()
+    terminal.ask("count the lines")
+    screen = terminal.wait_for("Two lines.")
+    assert "* read_file notes.txt: done" in screen
+    terminal.keys("C-c", "o", "s")
+    screen = terminal.wait_for("[ASSISTANT] Two lines.")
+    for line in ("Session Summary:", "[USER] count the lines", "[TOOL] tool_use: read_file"):
+        assert line in screen
+    terminal.keys("q")
+    terminal.wait_gone("Session Summary:")
+    terminal.keys("C-c", "o", "S")
+    terminal.wait_for("Tiro: saved ")
+    terminal.keys("C-c", "o", "c")
+    screen = terminal.wait_for("cleared 4 messages; saved as")
+    assert "Two lines." not in screen
+    terminal.keys("C-c", "o", "l")
+    terminal.wait_for("Load session: ")
+    terminal.keys("Tab")
+    terminal.wait_for("4 messages")
+    terminal.keys("Enter")
+    screen = terminal.wait_for("Two lines.")
+    assert "You: count the lines" in screen
+    assert "* read_file notes.txt: done" in screen
+
+
+def test_cancel_in_mid_answer(terminal: Terminal, provider: Provider) -> None:
+    """B43: C-c C-k ends the answer, and the next question is answered at once."""
+    provider.script(slow_words(2000), replies.text("Here I am."))
+    terminal.open_chat()
+    terminal.ask("go on for ever")
+    terminal.wait_for("word5 ")
+    terminal.keys("C-c", "C-k")
+    terminal.wait_for("[cancelled]")
+    terminal.wait_for("Tiro:idle")
+    assert provider.chats[0].closed_by_client()
+    terminal.ask("still there")
+    terminal.wait_for("Here I am.")
+
+
+def test_killed_server_goes_on(terminal: Terminal, provider: Provider) -> None:
+    """B05: kill -9 in mid-answer; one line says so, the next question goes on with the session."""
+    provider.script(
+        replies.text("I will remember."), slow_words(2000), replies.text("Yes, it was blue.")
+    )
+    terminal.open_chat()
+    terminal.ask("my colour is blue")
+    terminal.wait_for("I will remember.")
+    terminal.ask("tell me more")
+    terminal.wait_for("word5 ")
+    os.kill(terminal.server_pid(), signal.SIGKILL)
+    terminal.wait_for("The server ended (signal 9)")
+    terminal.wait_for("Tiro:stopped")
+    terminal.type("what colour")
+    terminal.keys("Enter")
+    screen = terminal.wait_for("Yes, it was blue.")
+    assert "You: my colour is blue" in screen
+    assert "You: tell me more" in screen
+    assert "my colour is blue" in str(provider.last.body)
+
+
+def test_leaving_emacs_asks_nothing_and_leaves_no_server(
+    terminal: Terminal, provider: Provider
+) -> None:
+    """B42: C-x C-c in mid-answer; Emacs asks nothing and the server is gone soon after."""
+    provider.script(slow_words(2000))
+    terminal.open_chat()
+    terminal.ask("go on")
+    terminal.wait_for("word5 ")
+    pid = terminal.server_pid()
+    terminal.keys("C-x", "C-c")
+    end = time.monotonic() + WAIT_SECONDS
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < end, "the server outlives its editor"
+        time.sleep(0.05)
+
+
+# What the package has of its own
+
+
+def emacs(
+    home: Home, *arguments: str, directory: Path = CLIENT
+) -> subprocess.CompletedProcess[str]:
+    """Run Emacs in batch mode; paths are relative to the client's folder."""
+    return subprocess.run(
+        ["emacs", "-Q", "--batch", *arguments],
+        cwd=directory,
+        env={**home.environment(), "TIRO_PYTHON": sys.executable, "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+
+
+@pytest.mark.timeout(300)
+def test_ert_suite(home: Home) -> None:
+    """The client's own tests, with the real server and the scripted provider."""
+    files = [str(path) for path in sorted((CLIENT / "test").glob("*-test.el"))]
+    done = emacs(home, "-L", ".", "-L", "test", "-l", "test/run-tests.el", *files)
+    assert done.returncode == 0, done.stdout[-500:] + done.stderr[-6000:]
+    assert " 0 failed, 0 skipped" in done.stdout.splitlines()[-1]
+
+
+def test_lints(home: Home) -> None:
+    """Byte-compile without warnings, checkdoc, package-lint."""
+    parts = sorted(path.name for path in CLIENT.glob("tiro-*.el"))
+    done = emacs(home, "-L", ".", "-l", "test/lint.el", "tiro.el", *parts)
+    assert done.returncode == 0, done.stdout
+    assert "left out" not in done.stdout
+
+
+def test_installs_as_a_package(home: Home) -> None:
+    """M-x package-install-file on the folder: autoloads are there, no archive is asked."""
+    setup = (
+        f"""
+    (progn (setq package-user-dir {str(home.root / "elpa")!r} package-archives nil)
+           (package-initialize)
+           (package-install-file {str(CLIENT)!r})
+           (princ (list (autoloadp (symbol-function 'tiro)) (commandp 'tiro-ask)
+                        (keymapp 'tiro-command-map))))
+    """.replace("'/", '"/')
+        .replace("')", '")')
+        .replace("' ", '" ')
+    )
+    done = emacs(home, "-l", "package", "--eval", setup)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("(t t t)"), done.stdout
