@@ -106,6 +106,14 @@ class Buffers:
                     return text
         return None
 
+    def piece(self, path: Path, span: types.Range) -> str | None:
+        """The live text of a range of an open file, or None when it is not open."""
+        text = self.text(path)
+        if text is None:
+            return None
+        start = offset_of(text, span.start, self.encoding)
+        return text[start : max(start, offset_of(text, span.end, self.encoding))]
+
 
 def path_of(uri_or_path: str) -> Path | None:
     """The path that a `file://` URI or a plain absolute path names; None for anything else."""

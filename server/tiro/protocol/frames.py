@@ -184,24 +184,28 @@ class FrameWriter:
     """A thread with a queue of ready frames: `put` never blocks, whatever the client does.
 
     Law: frames go out whole and in the order they were put. After the first write error nothing
-    more is written and `on_error` has been called once. Both callbacks run in the writer's thread.
+    more is written and `on_error` has been called once, in the writer's thread.
     """
 
-    def __init__(
-        self, fd: int, *, on_idle: Callable[[], None], on_error: Callable[[OSError], None]
-    ) -> None:
-        self._fd, self._on_idle, self._on_error = fd, on_idle, on_error
+    def __init__(self, fd: int, *, on_error: Callable[[OSError], None]) -> None:
+        self._fd, self._on_error = fd, on_error
         self._frames: collections.deque[bytes] = collections.deque()
         self._changed = threading.Condition()
         self._waiting_bytes = 0
+        self._idle_callbacks: list[Callable[[], None]] = []
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="tiro-writer", daemon=True)
         self._thread.start()
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether everything that was put has been handed to the operating system."""
-        return self._waiting_bytes == 0
+    def when_idle(self, callback: Callable[[], None]) -> bool:
+        """Whether all that was put has been handed to the operating system.
+
+        If not, the callback is called once, in the writer's thread, when it has.
+        """
+        with self._changed:
+            if self._waiting_bytes:
+                self._idle_callbacks.append(callback)
+            return self._waiting_bytes == 0
 
     def put(self, body: bytes) -> None:
         """Queue one body; after a write error or `close` it is dropped."""
@@ -238,9 +242,11 @@ class FrameWriter:
             with self._changed:
                 self._waiting_bytes -= len(data)
                 self._changed.notify_all()
-                is_idle = self._waiting_bytes == 0
-            if is_idle:
-                self._on_idle()
+                callbacks: list[Callable[[], None]] = []
+                if self._waiting_bytes == 0:
+                    callbacks, self._idle_callbacks = self._idle_callbacks, []
+            for callback in callbacks:
+                callback()
 
     def _next(self) -> bytes:
         """Wait for frames and take as many as make one good write; b"" at the end."""

@@ -12,7 +12,7 @@ import itertools
 import logging
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import cattrs
 import msgspec
@@ -26,10 +26,18 @@ from tiro.protocol.buffers import (
     Buffers,
     DidChangeParams,
     DidOpenParams,
-    DocumentId,
     DocumentParams,
 )
 from tiro.protocol.frames import MAX_OWN_BYTES, encode_body
+from tiro.protocol.lsp_params import (
+    CancelParams,
+    ClientParams,
+    CodeActionParams,
+    ConfigurationParams,
+    ExecuteCommandParams,
+    FoldersParams,
+    MessageId,
+)
 from tiro.protocol.wire import shortened, to_wire_error
 
 if TYPE_CHECKING:
@@ -37,45 +45,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MessageId: TypeAlias = int | str
 State = Literal["new", "running", "shut_down"]
+P = TypeVar("P")
 
 CANCELLED = -32800
-
-
-class CancelParams(msgspec.Struct, frozen=True):
-    """`$/cancelRequest`."""
-
-    id: MessageId
-
-
-class ExecuteCommandParams(msgspec.Struct, frozen=True, rename="camel"):
-    """`workspace/executeCommand`."""
-
-    command: str
-    arguments: list[Any] | None = None
-    work_done_token: int | str | None = None
-
-
-class ConfigurationParams(msgspec.Struct, frozen=True, rename="camel"):
-    """`workspace/didChangeConfiguration`."""
-
-    settings: Any = None
-
-
-class CodeActionContext(msgspec.Struct, frozen=True, rename="camel"):
-    """What the editor knows about the place of a code action."""
-
-    diagnostics: list[dict[str, Any]] = []
-    only: list[str] | None = None
-
-
-class CodeActionParams(msgspec.Struct, frozen=True, rename="camel"):
-    """`textDocument/codeAction`."""
-
-    text_document: DocumentId
-    range: types.Range
-    context: CodeActionContext = CodeActionContext()
 
 
 PARAMS: dict[str, type[msgspec.Struct]] = {
@@ -88,6 +61,7 @@ PARAMS: dict[str, type[msgspec.Struct]] = {
     lsp.TEXT_DOCUMENT_CODE_ACTION: CodeActionParams,
     lsp.WORKSPACE_EXECUTE_COMMAND: ExecuteCommandParams,
     lsp.WORKSPACE_DID_CHANGE_CONFIGURATION: ConfigurationParams,
+    lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: FoldersParams,
 }
 """The params that we type ourselves; those of the other LSP methods go through pygls' converter."""
 
@@ -116,10 +90,13 @@ class TiroProtocol(LanguageServerProtocol):
         self.buffers = Buffers()
         self.outlet: Outlet | None = None
         self.on_shutdown: Callable[[], Any] | None = None
+        self.on_initialize: Callable[[int | None], None] | None = None
         self.on_exit: Callable[[int], None] | None = None
-        self.experimental: dict[str, Any] = {}
+        self.client = ClientParams()
+        self.experimental: types.Experimental | None = None
         self._keys = itertools.count(1)
         self._incoming: dict[int, MessageId] = {}
+        self._shutdown_key: int | None = None
         self._asked: dict[int, asyncio.Future[Any]] = {}
         for method, handler in (
             (lsp.SHUTDOWN, self._shut_down),
@@ -152,7 +129,7 @@ class TiroProtocol(LanguageServerProtocol):
             logger.warning("Notification %r ignored: %s", fields["method"], error.message)
             return
         id_ = fields.get("id")
-        self._send_error(id_ if _is_id(id_) else None, types.ErrorObject(error.code, error.message))
+        self.send_error(id_ if _is_id(id_) else None, types.ErrorObject(error.code, error.message))
 
     def cancel(self, id_: MessageId) -> None:
         """Cancel the requests with this id; each of them still gets its reply."""
@@ -162,13 +139,20 @@ class TiroProtocol(LanguageServerProtocol):
 
     def cancel_all(self) -> None:
         """Cancel every request that is still running."""
-        for id_ in tuple(self._incoming.values()):
-            self.cancel(id_)
+        for future in self._running():
+            future.cancel()
 
-    @property
-    def open_requests(self) -> int:
-        """How many requests have not been answered yet."""
-        return len(self._incoming)
+    async def answered(self, timeout_seconds: float) -> None:
+        """Wait until all requests but `shutdown` are answered; what takes longer is cancelled."""
+        for _ in range(2):
+            if running := self._running():
+                await asyncio.wait(running, timeout=timeout_seconds)
+                self.cancel_all()
+
+    def _running(self) -> list[Any]:
+        futures: dict[Any, Any] = self._request_futures
+        keys = self._incoming.keys() - {self._shutdown_key}
+        return [futures[key] for key in keys if isinstance(futures.get(key), asyncio.Future)]
 
     def _take(self, message: Any) -> None:
         check_envelope(message)
@@ -187,6 +171,8 @@ class TiroProtocol(LanguageServerProtocol):
         if is_request:
             key = next(self._keys)
             self._incoming[key] = message["id"]
+            if method == lsp.SHUTDOWN:
+                self._shutdown_key = key
             self._execute_handler(key, handler, partial(self._answer, key), (params,))
         else:
             self._execute_handler(next(self._keys), handler, self._noted, (params,))
@@ -212,13 +198,10 @@ class TiroProtocol(LanguageServerProtocol):
         if not isinstance(params, dict):
             raise rpc.JsonRpcInvalidParams("The params must be one object - at `$`")
         if kind := PARAMS.get(method):
-            try:
-                typed = msgspec.convert(params, kind)
-            except msgspec.ValidationError as error:
-                why = str(error)  # it ends in the JSON path, except for the root
-                why += "" if " - at `" in why else " - at `$`"
-                raise rpc.JsonRpcInvalidParams(why) from error
+            typed = typed_params(params, kind)
             return params if method in KEPT_WHOLE else typed
+        if method == lsp.INITIALIZE:
+            self.client = typed_params(params, ClientParams)
         lsp_types = lsp.METHOD_TO_TYPES.get(method)
         lsp_kind = lsp_types[2] if lsp_types else None
         return params if lsp_kind is None else self._lsp_params(lsp_kind, params)
@@ -237,9 +220,9 @@ class TiroProtocol(LanguageServerProtocol):
         self._request_futures.pop(key, None)
         id_ = self._incoming.pop(key)
         if future.cancelled():
-            self._send_error(id_, types.ErrorObject(CANCELLED, "The request was cancelled"))
+            self.send_error(id_, types.ErrorObject(CANCELLED, "The request was cancelled"))
         elif (error := future.exception()) is not None:
-            self._send_error(id_, self._error_object(error))
+            self.send_error(id_, self._error_object(error))
         else:
             self._reply(id_, future.result())
 
@@ -260,9 +243,10 @@ class TiroProtocol(LanguageServerProtocol):
         try:
             self._send_data({"jsonrpc": "2.0", "id": id_, "result": self._plain(result)})
         except Exception as error:
-            self._send_error(id_, self._error_object(error))
+            self.send_error(id_, self._error_object(error))
 
-    def _send_error(self, id_: MessageId | None, error: types.ErrorObject) -> None:
+    def send_error(self, id_: MessageId | None, error: types.ErrorObject) -> None:
+        """Answer a request with an error; None where its id is not known."""
         self._send_data({"jsonrpc": "2.0", "id": id_, "error": error})
 
     # --- out --------------------------------------------------------------------------------------
@@ -337,6 +321,8 @@ class TiroProtocol(LanguageServerProtocol):
     ) -> Generator[Any, Any, lsp.InitializeResult]:
         """Start the session with the client; pygls works out the capabilities."""
         self.state = "running"
+        if self.on_initialize is not None:
+            self.on_initialize(self.client.process_id)
         try:
             result = yield from super().lsp_initialize(params)
         except Exception:
@@ -344,7 +330,7 @@ class TiroProtocol(LanguageServerProtocol):
             raise
         encoding = result.capabilities.position_encoding
         self.buffers.encoding = str(getattr(encoding, "value", encoding) or "utf-16")
-        result.capabilities.experimental = {"tiro": self.experimental}
+        result.capabilities.experimental = {"tiro": msgspec.to_builtins(self.experimental)}
         return result
 
     async def _shut_down(self, params: Any) -> None:
@@ -366,6 +352,16 @@ class TiroProtocol(LanguageServerProtocol):
             why = f"There is no command {params.command!r} - at `$.command`"
             raise rpc.JsonRpcInvalidParams(why)
         return await handler(params)
+
+
+def typed_params(params: Any, kind: type[P]) -> P:
+    """The params as this type; the error for wrong ones says where they are wrong."""
+    try:
+        return msgspec.convert(params, kind)
+    except msgspec.ValidationError as error:
+        why = str(error)  # it ends in the JSON path, except for the root
+        why += "" if " - at `" in why else " - at `$`"
+        raise rpc.JsonRpcInvalidParams(why) from error
 
 
 def check_envelope(message: Any) -> None:

@@ -25,7 +25,9 @@ Content: TypeAlias = str | list[Any] | dict[str, Any]
 """A string, a list of blocks, or one block, each kept as it came."""
 
 Effect = Literal["read", "write", "execute", "network"]
-StopReason = Literal["end_turn", "max_tokens", "max_steps", "refusal", "cancelled"]
+StopReason = Literal[
+    "end_turn", "max_tokens", "max_steps", "tool_use", "refusal", "cancelled", "error"
+]
 ToolStatus = Literal["proposed", "running", "done", "rejected", "failed", "cancelled"]
 ChangeReason = Literal[
     "summary", "saveFailed", "saveResumed", "changedOnDisk", "renamed", "expired", "titled"
@@ -85,7 +87,7 @@ class Agent(Wire, frozen=True):
     tools: list[str] = []
 
 
-class Decision(Wire, frozen=True):
+class Decision(Wire, frozen=True, omit_defaults=True):
     """Whether and how to resize, and why."""
 
     type: str
@@ -591,9 +593,9 @@ class ToolUseEvent(Event, frozen=True, tag="toolUse"):
 
     tool_use: ToolUse
     status: ToolStatus
-    rule: str | None = None
-    preview: str | None = None
-    parent_tool_use_id: str | None = None
+    rule: str | None
+    preview: str | UnsetType = UNSET
+    parent_tool_use_id: str | UnsetType = UNSET
 
 
 class ToolOutputEvent(Event, frozen=True, tag="toolOutput"):
@@ -643,10 +645,10 @@ class UsageEvent(Event, frozen=True, tag="usage"):
     context_size: ContextSize
 
 
-class FinishedEvent(Event, frozen=True, tag="finished"):
+class FinishedEvent(Event, frozen=True, tag="finished", omit_defaults=True):
     """Always the last."""
 
-    stop_reason: StopReason | Literal["error"]
+    stop_reason: StopReason
     error: ErrorObject | None = None
 
 
@@ -682,7 +684,7 @@ class PermissionParams(Wire, frozen=True):
     agent: str | None
     rule: str
     effect: Effect
-    preview: str | None = None
+    preview: str | UnsetType = UNSET
 
 
 class PermissionResult(Wire, frozen=True):
@@ -696,11 +698,14 @@ class PermissionResult(Wire, frozen=True):
 
 
 class Method(NamedTuple):
-    """A method's params and result, and whether it waits for the requests before it."""
+    """A method's params and result, and how it is run beside the others."""
 
     params: type[Wire]
     result: Any
     is_ordered: bool = True
+    """Waits for the requests before it: it changes the session, or reads what they changed."""
+    is_cancellable: bool = False
+    """Leaves everything as it was when it is cancelled half way; the others are finished."""
 
 
 METHODS: dict[str, Method] = {
@@ -719,12 +724,12 @@ METHODS: dict[str, Method] = {
     "tiro/session/contextSize": Method(ContextSizeParams, ContextSize),
     "tiro/session/save": Method(SaveParams, SaveResult),
     "tiro/session/load": Method(LoadParams, SessionView),
-    "tiro/session/list": Method(ListParams, ListResult),
+    "tiro/session/list": Method(ListParams, ListResult, is_cancellable=True),
     "tiro/session/delete": Method(DeleteParams, DeletedResult),
     "tiro/session/rewind": Method(RewindParams, SessionView),
     "tiro/session/editMessage": Method(EditMessageParams, SessionView),
-    "tiro/session/judgeResize": Method(ForceParams, JudgeResult),
-    "tiro/session/resize": Method(ForceParams, ResizeResult),
+    "tiro/session/judgeResize": Method(ForceParams, JudgeResult, is_cancellable=True),
+    "tiro/session/resize": Method(ForceParams, ResizeResult, is_cancellable=True),
     "tiro/state/get": Method(StateGetParams, StateGetResult),
     "tiro/state/set": Method(StateSetParams, Empty),
     "tiro/state/delete": Method(StateDeleteParams, DeletedResult),

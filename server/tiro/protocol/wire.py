@@ -1,12 +1,19 @@
 """Domain values → wire values: the only place where both spellings meet."""
 
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from tiro.agents import events
+from tiro.agents.agent import AgentInfo
 from tiro.protocol import types
 from tiro.protocol.frames import encode_body
+from tiro.session import messages
+from tiro.session.core import Core, rfc3339
+
+if TYPE_CHECKING:
+    from tiro.assistant.assistant import Assistant
 
 MAX_RESULT_BYTES = 4096
 CUT = " [… cut …]"
@@ -22,6 +29,80 @@ def to_wire(kind: type[W], value: Any) -> W:
     return msgspec.convert(value, kind, from_attributes=True)
 
 
+def to_wire_messages(rows: Iterable[messages.Message]) -> list[Any]:
+    """Messages as they are sent: content and unknown fields untouched."""
+    return [messages.flat(row) for row in rows]
+
+
+def to_wire_view(assistant: "Assistant", rows: Iterable[messages.Message]) -> types.SessionView:
+    """The current session with these of its messages."""
+    session, turn_id = assistant.session, assistant.running_turn_id
+    archived = sum(1 for row in session.archive_rows if "taken_back" not in row.marks())
+    path = assistant.manager.path_of(session)
+    saved_at = assistant.manager.saved_at(session)
+    return types.SessionView(
+        id=session.id,
+        title=session.title,
+        agent=session.agent,
+        model=session.model,
+        messages=to_wire_messages(rows),
+        total=len(session.newest_first),
+        archived=archived,
+        max_history=session.max_history,
+        turns=session.turns,
+        memo=session.memo,
+        summary=session.summary,
+        state=session.state,
+        pins=session.pins,
+        metadata=session.metadata,
+        created_at=rfc3339(session.created),
+        updated_at=rfc3339(session.updated),
+        saved_at=None if saved_at is None else rfc3339(saved_at),
+        path=None if path is None else str(path),
+        context_size=to_wire(types.ContextSize, assistant.context_size()),
+        busy=None if turn_id is None else types.Busy(turn_id),
+    )
+
+
+def to_wire_changed(assistant: "Assistant", reason: Any, session: Core) -> types.SessionChanged:
+    """What a client is told about a change that it did not ask for."""
+    return types.SessionChanged(
+        reason=reason,
+        id=session.id,
+        total=len(session.newest_first),
+        context_size=to_wire(types.ContextSize, assistant.context_size()),
+    )
+
+
+def to_wire_row(row: Any) -> types.SessionRow:
+    """A row of the list of saved sessions."""
+    return types.SessionRow(
+        id=row.id,
+        path=str(row.path),
+        title=row.title,
+        agent=row.agent,
+        messages=row.messages,
+        saved_at=row.saved_at,
+        bytes=row.bytes,
+        error=row.error,
+    )
+
+
+def to_wire_agent(assistant: "Assistant", agent: AgentInfo | None) -> types.Agent | None:
+    """An agent with the names of its tools."""
+    if agent is None:
+        return None
+    return types.Agent(
+        name=agent.name,
+        description=agent.description,
+        mode=agent.mode,
+        hidden=agent.hidden,
+        native=agent.native,
+        model=agent.model,
+        tools=[tool.name for tool in assistant.setup.tools_of(agent)],
+    )
+
+
 def to_wire_event(
     event: events.TurnEvent, session_id: str | None, turn_id: str, n: int
 ) -> types.Event:
@@ -31,6 +112,8 @@ def to_wire_event(
     if isinstance(event, events.ToolUse):
         shown = event.tool_use
         fields["tool_use"] = types.ToolUse(shown.id, shown.name, displayed(shown.input))
+        fields["preview"] = event.preview or msgspec.UNSET
+        fields["parent_tool_use_id"] = event.parent_tool_use_id or msgspec.UNSET
     elif isinstance(event, events.ToolResult):
         fields["content"], is_cut = cut_text(event.content)
         fields["truncated"] = event.truncated or is_cut

@@ -1,0 +1,158 @@
+"""One client's requests in their order, and its turns from start to answer.
+
+Law: requests that touch the session run one after another, in the order in which they arrived. A
+turn is part of that order until it has started; from then on it runs beside it. Nothing of a turn
+is sent after its answer, and its answer comes before that of the request that ended it.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from tiro.agents import events
+from tiro.protocol import types
+from tiro.protocol.editor import ClientEditor
+from tiro.protocol.events import TurnEvents
+from tiro.protocol.rpc import TiroProtocol
+
+logger = logging.getLogger(__name__)
+
+LAST_WAIT_SECONDS = 5.0
+"""How long a cancelled turn may take to end by itself."""
+
+T = TypeVar("T")
+
+
+class Run:
+    """One `tiro/turn/start` request."""
+
+    def __init__(self) -> None:
+        self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.is_over = asyncio.Event()
+        self.events: TurnEvents | None = None
+
+
+class Connection:
+    """The order of requests and the running turns of one client."""
+
+    def __init__(self, protocol: TiroProtocol, editor: ClientEditor) -> None:
+        self.protocol, self.editor = protocol, editor
+        self.when_idle: Callable[[Callable[[], None]], bool] = lambda callback: True
+        self.order = asyncio.Lock()
+        self.is_closing = False
+        self._runs: set[Run] = set()
+        self._starting: Run | None = None
+        self._by_turn: dict[str, TurnEvents] = {}
+        self._progress: asyncio.Queue[events.Progress | None] | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    # --- what the assistant tells -------------------------------------------------------------
+
+    def on_event(self, running: Any, n: int, event: events.TurnEvent) -> None:
+        """Pass on what a turn tells. The numbers are given anew, for what is sent."""
+        turn_id = running.turn_id
+        if isinstance(event, events.Progress):
+            self._report(event)
+            return
+        if isinstance(event, events.Started) and self._starting is not None:
+            turn_events = TurnEvents(
+                running.session.id, turn_id, send=self._send_event, when_idle=self.when_idle
+            )
+            self._by_turn[turn_id] = self._starting.events = turn_events
+            if not self._starting.started.done():
+                self._starting.started.set_result(None)
+        self._end_progress()
+        if (turn := self._by_turn.get(turn_id)) is not None:
+            turn.add(event)
+
+    def _send_event(self, event: types.Event) -> None:
+        if self.editor.features.turn_events is not False:
+            self.protocol.notify("tiro/turn/event", event)
+
+    # --- order --------------------------------------------------------------------------------
+
+    async def run(self, method: types.Method, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a request as its method says; what must not be left half done is finished."""
+        if not method.is_ordered:
+            return await work()
+        async with self.order:
+            return await (work() if method.is_cancellable else finished(work()))
+
+    async def run_turn(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a turn: in order until it has started. Cancelling the request stops the turn."""
+        run = Run()
+        try:
+            async with self.order:
+                if self.is_closing:
+                    raise asyncio.CancelledError
+                self._runs.add(run)
+                self._starting = run
+                turn = asyncio.create_task(start())
+                try:
+                    waited_for: set[asyncio.Future[Any]] = {turn, run.started}
+                    await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
+                except asyncio.CancelledError:
+                    await _stop(turn)
+                    raise
+                finally:
+                    self._starting = None
+            try:
+                return await asyncio.shield(turn)
+            except asyncio.CancelledError:
+                await _stop(turn)
+                raise
+        finally:
+            self._close(run)
+
+    async def turns_answered(self) -> None:
+        """Wait until every turn that runs now has been answered."""
+        for run in tuple(self._runs):
+            await run.is_over.wait()
+
+    def _close(self, run: Run) -> None:
+        self._end_progress()
+        if run.events is not None:
+            run.events.close()
+            self._by_turn.pop(run.events.turn_id, None)
+        self._runs.discard(run)
+        run.is_over.set()
+
+    # --- progress -----------------------------------------------------------------------------
+
+    def _report(self, event: events.Progress) -> None:
+        """Show long work, such as the loading of a local model, until the turn goes on."""
+        if self._progress is None:
+            self._progress = asyncio.Queue()
+            task = asyncio.create_task(self._show_progress(self._progress))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        self._progress.put_nowait(event)
+
+    def _end_progress(self) -> None:
+        if self._progress is not None:
+            self._progress.put_nowait(None)
+            self._progress = None
+
+    async def _show_progress(self, told: "asyncio.Queue[events.Progress | None]") -> None:
+        async with self.editor.progress("Tiro") as report:
+            while (event := await told.get()) is not None:
+                report(event.message, event.fraction)
+
+
+async def finished(work: Coroutine[Any, Any, T]) -> T:
+    """The result of work that must not be left half done, however often the wait is cancelled."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
+    return task.result()
+
+
+async def _stop(turn: "asyncio.Task[Any]") -> None:
+    """End a turn whose request was cancelled; the assistant leaves a clean session behind."""
+    turn.cancel()
+    await asyncio.wait({turn}, timeout=LAST_WAIT_SECONDS)
+    if turn.done() and not turn.cancelled() and (error := turn.exception()) is not None:
+        logger.info("A cancelled turn ended with %s", type(error).__name__)

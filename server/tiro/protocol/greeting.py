@@ -1,0 +1,132 @@
+"""Getting to know the client: initialize, its settings, its workspace folders.
+
+What is wrong with the settings is told once, as a warning; the defaults hold. Nothing a client puts
+into its `initializationOptions` keeps it from being served.
+"""
+
+import asyncio
+import contextlib
+import logging
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+import tiro
+from tiro.errors import TiroError
+from tiro.protocol import types
+from tiro.protocol.connection import Connection
+from tiro.protocol.lsp_params import ClientParams, FoldersParams
+from tiro.protocol.wire import to_wire_row
+
+if TYPE_CHECKING:
+    from tiro.assistant.assistant import Assistant
+
+logger = logging.getLogger(__name__)
+
+
+class Greeting:
+    """What the client has told us about itself, kept up to date."""
+
+    def __init__(self, connection: Connection, assistant: "Assistant") -> None:
+        self._connection, self._assistant = connection, assistant
+        self._editor = connection.editor
+        self._settings: dict[str, Any] = {}
+        self._folders: list[str] = []
+        self._is_trusted = True
+        self._problems: list[str] = []
+        self._warm_up: asyncio.Task[None] | None = None
+
+    async def initialize(self) -> None:
+        """Take over the client's settings and say what we can do."""
+        client = self._connection.protocol.client
+        options = self._read_options(client.initialization_options)
+        self._editor.meet(client.capabilities, options.features or types.Features())
+        self._settings = options.settings or {}
+        self._is_trusted = options.workspace_trusted is not False
+        self._folders = folders_of(client)
+        self._configure()
+        self._connection.protocol.experimental = types.Experimental(
+            server_version=tiro.__version__,
+            methods=sorted(types.METHODS),
+            resume=await self._resume(),
+        )
+
+    async def initialized(self) -> None:
+        """Tell what is wrong, and load in a thread what the first prompt will need."""
+        self._tell_problems()
+        self._warm_up = asyncio.create_task(self._assistant.warm_up())
+
+    def change_settings(self, settings: Any) -> None:
+        """Take over changed settings, with or without a `tiro` level."""
+        inner = settings.get("tiro") if isinstance(settings, dict) else None
+        found = inner if isinstance(inner, dict) else settings
+        if isinstance(found, dict):
+            self._settings = found
+            self._configure()
+            self._tell_problems()
+
+    def change_folders(self, params: FoldersParams) -> None:
+        """Take over which workspace folders are open."""
+        gone = {folder.uri for folder in params.event.removed}
+        kept = [uri for uri in self._folders if uri not in gone]
+        added = [folder.uri for folder in params.event.added]
+        self._folders = list(dict.fromkeys([*kept, *added]))
+        self._configure()
+        self._tell_problems()
+
+    def _configure(self) -> None:
+        self._editor.set_roots(self._folders)
+        self._problems += self._assistant.configure_client(
+            self._settings, self._editor.workspace_roots(), self._is_trusted
+        )
+
+    def _tell_problems(self) -> None:
+        for problem in self._problems:
+            self._editor.tell(problem)
+        self._problems = []
+
+    def _read_options(self, given: Any) -> types.InitializationOptions:
+        """The options, as far as they can be read."""
+        if not isinstance(given, dict):
+            return types.InitializationOptions()
+        fields: dict[str, Any] = {}
+        for name, kind in _OPTIONS.items():
+            try:
+                fields[name] = msgspec.convert(given.get(name), kind)
+            except msgspec.ValidationError as error:
+                self._problems.append(f"initializationOptions.{name} is ignored: {error}")
+        return msgspec.convert(fields, types.InitializationOptions)
+
+    async def _resume(self) -> types.Resume:
+        """What a fresh start offers; with the setting `latest` it is loaded here."""
+        setting = self._assistant.setup.settings.session.resume
+        latest = await self._latest()
+        if setting == "latest" and latest is not None:
+            try:
+                await self._assistant.load(latest=True)
+            except TiroError as error:
+                self._problems.append(f"The latest session was not loaded: {error}")
+        return types.Resume(setting, latest)
+
+    async def _latest(self) -> types.LatestSession | None:
+        with contextlib.suppress(TiroError, OSError):
+            rows, _ = await self._assistant.list(limit=1)
+            for row in map(to_wire_row, rows):
+                if row.error is None:
+                    return types.LatestSession(row.id, row.title, row.saved_at)
+        return None
+
+
+_OPTIONS: dict[str, Any] = {
+    "settings": dict[str, Any] | None,
+    "features": types.Features | None,
+    "workspaceTrusted": bool | None,
+}
+
+
+def folders_of(client: ClientParams) -> list[str]:
+    """The URIs or paths of the folders that are open, the newer spellings first."""
+    if client.workspace_folders:
+        return [folder.uri for folder in client.workspace_folders]
+    root = client.root_uri or client.root_path
+    return [root] if root else []

@@ -1,0 +1,325 @@
+"""One function a method: params in, the assistant asked, the result as a wire type out.
+
+Every handler takes the desk it works at and its typed params. Errors are the assistant's own; they
+become JSON-RPC errors in `rpc.py`. Which handlers wait for those before them stands in `types.py`.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import msgspec
+
+from tiro.assistant.prompt import Attachment
+from tiro.errors import InvalidInputError
+from tiro.protocol import types
+from tiro.protocol.buffers import path_of
+from tiro.protocol.connection import Connection
+from tiro.protocol.wire import (
+    to_wire,
+    to_wire_agent,
+    to_wire_row,
+    to_wire_view,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tiro.assistant.assistant import Assistant
+
+
+class Desk(NamedTuple):
+    """What a handler works with."""
+
+    assistant: "Assistant"
+    connection: Connection
+
+
+Handler = Callable[[Desk, Any], Coroutine[Any, Any, Any]]
+HANDLERS: dict[str, Handler] = {}
+H = TypeVar("H", bound=Handler)
+
+
+def handles(method: str) -> Callable[[H], H]:
+    """Put a handler into the table under its method."""
+
+    def put(handler: H) -> H:
+        HANDLERS[method] = handler
+        return handler
+
+    return put
+
+
+# --- the session ----------------------------------------------------------------------------------
+
+
+async def view(desk: Desk) -> types.SessionView:
+    """The current session with its window."""
+    return to_wire_view(desk.assistant, await desk.assistant.page())
+
+
+@handles("tiro/session/get")
+async def session_get(desk: Desk, params: types.GetParams) -> types.SessionView:
+    """The session, with its window or a page of its history."""
+    rows = await desk.assistant.page(params.limit, params.before_seq, params.all)
+    return to_wire_view(desk.assistant, rows)
+
+
+@handles("tiro/session/content")
+async def session_content(desk: Desk, params: types.ContentParams) -> types.ContentResult:
+    """A long block in pieces."""
+    piece = await desk.assistant.content(params.seq, params.block, params.offset, params.limit)
+    return to_wire(types.ContentResult, piece)
+
+
+@handles("tiro/session/show")
+async def session_show(desk: Desk, params: types.Empty) -> types.ShowResult:
+    """The session as text."""
+    text, statistics = await desk.assistant.show(), await desk.assistant.statistics()
+    return types.ShowResult(text, to_wire(types.Statistics, statistics))
+
+
+@handles("tiro/session/statistics")
+async def session_statistics(desk: Desk, params: types.Empty) -> types.Statistics:
+    """Counts over the window, usage over the session."""
+    return to_wire(types.Statistics, await desk.assistant.statistics())
+
+
+@handles("tiro/session/new")
+async def session_new(desk: Desk, params: types.NewParams) -> types.SessionView:
+    """End the session and begin another one."""
+    await desk.assistant.new(params.id, params.title, params.agent, params.max_history)
+    await desk.connection.turns_answered()
+    return await view(desk)
+
+
+@handles("tiro/session/clear")
+async def session_clear(desk: Desk, params: types.Empty) -> types.ClearResult:
+    """End the session and begin an empty one."""
+    cleared = await desk.assistant.clear()
+    await desk.connection.turns_answered()
+    return types.ClearResult(cleared.cleared, text_or_none(cleared.saved_as))
+
+
+@handles("tiro/session/addMessage")
+async def session_add_message(desk: Desk, params: dict[str, Any]) -> types.AddResult:
+    """Add a message; the params are the message."""
+    return to_wire(types.AddResult, await desk.assistant.add_message(params))
+
+
+@handles("tiro/session/addToolResult")
+async def session_add_tool_result(desk: Desk, params: types.AddToolResultParams) -> types.AddResult:
+    """Answer a tool use."""
+    added = await desk.assistant.add_tool_result(
+        params.tool_use_id, params.content, bool(params.is_error)
+    )
+    return to_wire(types.AddResult, added)
+
+
+@handles("tiro/session/getId")
+async def session_get_id(desk: Desk, params: types.Empty) -> types.GetIdResult:
+    """The session's id, made now if need be."""
+    return types.GetIdResult(await desk.assistant.get_id())
+
+
+@handles("tiro/session/getAgent")
+async def session_get_agent(desk: Desk, params: types.Empty) -> types.AgentResult:
+    """The session's agent."""
+    return types.AgentResult(to_wire_agent(desk.assistant, desk.assistant.agent()))
+
+
+@handles("tiro/session/setAgent")
+async def session_set_agent(desk: Desk, params: types.SetAgentParams) -> types.AgentResult:
+    """Select an agent, or none."""
+    agent = await desk.assistant.set_agent(params.name)
+    return types.AgentResult(to_wire_agent(desk.assistant, agent))
+
+
+@handles("tiro/session/configure")
+async def session_configure(desk: Desk, params: types.ConfigureParams) -> types.SessionView:
+    """Change limits, title and mode of the session."""
+    await desk.assistant.configure(given(params))
+    return await view(desk)
+
+
+@handles("tiro/session/contextSize")
+async def session_context_size(desk: Desk, params: types.ContextSizeParams) -> types.ContextSize:
+    """The size of the next request."""
+    return to_wire(types.ContextSize, desk.assistant.context_size(params.draft or ""))
+
+
+@handles("tiro/session/save")
+async def session_save(desk: Desk, params: types.SaveParams) -> types.SaveResult:
+    """Write the session's file, or a copy."""
+    saved = await desk.assistant.save(absolute(params.path))
+    return types.SaveResult(str(saved.path), saved.id, saved.bytes)
+
+
+@handles("tiro/session/load")
+async def session_load(desk: Desk, params: types.LoadParams) -> types.SessionView:
+    """Make a saved session the current one."""
+    await desk.assistant.load(absolute(params.path), params.id, params.latest)
+    await desk.connection.turns_answered()
+    return await view(desk)
+
+
+@handles("tiro/session/list")
+async def session_list(desk: Desk, params: types.ListParams) -> types.ListResult:
+    """The saved sessions, newest first."""
+    rows, total = await desk.assistant.list(params.query, params.limit, params.offset)
+    return types.ListResult([to_wire_row(row) for row in rows], total)
+
+
+@handles("tiro/session/delete")
+async def session_delete(desk: Desk, params: types.DeleteParams) -> types.DeletedResult:
+    """Delete a saved session."""
+    return types.DeletedResult(await desk.assistant.delete(params.id))
+
+
+@handles("tiro/session/rewind")
+async def session_rewind(desk: Desk, params: types.RewindParams) -> types.SessionView:
+    """Take back the messages after one."""
+    await desk.assistant.rewind(params.to_seq)
+    return await view(desk)
+
+
+@handles("tiro/session/editMessage")
+async def session_edit_message(desk: Desk, params: types.EditMessageParams) -> types.SessionView:
+    """Give a message another wording."""
+    await desk.assistant.edit_message(params.seq, params.content)
+    return await view(desk)
+
+
+@handles("tiro/session/judgeResize")
+async def session_judge_resize(desk: Desk, params: types.ForceParams) -> types.JudgeResult:
+    """What a resize would do."""
+    decision = await desk.assistant.judge_resize(params.force)
+    return types.JudgeResult(to_wire(types.Decision, decision))
+
+
+@handles("tiro/session/resize")
+async def session_resize(desk: Desk, params: types.ForceParams) -> types.ResizeResult:
+    """Bring the window under its limits."""
+    return to_wire(types.ResizeResult, await desk.assistant.resize(params.force))
+
+
+@handles("tiro/state/get")
+async def state_get(desk: Desk, params: types.StateGetParams) -> types.StateGetResult:
+    """One value of the state, or all of it."""
+    if params.key is None:
+        return types.StateGetResult(state=desk.assistant.session.state)
+    found, value = await desk.assistant.state_get(params.key)
+    return types.StateGetResult(found=found, value=value)
+
+
+@handles("tiro/state/set")
+async def state_set(desk: Desk, params: types.StateSetParams) -> types.Empty:
+    """Set a key of the state."""
+    await desk.assistant.state_set(params.key, params.value)
+    return types.Empty()
+
+
+@handles("tiro/state/delete")
+async def state_delete(desk: Desk, params: types.StateDeleteParams) -> types.DeletedResult:
+    """Delete a key of the state."""
+    return types.DeletedResult(await desk.assistant.state_delete(params.key))
+
+
+# --- turns, agents, models ------------------------------------------------------------------------
+
+
+@handles("tiro/turn/start")
+async def turn_start(desk: Desk, params: types.TurnStartParams) -> types.TurnResult:
+    """Ask, and answer when the turn is over."""
+    attachments = [to_attachment(desk, attachment) for attachment in params.attachments or ()]
+    result = await desk.connection.run_turn(
+        lambda: desk.assistant.start_turn(params.prompt, attachments, params.agent, params.model)
+    )
+    return types.TurnResult(
+        turn_id=result.turn_id,
+        stop_reason=result.outcome.stop_reason,
+        text=result.outcome.text,
+        first_seq=result.outcome.first_seq,
+        last_seq=result.outcome.last_seq,
+        steps=result.outcome.steps,
+        usage=to_wire(types.Usage, result.outcome.usage),
+        context_size=to_wire(types.ContextSize, result.context_size),
+    )
+
+
+@handles("tiro/turn/cancel")
+async def turn_cancel(desk: Desk, params: types.TurnCancelParams) -> types.TurnCancelResult:
+    """Stop the running turn."""
+    return types.TurnCancelResult(await desk.assistant.cancel_turn(params.turn_id))
+
+
+@handles("tiro/agents/list")
+async def agents_list(desk: Desk, params: types.AgentsListParams) -> types.AgentsListResult:
+    """The agents a user may select, or all."""
+    agents = desk.assistant.list_agents(bool(params.all))
+    rows = [to_wire_agent(desk.assistant, agent) for agent in agents]
+    return types.AgentsListResult([row for row in rows if row], desk.assistant.setup.agents.default)
+
+
+@handles("tiro/models/list")
+async def models_list(desk: Desk, params: types.Empty) -> types.ModelsListResult:
+    """The models of every provider."""
+    rows = [to_wire(types.ModelRow, row) for row in await desk.assistant.list_models()]
+    return types.ModelsListResult(rows, desk.assistant.current_model())
+
+
+@handles("tiro/models/set")
+async def models_set(desk: Desk, params: types.ModelsSetParams) -> types.ModelsSetResult:
+    """Choose the session's model."""
+    return types.ModelsSetResult(await desk.assistant.set_model(params.name))
+
+
+@handles("tiro/status")
+async def status(desk: Desk, params: types.Empty) -> types.StatusResult:
+    """How this server is set up."""
+    now = desk.assistant.status()
+    return types.StatusResult(
+        version=now.version,
+        python=now.python,
+        config_files=list(map(str, now.config_files)),
+        sessions_directory=str(now.sessions_directory),
+        model=now.model,
+        provider=now.provider,
+        problems=now.problems,
+    )
+
+
+# --- params → domain ------------------------------------------------------------------------------
+
+
+def given(params: msgspec.Struct) -> dict[str, Any]:
+    """The fields that were given, null included, objects in them as dicts."""
+    fields = {name: getattr(params, name) for name in params.__struct_fields__}
+    return {
+        name: given(value) if isinstance(value, msgspec.Struct) else value
+        for name, value in fields.items()
+        if value is not msgspec.UNSET
+    }
+
+
+def absolute(path: str | None) -> "Path | None":
+    """The path of a `file://` URI or a plain absolute path."""
+    if path is None:
+        return None
+    if (found := path_of(path)) is None or "\0" in path:
+        raise InvalidInputError(f"Give an absolute path or a file:// URI, not {path!r}")
+    return found
+
+
+def to_attachment(desk: Desk, given: types.Attachment) -> Attachment:
+    """An attachment as the assistant takes it: a plain path, and the text of an open selection."""
+    path = absolute(given.path)
+    text = given.text
+    if text is None and path is not None and given.range is not None:
+        text = desk.connection.protocol.buffers.piece(path, given.range)
+    span = None if given.range is None else msgspec.to_builtins(given.range)
+    return Attachment(kind=given.kind, path=text_or_none(path), range=span, text=text)
+
+
+def text_or_none(value: "Path | None") -> str | None:
+    """A path as text; None stays None."""
+    return None if value is None else str(value)

@@ -1,0 +1,144 @@
+"""The life of one connection: frames in and out, and its end in order.
+
+Law: stdout carries frames and nothing else. Once the end has begun (`exit`, a closed stdin, a dead
+editor, a broken stdout, a signal) the process is gone within two seconds, whatever it is doing:
+what can be finished is finished in order, and a watchdog thread does the rest.
+"""
+
+import asyncio
+import contextlib
+import functools
+import logging
+import signal
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tiro.errors import TiroError
+from tiro.protocol import types
+from tiro.protocol.frames import BrokenFrameError, FrameReader, FrameWriter
+from tiro.protocol.service import Service
+from tiro.protocol.watch import EditorWatch, end_process_after
+
+logger = logging.getLogger(__name__)
+
+LAST_SECONDS = 1.7
+"""How long the end may take before the watchdog ends the process."""
+
+ANSWER_SECONDS = 0.6
+"""How long requests that have been received may still take to be answered."""
+
+WRITE_SECONDS = 0.5
+"""How long the client may take to read the last frames."""
+
+PARSE_ERROR = -32700
+SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT")
+
+
+class Stdio(NamedTuple):
+    """The two descriptors that carry frames."""
+
+    read_fd: int
+    write_fd: int
+
+
+async def live(service: Service, stdio: Stdio) -> int:
+    """Serve one client until the end; the exit code of the process."""
+    return await Lifetime(service, stdio).run()
+
+
+class Lifetime:
+    """Reader, writer, watch and the end of one connection."""
+
+    def __init__(self, service: Service, stdio: Stdio) -> None:
+        self._service = service
+        self._protocol = service.server.protocol
+        self._loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[int] = self._loop.create_future()
+        self._closing: asyncio.Task[None] | None = None
+        self._exit_code = 1
+        self._writer = FrameWriter(stdio.write_fd, on_error=self._broken_stdout)
+        self._watch = EditorWatch(stdio.write_fd, lambda: self.end(1))
+        self._reader = FrameReader(
+            stdio.read_fd,
+            on_message=self._received,
+            on_unreadable=lambda: self._call(self._unreadable),
+            on_end=self._end_of_stdin,
+        )
+
+    async def run(self) -> int:
+        """Serve until the end."""
+        self._protocol.outlet = self._writer
+        self._service.connection.when_idle = self._when_idle
+        self._protocol.on_initialize = self._watch.watch_process
+        self._protocol.on_shutdown = self._close
+        self._protocol.on_exit = self.end
+        for name in SIGNALS:
+            if number := getattr(signal, name, None):
+                signal.signal(number, lambda *_: self.end(1))
+        self._watch.start()
+        self._reader.start()
+        code = await self._ended
+        await self._close()
+        await asyncio.to_thread(self._writer.close, WRITE_SECONDS)
+        self._service.editor.close()
+        return code
+
+    def end(self, exit_code: int) -> None:
+        """Begin the end, from any thread; the first one counts."""
+        end_process_after(LAST_SECONDS, lambda: self._exit_code)
+        self._call(self._end, exit_code)
+
+    def _end(self, exit_code: int) -> None:
+        if not self._ended.done():
+            self._exit_code = exit_code
+            self._ended.set_result(exit_code)
+
+    def _call(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Call something in the loop's thread; afterwards when the loop is gone nothing matters."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    # --- called in the reader's and the writer's thread ---------------------------------------
+
+    def _received(self, message: Any) -> None:
+        self._writer.wait_for_room()
+        self._call(self._protocol.handle_message, message)
+
+    def _end_of_stdin(self, error: BrokenFrameError | None) -> None:
+        if error is not None:
+            self._call(self._unreadable, str(error))
+        self.end(1)
+
+    def _broken_stdout(self, error: OSError) -> None:
+        logger.warning("The client does not read any more: %s", error.strerror)
+        self.end(1)
+
+    def _when_idle(self, callback: Callable[[], None]) -> bool:
+        return self._writer.when_idle(functools.partial(self._call, callback))
+
+    def _unreadable(self, why: str = "The message is not valid JSON") -> None:
+        self._protocol.send_error(None, types.ErrorObject(PARSE_ERROR, why))
+
+    # --- the end ------------------------------------------------------------------------------
+
+    async def _close(self) -> None:
+        """Answer what was asked, end the turn first, then let the assistant finish; once."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close_once())
+        await asyncio.shield(self._closing)
+
+    async def _close_once(self) -> None:
+        self._protocol.state = "shut_down"
+        connection, assistant = self._service.connection, self._service.assistant
+        connection.is_closing = True
+        cancelling = asyncio.create_task(assistant.cancel_turn())
+        await asyncio.sleep(0)
+        self._protocol.drop_asked()
+        with contextlib.suppress(TiroError):
+            await cancelling
+        await connection.turns_answered()
+        await self._protocol.answered(ANSWER_SECONDS)
+        try:
+            await assistant.shutdown()
+        except Exception:
+            logger.exception("Not everything could be finished")

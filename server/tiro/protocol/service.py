@@ -1,0 +1,121 @@
+"""`build_server`: one client's server, put together; every method, command and LSP feature."""
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+
+import tiro
+from tiro.protocol import commands, types
+from tiro.protocol.connection import Connection
+from tiro.protocol.editor import ClientEditor
+from tiro.protocol.greeting import Greeting
+from tiro.protocol.handlers import HANDLERS, Desk
+from tiro.protocol.lsp_params import (
+    CodeActionParams,
+    ConfigurationParams,
+    ExecuteCommandParams,
+    FoldersParams,
+)
+from tiro.protocol.rpc import TiroProtocol, typed_params
+from tiro.protocol.wire import to_wire_changed
+
+if TYPE_CHECKING:
+    from tiro.assistant.assistant import Assistant
+
+logger = logging.getLogger(__name__)
+
+OpenAssistant = Callable[..., "Assistant"]
+"""Makes the assistant, given `editor`, `on_event` and `on_changed`."""
+
+
+class TiroServer(LanguageServer):
+    """pygls' server with our protocol; what pygls would pop up in the editor is logged instead."""
+
+    protocol: TiroProtocol
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Log what pygls reports; every request gets its answer elsewhere."""
+        logger.error("%s: %s", source.__name__, error)
+
+
+class Service(NamedTuple):
+    """The parts of a server for one client."""
+
+    server: TiroServer
+    editor: ClientEditor
+    connection: Connection
+    assistant: "Assistant"
+
+
+def build_server(open_assistant: OpenAssistant) -> Service:
+    """Put a server together; it is not connected to anything yet."""
+    logging.getLogger("pygls").setLevel(logging.WARNING)  # it would log every body at INFO
+    server = TiroServer("tiro", tiro.__version__, protocol_cls=TiroProtocol)
+    editor = ClientEditor(server.protocol)
+    connection = Connection(server.protocol, editor)
+
+    def changed(notice: Any) -> None:
+        wire = to_wire_changed(assistant, notice.reason, notice.session)
+        server.protocol.notify("tiro/session/changed", wire)
+
+    assistant = open_assistant(editor=editor, on_event=connection.on_event, on_changed=changed)
+    editor.turn_id = lambda: assistant.running_turn_id
+    desk = Desk(assistant, connection)
+    for method in HANDLERS:
+        server.feature(method)(_worker(desk, method))
+    for command in types.COMMANDS:
+        server.command(command)(functools.partial(_execute, desk))
+    _register_lsp(server, desk, Greeting(connection, assistant))
+    return Service(server, editor, connection, assistant)
+
+
+def _worker(desk: Desk, method: str) -> Callable[[Any], Any]:
+    """The handler of a method, run in its order."""
+    handler, facts = HANDLERS[method], types.METHODS[method]
+
+    async def work(params: Any) -> Any:
+        return await desk.connection.run(facts, lambda: handler(desk, params))
+
+    return work
+
+
+async def _execute(desk: Desk, params: ExecuteCommandParams) -> Any:
+    async def run(method: str, given: Any) -> Any:
+        return await _worker(desk, method)(typed_params(given, types.METHODS[method].params))
+
+    return await commands.execute(desk, run, params)
+
+
+def _register_lsp(server: TiroServer, desk: Desk, greeting: Greeting) -> None:
+    @server.feature(lsp.INITIALIZE)
+    async def initialize(params: Any) -> None:
+        async with desk.connection.order:
+            await greeting.initialize()
+
+    @server.feature(lsp.INITIALIZED)
+    async def initialized(params: Any) -> None:
+        await greeting.initialized()
+
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def configuration(params: ConfigurationParams) -> None:
+        async with desk.connection.order:
+            greeting.change_settings(params.settings)
+
+    async def folders(params: FoldersParams) -> None:
+        async with desk.connection.order:
+            greeting.change_folders(params)
+
+    server.protocol.fm.add_builtin_feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, folders)
+    kinds = lsp.CodeActionOptions(code_action_kinds=commands.CODE_ACTION_KINDS)
+
+    @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, kinds)
+    async def code_action(params: CodeActionParams) -> Any:
+        return commands.code_actions(desk, params)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
+    async def did_save(params: Any) -> None:
+        """Nothing to do: the live text is the truth."""
