@@ -1,0 +1,247 @@
+/**
+ * The script of the Tiro view.
+ *
+ * It paints what the extension sends and keeps only what is the page's own: the draft and whether
+ * the reader is at the end. Only a reader at the end is taken along when more arrives.
+ */
+
+import type { Chip, FromView, Item, ToView, ViewStatus } from "../src/viewMessages";
+import { toolWords, Transcript } from "./transcript";
+
+declare function acquireVsCodeApi(): {
+  postMessage(message: FromView): void;
+  getState(): { draft: string } | undefined;
+  setState(state: { draft: string }): void;
+};
+
+/** So near to the end counts as at the end. */
+const END_SLACK_PX = 24;
+const MAX_ANNOUNCED_CHARACTERS = 1_000;
+
+const vscode = acquireVsCodeApi();
+const scroller = byId("transcript");
+const earlier = byId("earlier");
+const empty = byId("empty");
+const follow = byId("follow");
+const chips = byId("chips");
+const prompt = byId("prompt") as HTMLTextAreaElement;
+const send = byId("send") as HTMLButtonElement;
+const cancel = byId("cancel");
+const live = byId("live");
+const transcript = new Transcript(byId("items"), (command) => {
+  vscode.postMessage({ type: "command", command });
+});
+
+let isAtEnd = true;
+let state: ViewStatus["state"] = "starting";
+
+window.addEventListener("message", ({ data }: MessageEvent<ToView>) => {
+  receive(data);
+});
+
+byId("composer").addEventListener("submit", (event) => {
+  event.preventDefault();
+  ask();
+});
+prompt.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    ask();
+  }
+});
+prompt.addEventListener("input", draftChanged);
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && state === "answering") {
+    event.preventDefault();
+    vscode.postMessage({ type: "cancel" });
+  }
+});
+cancel.addEventListener("click", () => {
+  vscode.postMessage({ type: "cancel" });
+});
+earlier.addEventListener("click", () => {
+  vscode.postMessage({ type: "earlier" });
+});
+follow.addEventListener("click", () => {
+  isAtEnd = true;
+  keepAtEnd();
+  prompt.focus();
+});
+scroller.addEventListener("scroll", () => {
+  const below = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
+  isAtEnd = below <= END_SLACK_PX;
+  follow.hidden = isAtEnd;
+});
+new ResizeObserver(keepAtEnd).observe(scroller);
+for (const [id, command] of [
+  ["attach", "tiro.attach"],
+  ["agent", "tiro.selectAgent"],
+  ["model", "tiro.selectModel"],
+  ["tokens", "tiro.contextSize"],
+] as const) {
+  byId(id).addEventListener("click", () => {
+    vscode.postMessage({ type: "command", command });
+  });
+}
+
+prompt.value = vscode.getState()?.draft ?? "";
+fitPrompt();
+vscode.postMessage({ type: "ready" });
+
+function receive(message: ToView): void {
+  switch (message.type) {
+    case "reset":
+      transcript.reset(message.items);
+      earlier.hidden = !message.hasEarlier;
+      isAtEnd = true;
+      break;
+    case "prepend":
+      prepend(message.items, message.hasEarlier);
+      break;
+    case "put":
+      transcript.put(message.item);
+      announceItem(message.item);
+      break;
+    case "append":
+      transcript.append(message.id, message.delta);
+      break;
+    case "remove":
+      transcript.remove(message.id);
+      break;
+    case "status":
+      showStatus(message.status);
+      break;
+    case "chips":
+      showChips(message.chips);
+      break;
+    case "draft":
+      giveBack(message.text);
+      break;
+    case "focus":
+      prompt.focus();
+      break;
+  }
+  empty.hidden = !transcript.isEmpty;
+  keepAtEnd();
+}
+
+function ask(): void {
+  const text = prompt.value;
+  if (text.trim() === "" || state === "answering") {
+    return;
+  }
+  prompt.value = "";
+  draftChanged();
+  isAtEnd = true;
+  vscode.postMessage({ type: "ask", prompt: text });
+}
+
+/** Older items go above; what the reader looks at stays where it is. */
+function prepend(items: readonly Item[], hasEarlier: boolean): void {
+  const before = scroller.scrollHeight;
+  transcript.prepend(items);
+  earlier.hidden = !hasEarlier;
+  scroller.scrollTop += scroller.scrollHeight - before;
+}
+
+function keepAtEnd(): void {
+  if (isAtEnd) {
+    scroller.scrollTop = scroller.scrollHeight;
+    follow.hidden = true;
+  }
+}
+
+function showStatus(status: ViewStatus): void {
+  const wasAnswering = state === "answering";
+  state = status.state;
+  const isAnswering = state === "answering";
+  cancel.hidden = !isAnswering;
+  send.hidden = isAnswering;
+  send.disabled = prompt.value.trim() === "";
+  label(byId("agent"), status.agent, "Agent");
+  label(byId("model"), status.model, "Model");
+  label(byId("tokens"), status.tokens, "Next request");
+  byId("activity").textContent = status.activity || activityOf(state);
+  document.body.dataset.state = state;
+  if (isAnswering && !wasAnswering) {
+    say("Tiro is answering");
+  }
+}
+
+function activityOf(now: ViewStatus["state"]): string {
+  const words = { starting: "Starting…", ready: "", answering: "Answering…", stopped: "Stopped" };
+  return words[now];
+}
+
+function label(button: HTMLElement, text: string, meaning: string): void {
+  button.textContent = text;
+  button.hidden = text === "";
+  button.setAttribute("aria-label", `${meaning}: ${text}`);
+}
+
+function showChips(shown: readonly Chip[]): void {
+  chips.replaceChildren(
+    ...shown.map((chip) => {
+      const item = document.createElement("li");
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "chip";
+      button.textContent = chip.label;
+      if (chip.isSelection) {
+        button.setAttribute("aria-pressed", String(chip.isOn));
+        button.title = chip.isOn ? "The selection goes along" : "The selection does not go along";
+      } else {
+        button.title = "Remove";
+        button.setAttribute("aria-label", `Remove attachment ${chip.label}`);
+        button.classList.add("removable");
+      }
+      button.addEventListener("click", () => {
+        vscode.postMessage(
+          chip.isSelection ? { type: "toggleSelection" } : { type: "removeChip", id: chip.id },
+        );
+      });
+      item.append(button);
+      return item;
+    }),
+  );
+}
+
+/** A prompt that was not taken comes back, before whatever was typed since. */
+function giveBack(text: string): void {
+  prompt.value = prompt.value === "" ? text : `${text}\n${prompt.value}`;
+  draftChanged();
+}
+
+function announceItem(item: Item): void {
+  if (item.kind === "text" && !item.isStreaming) {
+    const cut = item.text.slice(0, MAX_ANNOUNCED_CHARACTERS);
+    say(`Tiro: ${cut}${cut.length < item.text.length ? "…" : ""}`);
+  } else if (item.kind === "tool") {
+    say(toolWords(item));
+  } else if (item.kind === "notice" && item.level === "info") {
+    say(item.text);
+  }
+}
+
+function say(text: string): void {
+  live.textContent = text;
+}
+
+function draftChanged(): void {
+  vscode.setState({ draft: prompt.value });
+  send.disabled = prompt.value.trim() === "";
+  fitPrompt();
+}
+
+function fitPrompt(): void {
+  prompt.style.height = "auto";
+  prompt.style.height = `${prompt.scrollHeight + 2}px`;
+}
+
+function byId(id: string): HTMLElement {
+  const element = document.getElementById(id);
+  if (element === null) {
+    throw new Error(`The page has no element ${id}`);
+  }
+  return element;
+}

@@ -1,0 +1,220 @@
+/** The transcript's elements: one for each item, changed only where an item changes. */
+
+import type {
+  Item,
+  NoticeItem,
+  TextItem,
+  ThinkingItem,
+  ToolItem,
+  ToolStatus,
+  UserItem,
+} from "../src/viewMessages";
+import { MarkdownStream } from "./markdown";
+
+/** An item on the page. */
+interface Painted {
+  element: HTMLElement;
+  /** Show the item as it is now. */
+  update(item: Item): void;
+  /** More text of it. */
+  append(delta: string): void;
+}
+
+const STATUS_WORDS: Readonly<Record<ToolStatus, string>> = {
+  proposed: "waiting",
+  running: "running",
+  done: "done",
+  rejected: "rejected",
+  failed: "failed",
+  cancelled: "cancelled",
+};
+
+export class Transcript {
+  readonly #painted = new Map<string, Painted>();
+
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly runCommand: (command: string) => void,
+  ) {}
+
+  get isEmpty(): boolean {
+    return this.#painted.size === 0;
+  }
+
+  reset(items: readonly Item[]): void {
+    this.#painted.clear();
+    this.root.replaceChildren(...items.map((item) => this.#paint(item).element));
+  }
+
+  prepend(items: readonly Item[]): void {
+    this.root.prepend(...items.map((item) => this.#paint(item).element));
+  }
+
+  /** Show an item: a new one at the end, a known one in its place. */
+  put(item: Item): void {
+    const known = this.#painted.get(item.id);
+    if (known === undefined) {
+      this.root.append(this.#paint(item).element);
+    } else {
+      known.update(item);
+    }
+  }
+
+  append(id: string, delta: string): void {
+    this.#painted.get(id)?.append(delta);
+  }
+
+  remove(id: string): void {
+    this.#painted.get(id)?.element.remove();
+    this.#painted.delete(id);
+  }
+
+  #paint(item: Item): Painted {
+    const painted = this.#make(item);
+    painted.element.dataset.kind = item.kind;
+    this.#painted.set(item.id, painted);
+    return painted;
+  }
+
+  #make(item: Item): Painted {
+    switch (item.kind) {
+      case "user":
+        return paintUser(item);
+      case "text":
+        return paintText(item);
+      case "thinking":
+        return paintThinking(item);
+      case "tool":
+        return paintTool(item);
+      case "notice":
+        return paintNotice(item, this.runCommand);
+    }
+  }
+}
+
+/** The line of a tool use, in words. */
+export function toolWords({ name, summary, status }: ToolItem): string {
+  return `${name} ${summary}, ${STATUS_WORDS[status]}`;
+}
+
+function paintUser(item: UserItem): Painted {
+  const element = article("user", "You");
+  element.append(make("div", "text", item.text));
+  if (item.attachments.length > 0) {
+    const list = make("ul", "attached");
+    list.setAttribute("aria-label", "Attachments");
+    list.append(...item.attachments.map((label) => make("li", "", label)));
+    element.append(list);
+  }
+  return { element, update: () => undefined, append: () => undefined };
+}
+
+function paintText(item: TextItem): Painted {
+  const element = article("text", "Tiro");
+  const body = make("div", "markdown");
+  const mark = make("p", "mark", "Interrupted");
+  element.append(body, mark);
+  const stream = new MarkdownStream(body);
+  stream.push(item.text);
+  const update = (now: Item) => {
+    if (now.kind === "text") {
+      element.dataset.done = String(!now.isStreaming);
+      mark.hidden = !now.isInterrupted;
+      if (!now.isStreaming) {
+        stream.end();
+      }
+    }
+  };
+  update(item);
+  return {
+    element,
+    update,
+    append: (delta) => {
+      stream.push(delta);
+    },
+  };
+}
+
+function paintThinking(item: ThinkingItem): Painted {
+  const element = make("details", "item thinking");
+  const summary = make("summary", "");
+  const text = document.createTextNode(item.text);
+  const body = make("div", "plain");
+  body.append(text);
+  element.append(summary, body);
+  const update = (now: Item) => {
+    summary.textContent = now.kind === "thinking" && now.isStreaming ? "Thinking…" : "Thought";
+  };
+  update(item);
+  return {
+    element,
+    update,
+    append: (delta) => {
+      text.appendData(delta);
+    },
+  };
+}
+
+function paintTool(item: ToolItem): Painted {
+  const element = make("details", "item tool");
+  const summary = make("summary", "");
+  const name = make("span", "name", item.name);
+  const subject = make("span", "subject", item.summary);
+  const status = make("span", "status");
+  summary.append(name, " ", subject, " ", status);
+  const text = document.createTextNode("");
+  const body = make("pre", "plain");
+  body.tabIndex = 0;
+  body.append(text);
+  element.append(summary, body);
+  const update = (now: Item) => {
+    if (now.kind === "tool") {
+      element.dataset.status = now.status;
+      element.dataset.empty = String(now.output === "");
+      status.textContent = STATUS_WORDS[now.status];
+      text.data = now.output;
+    }
+  };
+  update(item);
+  return {
+    element,
+    update,
+    append: (delta) => {
+      element.dataset.empty = "false";
+      text.appendData(delta);
+    },
+  };
+}
+
+function paintNotice(item: NoticeItem, runCommand: (command: string) => void): Painted {
+  const element = make("div", `item notice ${item.level}`);
+  element.setAttribute("role", item.level === "error" ? "alert" : "note");
+  element.append(make("span", "", item.text));
+  for (const { label, command } of item.actions) {
+    const button = make("button", "", label);
+    button.setAttribute("type", "button");
+    button.addEventListener("click", () => {
+      runCommand(command);
+    });
+    element.append(button);
+  }
+  return { element, update: () => undefined, append: () => undefined };
+}
+
+function article(kind: string, speaker: string): HTMLElement {
+  const element = make("article", `item ${kind}`);
+  element.setAttribute("aria-label", speaker);
+  element.append(make("h2", "speaker", speaker));
+  return element;
+}
+
+function make(tag: string, className: string, text?: string): HTMLElement {
+  const element = document.createElement(tag);
+  if (className !== "") {
+    element.className = className;
+  }
+  if (text !== undefined) {
+    element.textContent = text;
+  }
+  return element;
+}

@@ -1,0 +1,46 @@
+// Makes the .vsix and looks into it: `npm run package`.
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+import { finishChecks, ROOT, runTool } from "./report.mjs";
+
+const MAX_BYTES = 1_000_000;
+const WANTED = [
+  "extension/LICENSE.txt",
+  "extension/changelog.md",
+  "extension/dist/chat.js",
+  "extension/dist/extension.js",
+  "extension/media/chat.css",
+  "extension/media/icon.png",
+  "extension/media/tiro.svg",
+  "extension/package.json",
+  "extension/readme.md",
+];
+
+mkdirSync(`${ROOT}dist`, { recursive: true });
+export const vsix = fileURLToPath(new URL("../dist/tiro-vscode.vsix", import.meta.url));
+const isMade = runTool("vsce", "package", "--no-dependencies", "--allow-missing-repository", "--out", vsix);
+const lock = readFileSync(`${ROOT}package-lock.json`, "utf8");
+finishChecks({
+  "vsce makes a package": isMade,
+  "the package holds what it needs and nothing else": isMade && sameFiles(entriesOf(vsix)),
+  "the package is small": isMade && statSync(vsix).size < MAX_BYTES,
+  "the lock file names no registry": !lock.includes('"resolved"'),
+});
+
+function sameFiles(entries) {
+  const found = entries.filter((name) => name.startsWith("extension/")).sort();
+  const isSame = JSON.stringify(found) === JSON.stringify(WANTED);
+  if (!isSame) {
+    console.log(`found ${found.join(" ")}`);
+  }
+  return isSame;
+}
+
+/** The names in a zip file. */
+function entriesOf(path) {
+  const program = "import sys, zipfile; print('\\n'.join(zipfile.ZipFile(sys.argv[1]).namelist()))";
+  const python = process.env.TIRO_PYTHON ?? "python3";
+  return execFileSync(python, ["-c", program, path], { encoding: "utf8" }).trim().split("\n");
+}

@@ -1,0 +1,284 @@
+/**
+ * The connection to the server: start, stop, restart, and what state it is in.
+ *
+ * A server that is missing or dies is reported once, with a Restart button; it is never started
+ * again by itself.
+ */
+
+import * as vscode from "vscode";
+import {
+  CloseAction,
+  ErrorAction,
+  type InitializeResult,
+  LanguageClient,
+  type LanguageClientOptions,
+  type NotificationType,
+  type ProgressToken,
+  type RequestType,
+  type WorkDoneProgressBegin,
+  type WorkDoneProgressEnd,
+  type WorkDoneProgressReport,
+} from "vscode-languageclient/node";
+
+import { initializationOptions, serverCommand, serverSettings } from "./config";
+import { messageOf, ServerStoppedError } from "./failure";
+import { findServerCommand, type ServerProcess, startServer } from "./launch";
+import { askPermission } from "./permission";
+import * as protocol from "./protocol";
+
+const STOP_TIMEOUT_MS = 3_000;
+
+type WorkDoneProgress = WorkDoneProgressBegin | WorkDoneProgressReport | WorkDoneProgressEnd;
+
+export type ConnectionState = "starting" | "ready" | "stopped";
+
+/** The one connection of this window. */
+export class Client implements vscode.Disposable {
+  readonly #stateChanged = new vscode.EventEmitter<ConnectionState>();
+  readonly #turnEvent = new vscode.EventEmitter<protocol.TurnEvent>();
+  readonly #sessionChanged = new vscode.EventEmitter<protocol.SessionChanged>();
+  readonly #progress = new vscode.EventEmitter<string>();
+  readonly onStateChanged = this.#stateChanged.event;
+  readonly onTurnEvent = this.#turnEvent.event;
+  readonly onSessionChanged = this.#sessionChanged.event;
+  /** What the server is busy with, in words; "" when that is over. */
+  readonly onProgress = this.#progress.event;
+
+  #state: ConnectionState = "stopped";
+  #language: QuietLanguageClient | undefined;
+  #process: ServerProcess | undefined;
+  #starting: Promise<void> | undefined;
+  #facts: protocol.Experimental | undefined;
+  readonly #progressTitles = new Map<ProgressToken, string>();
+
+  constructor(private readonly log: vscode.LogOutputChannel) {}
+
+  get state(): ConnectionState {
+    return this.#state;
+  }
+
+  get facts(): protocol.Experimental | undefined {
+    return this.#facts;
+  }
+
+  /** The process id of the server, for the log and the tests. */
+  get pid(): number | undefined {
+    return this.#process?.child.pid;
+  }
+
+  /** Start the server; failures are told to the user, not thrown. */
+  async start(): Promise<void> {
+    this.#starting ??= this.#start().finally(() => {
+      this.#starting = undefined;
+    });
+    await this.#starting;
+  }
+
+  /** End the server in order: shutdown, exit, and after a while the signal. */
+  async stop(): Promise<void> {
+    await this.#starting;
+    const [language, server] = [this.#language, this.#process];
+    this.#language = undefined;
+    this.#process = undefined;
+    this.#setState("stopped");
+    if (language?.isRunning() === true) {
+      await language.stop(STOP_TIMEOUT_MS).catch((error: unknown) => {
+        this.log.warn(`Stopping the server: ${String(error)}`);
+      });
+    }
+    await language?.dispose().catch(() => undefined);
+    server?.child.kill();
+  }
+
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.start();
+  }
+
+  /** Ask the server; waits while it is starting. */
+  async request<P, R>(type: RequestType<P, R, void>, params: P): Promise<R> {
+    await this.#starting;
+    const language = this.#language;
+    if (language === undefined || this.#state !== "ready") {
+      throw new ServerStoppedError();
+    }
+    try {
+      return await language.sendRequest(type.method, params);
+    } catch (error) {
+      throw this.#isGone(language) ? new ServerStoppedError() : error;
+    }
+  }
+
+  /** Tell the server the settings of now. */
+  async sendSettings(): Promise<void> {
+    if (this.#state === "ready") {
+      await this.#language?.sendNotification("workspace/didChangeConfiguration", {
+        settings: serverSettings(),
+      });
+    }
+  }
+
+  dispose(): void {
+    for (const emitter of [this.#stateChanged, this.#turnEvent, this.#sessionChanged]) {
+      emitter.dispose();
+    }
+    this.#progress.dispose();
+  }
+
+  #isGone(language: QuietLanguageClient): boolean {
+    return this.#language !== language || !language.isRunning();
+  }
+
+  async #start(): Promise<void> {
+    if (this.#state !== "stopped") {
+      return;
+    }
+    this.#setState("starting");
+    try {
+      const language = await this.#connect();
+      this.#language = language;
+      this.#facts = factsOf(language.initializeResult);
+      this.#setState("ready");
+    } catch (error) {
+      const server = this.#process;
+      this.#process = undefined;
+      this.#setState("stopped");
+      await this.#reportFailedStart(server, error);
+    }
+  }
+
+  async #connect(): Promise<QuietLanguageClient> {
+    const command = await findServerCommand(serverCommand());
+    this.log.info(`Starting ${command.join(" ")}`);
+    const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
+    const server = await startServer(command, cwd);
+    this.#process = server;
+    const language: QuietLanguageClient = new QuietLanguageClient(
+      "tiro",
+      "Tiro",
+      () => Promise.resolve(server.child),
+      this.#clientOptions(server),
+    );
+    this.#listen(language);
+    await language.start();
+    return language;
+  }
+
+  #clientOptions(server: ServerProcess): LanguageClientOptions {
+    return {
+      documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
+      outputChannel: this.log,
+      initializationOptions: initializationOptions(vscode.workspace.isTrusted),
+      initializationFailedHandler: () => false,
+      errorHandler: {
+        error: () => ({ action: ErrorAction.Continue, handled: true }),
+        closed: () => {
+          void this.#closed(server);
+          return { action: CloseAction.DoNotRestart, handled: true };
+        },
+      },
+      middleware: {
+        handleWorkDoneProgress: (token, params, next) => {
+          this.#progress.fire(this.#progressText(token, params));
+          next(token, params);
+        },
+      },
+      stdioOptions: {
+        stdout: () => undefined,
+        stderr: (input, log) => {
+          input.on("data", (chunk: Buffer) => {
+            log.info(chunk.toString("utf8").trimEnd());
+          });
+        },
+      },
+    };
+  }
+
+  #listen(language: QuietLanguageClient): void {
+    const on = <P>(type: NotificationType<P>, emitter: vscode.EventEmitter<P>) => {
+      language.onNotification(type, (params) => {
+        emitter.fire(params);
+      });
+    };
+    on(protocol.turnEvent, this.#turnEvent);
+    on(protocol.sessionChanged, this.#sessionChanged);
+    language.onRequest(protocol.permissionRequest, (params, token) =>
+      askPermission(params, token, this.onTurnEvent),
+    );
+  }
+
+  #progressText(token: ProgressToken, params: WorkDoneProgress): string {
+    if (params.kind === "end") {
+      this.#progressTitles.delete(token);
+      return "";
+    }
+    if (params.kind === "begin") {
+      this.#progressTitles.set(token, params.title);
+    }
+    const percentage = params.percentage === undefined ? undefined : `${params.percentage} %`;
+    return [this.#progressTitles.get(token), params.message, percentage].filter(Boolean).join(" · ");
+  }
+
+  /** The connection ended and nobody here asked for it. */
+  async #closed(server: ServerProcess): Promise<void> {
+    if (this.#process !== server || this.#state !== "ready") {
+      return;
+    }
+    this.#process = undefined;
+    this.#setState("stopped");
+    const how = await server.ended;
+    this.#reportFailure(`The Tiro server stopped (${how})`, lastLine(server));
+  }
+
+  async #reportFailedStart(server: ServerProcess | undefined, error: unknown): Promise<void> {
+    if (server === undefined) {
+      this.#reportFailure(messageOf(error), undefined);
+      return;
+    }
+    server.child.kill();
+    const how = await server.ended;
+    this.#reportFailure(`The Tiro server did not start (${how})`, lastLine(server));
+  }
+
+  #reportFailure(message: string, detail: string | undefined): void {
+    const text = detail ? `${message}: ${detail}` : message;
+    this.log.error(text);
+    void vscode.window.showErrorMessage(text, "Restart", "Show Log").then((choice) => {
+      if (choice === "Restart") {
+        return vscode.commands.executeCommand("tiro.restartServer");
+      }
+      return choice === "Show Log" ? vscode.commands.executeCommand("tiro.showLog") : undefined;
+    });
+  }
+
+  #setState(state: ConnectionState): void {
+    if (this.#state !== state) {
+      this.#state = state;
+      this.#stateChanged.fire(state);
+    }
+  }
+}
+
+/** A language client that reports to the log only, and leaves the palette's commands to us. */
+class QuietLanguageClient extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
+
+  override registerFeature(feature: Parameters<LanguageClient["registerFeature"]>[0]): void {
+    // The server's commands carry the same ids as ours, which do more: they show their result.
+    const { registrationType } = feature as { registrationType?: { method: string } };
+    if (registrationType?.method !== "workspace/executeCommand") {
+      super.registerFeature(feature);
+    }
+  }
+}
+
+function lastLine(server: ServerProcess): string | undefined {
+  return server.stderrTail().split("\n").at(-1);
+}
+
+function factsOf(result: InitializeResult | undefined): protocol.Experimental | undefined {
+  const experimental = result?.capabilities.experimental as { tiro?: protocol.Experimental } | undefined;
+  return experimental?.tiro;
+}

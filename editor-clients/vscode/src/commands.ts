@@ -1,0 +1,296 @@
+/** The commands of the palette: one function each. */
+
+import * as vscode from "vscode";
+
+import { type Attachments, fileAttachment, selectionAttachment } from "./attachment";
+import type { ChatView } from "./chatView";
+import type { Client } from "./client";
+import { contextSizeText } from "./contextSize";
+import { messageOf } from "./failure";
+import { agentPicks, counted, menuPicks, modelPicks, sessionPicks } from "./pick";
+import * as protocol from "./protocol";
+import type { Session } from "./session";
+import type { SessionDocuments } from "./sessionDocument";
+
+/** What the commands work on. */
+export interface Parts {
+  client: Client;
+  session: Session;
+  view: ChatView;
+  attachments: Attachments;
+  documents: SessionDocuments;
+  log: vscode.LogOutputChannel;
+}
+
+type Command = (parts: Parts, ...args: unknown[]) => unknown;
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  "tiro.ask": ask,
+  "tiro.cancel": cancel,
+  "tiro.showSession": showSession,
+  "tiro.clearSession": clearSession,
+  "tiro.newSession": newSession,
+  "tiro.saveSession": saveSession,
+  "tiro.loadSession": loadSession,
+  "tiro.continueSession": continueSession,
+  "tiro.showCurrentAgent": showCurrentAgent,
+  "tiro.selectAgent": selectAgent,
+  "tiro.selectModel": selectModel,
+  "tiro.contextSize": contextSize,
+  "tiro.attachSelection": attachSelection,
+  "tiro.attachFile": attachFile,
+  "tiro.attach": attach,
+  "tiro.restartServer": ({ client }) => client.restart(),
+  "tiro.showLog": ({ log }) => {
+    log.show();
+  },
+  "tiro.openSettings": () =>
+    vscode.commands.executeCommand("workbench.action.openSettings", "@ext:tiro.tiro-vscode"),
+  "tiro.menu": menu,
+};
+
+/** Register all commands; what one of them throws is shown, not lost. */
+export function registerCommands(parts: Parts): vscode.Disposable {
+  const registrations = Object.entries(COMMANDS).map(([id, command]) =>
+    vscode.commands.registerCommand(id, async (...args: unknown[]) => {
+      try {
+        return await command(parts, ...args);
+      } catch (error) {
+        parts.log.error(`${id}: ${messageOf(error)}`);
+        void vscode.window.showErrorMessage(`Tiro: ${messageOf(error)}`);
+        return undefined;
+      }
+    }),
+  );
+  return vscode.Disposable.from(...registrations);
+}
+
+async function ask(
+  { session, view, attachments }: Parts,
+  given?: unknown,
+): Promise<protocol.TurnResult | undefined> {
+  const prompt = typeof given === "string" ? given : await askForPrompt();
+  if (prompt === undefined || prompt.trim() === "") {
+    return undefined;
+  }
+  await view.reveal();
+  return session.ask({ prompt, attachments: attachments.take() });
+}
+
+function askForPrompt(): Thenable<string | undefined> {
+  return vscode.window.showInputBox({
+    title: "Ask Tiro",
+    prompt: "The selection goes along; the answer appears in the Tiro view",
+    placeHolder: "What do you want to know?",
+  });
+}
+
+async function cancel({ session }: Parts): Promise<{ cancelled: boolean }> {
+  const cancelled = await session.cancel();
+  if (!cancelled) {
+    tell("Nothing is running");
+  }
+  return { cancelled };
+}
+
+async function showSession({ client, session, documents }: Parts): Promise<string | null> {
+  const { text } = await client.request(protocol.sessionShow, {});
+  if (text === null) {
+    tell("The session is empty");
+  } else {
+    await documents.show(session.id, text);
+  }
+  return text;
+}
+
+async function clearSession({ client, session }: Parts): Promise<protocol.ClearResult> {
+  const result = await client.request(protocol.sessionClear, {});
+  await session.refresh();
+  await session.readDefaults();
+  const saved = result.savedAs === null ? "" : `; saved as ${result.savedAs}`;
+  tell(`The session is cleared: ${counted(result.cleared, "message")}${saved}`);
+  return result;
+}
+
+async function newSession({ client, session, view }: Parts): Promise<protocol.SessionView> {
+  const result = await client.request(protocol.sessionNew, {});
+  session.show(result);
+  await session.readDefaults();
+  await view.reveal();
+  return result;
+}
+
+async function saveSession({ client }: Parts): Promise<protocol.SaveResult> {
+  const result = await client.request(protocol.sessionSave, {});
+  void vscode.window
+    .showInformationMessage(`Tiro: Saved as ${result.path}`, "Open File")
+    .then((choice) =>
+      choice === "Open File"
+        ? vscode.window.showTextDocument(vscode.Uri.file(result.path))
+        : undefined,
+    );
+  return result;
+}
+
+async function loadSession(
+  { client, session, view }: Parts,
+  given?: unknown,
+): Promise<protocol.SessionView | undefined> {
+  const params = typeof given === "string" ? idOrPath(given) : await pickSession(client);
+  if (params === undefined) {
+    return undefined;
+  }
+  const result = await client.request(protocol.sessionLoad, params);
+  session.show(result);
+  await session.readDefaults();
+  await view.reveal();
+  return result;
+}
+
+async function continueSession({ client, session }: Parts): Promise<protocol.SessionView> {
+  const result = await client.request(protocol.sessionLoad, { latest: true });
+  session.show(result);
+  await session.readDefaults();
+  return result;
+}
+
+async function pickSession(client: Client): Promise<{ path: string } | undefined> {
+  const { sessions } = await client.request(protocol.sessionList, {});
+  if (sessions.length === 0) {
+    tell("There is no saved session yet");
+    return undefined;
+  }
+  const pick = await vscode.window.showQuickPick(sessionPicks(sessions), {
+    title: "Load Session",
+    placeHolder: "Saved sessions, newest first",
+    matchOnDescription: true,
+  });
+  return pick === undefined ? undefined : { path: pick.value.path };
+}
+
+async function showCurrentAgent({ client }: Parts): Promise<protocol.AgentResult> {
+  const result = await client.request(protocol.sessionGetAgent, {});
+  const { agent } = result;
+  if (agent === null) {
+    const { default: name } = await client.request(protocol.agentsList, {});
+    tell(`No agent is selected; the default, ${name ?? "none"}, will answer`);
+  } else {
+    tell(`The agent is ${agent.name}: ${agent.description}`);
+  }
+  return result;
+}
+
+async function selectAgent(
+  { client, session }: Parts,
+  given?: unknown,
+): Promise<protocol.AgentResult | undefined> {
+  const name = typeof given === "string" ? given : await pickAgent(client, session);
+  if (name === undefined) {
+    return undefined;
+  }
+  const result = await client.request(protocol.sessionSetAgent, { name });
+  session.choose({ agent: result.agent?.name ?? null });
+  return result;
+}
+
+async function pickAgent(client: Client, session: Session): Promise<string | undefined> {
+  const { agents } = await client.request(protocol.agentsList, {});
+  const pick = await vscode.window.showQuickPick(agentPicks(agents, session.status().agent), {
+    title: "Select Agent",
+    placeHolder: "Who answers from now on",
+  });
+  return pick?.value.name;
+}
+
+async function selectModel(
+  { client, session }: Parts,
+  given?: unknown,
+): Promise<protocol.ModelsSetResult | undefined> {
+  const name = typeof given === "string" ? given : await pickModel(client);
+  if (name === undefined) {
+    return undefined;
+  }
+  const result = await client.request(protocol.modelsSet, { name });
+  session.choose({ model: result.model });
+  return result;
+}
+
+async function pickModel(client: Client): Promise<string | undefined> {
+  const { models, current } = await client.request(protocol.modelsList, {});
+  const pick = await vscode.window.showQuickPick(modelPicks(models, current), {
+    title: "Select Model",
+    placeHolder: "Which model answers from now on",
+    matchOnDetail: true,
+  });
+  return pick?.value.name;
+}
+
+async function contextSize({ client }: Parts): Promise<protocol.ContextSize> {
+  const result = await client.request(protocol.sessionContextSize, {});
+  tell(contextSizeText(result));
+  return result;
+}
+
+async function attachSelection({ attachments, view }: Parts): Promise<void> {
+  const selection = selectionAttachment();
+  if (selection === undefined) {
+    tell("Nothing is selected");
+    return;
+  }
+  attachments.add(selection);
+  await view.reveal();
+}
+
+async function attachFile({ attachments, view }: Parts, given?: unknown): Promise<void> {
+  const file =
+    given instanceof vscode.Uri ? fileAt(given) : fileAttachment();
+  if (file === undefined) {
+    tell("No file is open");
+    return;
+  }
+  attachments.add(file);
+  await view.reveal();
+}
+
+/** The view's attach button: the active file, or a file that is chosen. */
+async function attach({ attachments, view }: Parts): Promise<void> {
+  const current = fileAttachment();
+  const files = await vscode.workspace.findFiles("**/*", undefined, 2_000);
+  const others = files.map((uri) => ({
+    label: vscode.workspace.asRelativePath(uri),
+    value: fileAt(uri),
+  }));
+  const first =
+    current === undefined ? [] : [{ label: "$(file) Current File", value: current }];
+  const pick = await vscode.window.showQuickPick([...first, ...others], {
+    title: "Attach a File",
+    placeHolder: "It goes along with the next prompt",
+  });
+  if (pick !== undefined) {
+    attachments.add(pick.value);
+    await view.reveal();
+  }
+}
+
+async function menu({ session }: Parts): Promise<void> {
+  const { agent, model, tokens } = session.status();
+  const pick = await vscode.window.showQuickPick(menuPicks(), {
+    title: "Tiro",
+    placeHolder: [agent, model, tokens].filter((part) => part !== "").join(" · "),
+  });
+  if (pick !== undefined) {
+    await vscode.commands.executeCommand(pick.value);
+  }
+}
+
+function fileAt(uri: vscode.Uri): protocol.Attachment {
+  return { kind: "file", path: uri.fsPath };
+}
+
+function idOrPath(given: string): { id: string } | { path: string } {
+  return /[\\/]/.test(given) ? { path: given } : { id: given };
+}
+
+function tell(text: string): void {
+  void vscode.window.showInformationMessage(`Tiro: ${text}`);
+}

@@ -1,0 +1,230 @@
+/**
+ * The transcript as this window shows it: stored messages and the events of the running turn.
+ *
+ * Pure: every method returns the changes that a view has to paint. An event costs the same in a
+ * long conversation as in a short one.
+ */
+
+import { cutOutput, itemsOf, summaryOf } from "./items";
+import type { Message } from "./messages";
+import { endNotice } from "./notices";
+import type {
+  FinishedEvent,
+  TextEvent,
+  ThinkingEvent,
+  ToolOutputEvent,
+  ToolResultEvent,
+  ToolUseEvent,
+  TurnEvent,
+} from "./protocol";
+import type {
+  Item,
+  NoticeAction,
+  NoticeItem,
+  TextItem,
+  ThinkingItem,
+  ToolItem,
+  TranscriptChange,
+  UserItem,
+} from "./viewMessages";
+
+export class Conversation {
+  #items: Item[] = [];
+  #tools = new Map<string, ToolItem>();
+  #streaming: TextItem | ThinkingItem | undefined;
+  #prompt: UserItem | undefined;
+  #hasAnswered = false;
+  #oldestSeq: number | undefined;
+  #made = 0;
+
+  get items(): readonly Item[] {
+    return this.#items;
+  }
+
+  /** Whether the session holds messages older than those shown. */
+  get hasEarlier(): boolean {
+    return this.#oldestSeq !== undefined && this.#oldestSeq > 1;
+  }
+
+  get oldestSeq(): number | undefined {
+    return this.#oldestSeq;
+  }
+
+  /** All items at once, for a view that has just been made. */
+  snapshot(): TranscriptChange {
+    return { type: "reset", items: [...this.#items], hasEarlier: this.hasEarlier };
+  }
+
+  /** Show these messages and nothing else. */
+  reset(messages: readonly Message[]): TranscriptChange[] {
+    this.#items = itemsOf(messages);
+    this.#oldestSeq = messages[0]?.seq ?? undefined;
+    this.#clearTurn();
+    return [this.snapshot()];
+  }
+
+  /** Show older messages above the others. */
+  prepend(messages: readonly Message[]): TranscriptChange[] {
+    const items = itemsOf(messages);
+    this.#items.unshift(...items);
+    this.#oldestSeq = messages.length === 0 ? 1 : (messages[0]?.seq ?? 1);
+    return [{ type: "prepend", items, hasEarlier: this.hasEarlier }];
+  }
+
+  /** Show the user's prompt before the server has it. */
+  ask(text: string, attachments: string[]): TranscriptChange[] {
+    this.#clearTurn();
+    const item: UserItem = { kind: "user", id: this.#newId(), text, attachments };
+    this.#prompt = item;
+    return [this.#add(item)];
+  }
+
+  /** The server did not take the prompt: take it off the transcript again. */
+  withdrawPrompt(): TranscriptChange[] {
+    const prompt = this.#prompt;
+    if (prompt === undefined) {
+      return [];
+    }
+    this.#prompt = undefined;
+    this.#items = this.#items.filter((item) => item !== prompt);
+    return [{ type: "remove", id: prompt.id }];
+  }
+
+  /** One event of the running turn. */
+  apply(event: TurnEvent): TranscriptChange[] {
+    switch (event.type) {
+      case "started":
+        return this.#start();
+      case "text":
+      case "thinking":
+        return this.#stream(event);
+      case "toolUse":
+        return this.#toolUse(event);
+      case "toolOutput":
+        return this.#toolOutput(event);
+      case "toolResult":
+        return this.#toolResult(event);
+      case "finished":
+        return this.#finish(event.stopReason);
+      default:
+        // The others tell about the session's numbers, not about its text.
+        return [];
+    }
+  }
+
+  /** The turn ended without its last event, as when the server died. */
+  breakOff(): TranscriptChange[] {
+    return this.#endStream(true);
+  }
+
+  /** Tell the user something that is no message. */
+  notice(
+    level: NoticeItem["level"],
+    text: string,
+    actions: NoticeAction[] = [],
+  ): TranscriptChange[] {
+    return [this.#add({ kind: "notice", id: this.#newId(), level, text, actions })];
+  }
+
+  #start(): TranscriptChange[] {
+    this.#prompt = undefined;
+    return [];
+  }
+
+  #stream(event: TextEvent | ThinkingEvent): TranscriptChange[] {
+    const current = this.#streaming;
+    this.#hasAnswered = true;
+    if (current?.kind === event.type) {
+      current.text += event.delta;
+      return [{ type: "append", id: current.id, delta: event.delta }];
+    }
+    const changes = this.#endStream(false);
+    const id = this.#newId();
+    const item: TextItem | ThinkingItem =
+      event.type === "text"
+        ? { kind: "text", id, text: event.delta, isStreaming: true, isInterrupted: false }
+        : { kind: "thinking", id, text: event.delta, isStreaming: true };
+    this.#streaming = item;
+    return [...changes, this.#add(item)];
+  }
+
+  #toolUse({ toolUse, status, preview }: ToolUseEvent): TranscriptChange[] {
+    const changes = this.#endStream(false);
+    this.#hasAnswered = true;
+    const known = this.#tools.get(toolUse.id);
+    if (known !== undefined) {
+      known.status = status;
+      return [...changes, { type: "put", item: { ...known } }];
+    }
+    const item: ToolItem = {
+      kind: "tool",
+      id: this.#newId(),
+      name: toolUse.name,
+      summary: summaryOf(toolUse.input),
+      status,
+      output: preview ?? "",
+    };
+    this.#tools.set(toolUse.id, item);
+    return [...changes, this.#add(item)];
+  }
+
+  #toolOutput({ toolUseId, delta }: ToolOutputEvent): TranscriptChange[] {
+    const item = this.#tools.get(toolUseId);
+    if (item === undefined) {
+      return [];
+    }
+    const before = item.output;
+    item.output = cutOutput(before + delta);
+    const added = item.output.slice(before.length);
+    return added === "" ? [] : [{ type: "append", id: item.id, delta: added }];
+  }
+
+  #toolResult({ toolUseId, isError, content }: ToolResultEvent): TranscriptChange[] {
+    const item = this.#tools.get(toolUseId);
+    if (item === undefined) {
+      return [];
+    }
+    item.output = cutOutput(content);
+    if (item.status === "running" || item.status === "proposed") {
+      item.status = isError ? "failed" : "done";
+    }
+    return [{ type: "put", item: { ...item } }];
+  }
+
+  #finish(stopReason: FinishedEvent["stopReason"]): TranscriptChange[] {
+    const changes = this.#endStream(stopReason === "cancelled" || stopReason === "error");
+    const text = endNotice(stopReason, this.#hasAnswered);
+    this.#clearTurn();
+    return text === undefined ? changes : [...changes, ...this.notice("info", text)];
+  }
+
+  #endStream(isInterrupted: boolean): TranscriptChange[] {
+    const item = this.#streaming;
+    this.#streaming = undefined;
+    if (item === undefined) {
+      return [];
+    }
+    item.isStreaming = false;
+    if (item.kind === "text") {
+      item.isInterrupted = isInterrupted;
+    }
+    return [{ type: "put", item: { ...item } }];
+  }
+
+  #clearTurn(): void {
+    this.#streaming = undefined;
+    this.#prompt = undefined;
+    this.#hasAnswered = false;
+    this.#tools.clear();
+  }
+
+  #add(item: Item): TranscriptChange {
+    this.#items.push(item);
+    return { type: "put", item: { ...item } };
+  }
+
+  #newId(): string {
+    this.#made += 1;
+    return `live${this.#made}`;
+  }
+}

@@ -1,0 +1,59 @@
+/** Tiro in VS Code: puts the parts together, and takes them apart again. */
+
+import * as vscode from "vscode";
+
+import { Attachments } from "./attachment";
+import { ChatView } from "./chatView";
+import { Client } from "./client";
+import { registerCommands } from "./commands";
+import { messageOf } from "./failure";
+import { LastSession } from "./lastSession";
+import { Session } from "./session";
+import { SessionDocuments } from "./sessionDocument";
+import { createStatusBarItem } from "./statusBar";
+
+let running: Client | undefined;
+
+/** Called by VS Code once; shows its own failure. */
+export function activate(context: vscode.ExtensionContext): void {
+  try {
+    running = build(context);
+    void running.start();
+  } catch (error) {
+    void vscode.window.showErrorMessage(`Tiro could not start: ${messageOf(error)}`);
+    throw error;
+  }
+}
+
+/** Called by VS Code at the end: the server is ended in order. */
+export async function deactivate(): Promise<void> {
+  await running?.stop();
+}
+
+function build(context: vscode.ExtensionContext): Client {
+  const log = vscode.window.createOutputChannel("Tiro", { log: true });
+  const client = new Client(log);
+  const session = new Session(client, new LastSession(context.workspaceState));
+  const attachments = new Attachments();
+  const view = new ChatView(context.extensionUri, session, attachments, log);
+  const documents = new SessionDocuments();
+  context.subscriptions.push(
+    log,
+    client,
+    session,
+    attachments,
+    view,
+    documents,
+    createStatusBarItem(session),
+    registerCommands({ client, session, view, attachments, documents, log }),
+    vscode.workspace.onDidChangeConfiguration((change) => {
+      if (change.affectsConfiguration("tiro")) {
+        void client.sendSettings();
+      }
+    }),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => {
+      void session.whenIdle(() => client.restart());
+    }),
+  );
+  return client;
+}

@@ -1,0 +1,44 @@
+/** Errors in the words of the user: the message, its kind, and what can be done about it. */
+
+import { ResponseError } from "vscode-languageserver-protocol";
+
+import type { NoticeAction } from "./viewMessages";
+
+/** The server does not run; the message says how to start it. */
+export class ServerStoppedError extends Error {
+  constructor() {
+    super("The Tiro server is not running: restart it with “Tiro: Restart Server”");
+  }
+}
+
+const ACTIONS_BY_KIND: Readonly<Record<string, NoticeAction[]>> = {
+  modelNotConfigured: [{ label: "Open Settings", command: "tiro.openSettings" }],
+  agentNotFound: [{ label: "Select Agent", command: "tiro.selectAgent" }],
+  modelFailed: [
+    { label: "Select Model", command: "tiro.selectModel" },
+    { label: "Show Log", command: "tiro.showLog" },
+  ],
+};
+
+/** The message of an error. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The protocol's name of an error: `data.kind`. */
+export function kindOf(error: unknown): string | undefined {
+  const data = error instanceof ResponseError ? (error.data as unknown) : undefined;
+  return (data as { kind?: string } | undefined)?.kind;
+}
+
+/** The buttons that help with an error of this kind. */
+export function actionsFor(kind: string | undefined): NoticeAction[] {
+  return ACTIONS_BY_KIND[kind ?? ""] ?? [];
+}
+
+/** The buttons that help with this error. */
+export function actionsForError(error: unknown): NoticeAction[] {
+  return error instanceof ServerStoppedError
+    ? [{ label: "Restart", command: "tiro.restartServer" }]
+    : actionsFor(kindOf(error));
+}

@@ -1,0 +1,122 @@
+/** Stored messages as items of the transcript; pure. */
+
+import {
+  type Block,
+  blocksOf,
+  isInterrupted,
+  type Message,
+  plainText,
+  resultText,
+  textOf,
+} from "./messages";
+import type { Range } from "./protocol";
+import type { Item, ToolItem, ToolStatus } from "./viewMessages";
+
+const MAX_OUTPUT_CHARACTERS = 4_096;
+const MAX_SUMMARY_CHARACTERS = 120;
+/** The fields of a tool's input that name what it is about, best first. */
+const SUBJECT_KEYS = ["path", "pattern", "command", "query"];
+
+/** The items of a run of messages, oldest first; tool results join the line of their tool use. */
+export function itemsOf(messages: readonly Message[]): Item[] {
+  const items: Item[] = [];
+  const open = new Map<string, ToolItem>();
+  messages.forEach((message, index) => {
+    const base = `m${message.seq ?? `x${index}`}`;
+    if (message.role === "user") {
+      items.push(userItem(base, message));
+      return;
+    }
+    blocksOf(message).forEach((block, position) => {
+      addBlock(items, open, block, `${base}.${position}`, message);
+    });
+  });
+  return items;
+}
+
+/** A tool's input in one short line: the value that names its subject, else all of it. */
+export function summaryOf(input: unknown): string {
+  const fields = (typeof input === "object" ? input : null) as Record<string, unknown> | null;
+  const subject = SUBJECT_KEYS.map((key) => textOf(fields?.[key])).find((text) => text !== "");
+  return oneLine(subject ?? JSON.stringify(input ?? {}), MAX_SUMMARY_CHARACTERS);
+}
+
+/** Text for display, cut at what a folded output may hold. */
+export function cutOutput(text: string): string {
+  return text.length <= MAX_OUTPUT_CHARACTERS ? text : `${text.slice(0, MAX_OUTPUT_CHARACTERS)}…`;
+}
+
+/** `a.py:3-7` for an attachment, in a message or still to be sent. */
+export function attachmentLabel(attachment: object): string {
+  const { kind, path, range } = attachment as Record<string, unknown>;
+  const name = textOf(path).split(/[\\/]/).at(-1) ?? "";
+  return (name || textOf(kind) || "attachment") + linesText(range as Partial<Range> | null);
+}
+
+/** `:3-7`, counted from 1, or nothing. */
+function linesText(range: Partial<Range> | null | undefined): string {
+  const [start, end] = [range?.start?.line, range?.end?.line];
+  if (typeof start !== "number" || typeof end !== "number") {
+    return "";
+  }
+  return start === end ? `:${start + 1}` : `:${start + 1}-${end + 1}`;
+}
+
+function userItem(id: string, message: Message): Item {
+  const blocks = blocksOf(message);
+  const attachments = blocks.filter((block) => block.type === "attachment").map((one) => attachmentLabel(one));
+  const shown = blocks.filter((block) => block.type !== "attachment").map(plainText);
+  return { kind: "user", id, text: shown.join("\n"), attachments };
+}
+
+function addBlock(
+  items: Item[],
+  open: Map<string, ToolItem>,
+  block: Block,
+  id: string,
+  message: Message,
+): void {
+  switch (block.type) {
+    case "thinking":
+      items.push({ kind: "thinking", id, text: textOf(block.thinking), isStreaming: false });
+      return;
+    case "tool_use": {
+      const item = toolItem(id, textOf(block.name), block.input, "done");
+      open.set(textOf(block.id), item);
+      items.push(item);
+      return;
+    }
+    case "tool_result":
+      addResult(items, open, block, id);
+      return;
+    default:
+      if (plainText(block).trim() !== "") {
+        items.push({
+          kind: "text",
+          id,
+          text: plainText(block),
+          isStreaming: false,
+          isInterrupted: isInterrupted(message),
+        });
+      }
+  }
+}
+
+function addResult(items: Item[], open: Map<string, ToolItem>, block: Block, id: string): void {
+  const known = open.get(textOf(block.tool_use_id));
+  const item = known ?? toolItem(id, "tool result", {}, "done");
+  if (known === undefined) {
+    items.push(item);
+  }
+  item.output = cutOutput(resultText(block.content));
+  item.status = block.is_error === true ? "failed" : "done";
+}
+
+function toolItem(id: string, name: string, input: unknown, status: ToolStatus): ToolItem {
+  return { kind: "tool", id, name, summary: summaryOf(input), status, output: "" };
+}
+
+function oneLine(text: string, limit: number): string {
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return line.length <= limit ? line : `${line.slice(0, limit - 1)}…`;
+}

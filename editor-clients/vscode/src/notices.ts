@@ -1,0 +1,52 @@
+/** What the user is told about ends and changes that speak for themselves to nobody. */
+
+import type { FinishedEvent, SessionChanged } from "./protocol";
+import type { NoticeItem } from "./viewMessages";
+
+type Notice = Pick<NoticeItem, "level" | "text" | "actions">;
+
+const END_TEXTS: Readonly<Partial<Record<FinishedEvent["stopReason"], string>>> = {
+  cancelled: "Cancelled. What had arrived is kept.",
+  max_tokens: "The answer was cut at the model's output limit.",
+  max_steps: "Stopped after the largest number of steps; ask to go on.",
+  refusal: "The model refused to answer.",
+};
+
+/** The word about a turn's end; undefined where the answer says enough. */
+export function endNotice(
+  stopReason: FinishedEvent["stopReason"],
+  hasAnswered: boolean,
+): string | undefined {
+  return stopReason === "end_turn" && !hasAnswered
+    ? "The model gave an empty answer."
+    : END_TEXTS[stopReason];
+}
+
+/** The word about a change nobody here asked for; undefined where the numbers say enough. */
+export function changeNotice(
+  reason: SessionChanged["reason"],
+  id: string | null,
+): Notice | undefined {
+  switch (reason) {
+    case "changedOnDisk":
+      return inform("The session was changed by another program; this is its new state.");
+    case "expired":
+      return inform("The session had expired; this is a new one.");
+    case "renamed":
+      return inform(`The session is now called ${id ?? ""}.`);
+    case "saveResumed":
+      return inform("The session is saved again.");
+    case "saveFailed":
+      return {
+        level: "error",
+        text: "The session cannot be saved. It is kept in memory, and the next change tries again.",
+        actions: [{ label: "Show Log", command: "tiro.showLog" }],
+      };
+    default:
+      return undefined;
+  }
+}
+
+function inform(text: string): Notice {
+  return { level: "info", text, actions: [] };
+}

@@ -1,0 +1,80 @@
+/** The quick picks: sessions, agents, models, and the menu of the status bar. */
+
+import * as vscode from "vscode";
+
+import type { Agent, ModelRow, SessionRow } from "./protocol";
+
+/** A pick that stands for a value. */
+export interface PickOf<T> extends vscode.QuickPickItem {
+  value: T;
+}
+
+/** The commands of the status bar's menu, in order. */
+const MENU: readonly (readonly [string, string])[] = [
+  ["$(comment) Ask", "tiro.ask"],
+  ["$(debug-stop) Cancel the Answer", "tiro.cancel"],
+  ["$(list-flat) Show Session", "tiro.showSession"],
+  ["$(add) New Session", "tiro.newSession"],
+  ["$(clear-all) Clear Session", "tiro.clearSession"],
+  ["$(save) Save Session", "tiro.saveSession"],
+  ["$(folder-opened) Load Session", "tiro.loadSession"],
+  ["$(person) Select Agent", "tiro.selectAgent"],
+  ["$(symbol-misc) Select Model", "tiro.selectModel"],
+  ["$(dashboard) Context Size", "tiro.contextSize"],
+  ["$(debug-restart) Restart Server", "tiro.restartServer"],
+  ["$(output) Show Log", "tiro.showLog"],
+];
+
+/** The rows of the menu. */
+export function menuPicks(): PickOf<string>[] {
+  return MENU.map(([label, value]) => ({ label, value }));
+}
+
+/** Saved sessions, newest first as the server sends them; a damaged one says so. */
+export function sessionPicks(rows: readonly SessionRow[]): PickOf<SessionRow>[] {
+  return rows.map((row) => {
+    const isTitled = row.title !== null && row.title !== "";
+    const facts = [
+      isTitled ? row.id : undefined,
+      row.savedAt === null ? undefined : new Date(row.savedAt).toLocaleString(),
+      counted(row.messages, "message"),
+      row.agent ?? undefined,
+    ];
+    return {
+      label: `${row.error === null ? "" : "$(warning) "}${isTitled ? row.title : row.id}`,
+      description: facts.filter((fact) => fact !== undefined).join(" · "),
+      ...(row.error === null ? {} : { detail: row.error }),
+      value: row,
+    };
+  });
+}
+
+/** The agents a user may select, the current one marked. */
+export function agentPicks(agents: readonly Agent[], current: string): PickOf<Agent>[] {
+  return agents.map((agent) => ({
+    label: agent.name,
+    description: agent.name === current ? "current" : "",
+    detail: agent.description,
+    value: agent,
+  }));
+}
+
+/** The models, usable ones first; the others say why they are not. */
+export function modelPicks(models: readonly ModelRow[], current: string | null): PickOf<ModelRow>[] {
+  const ordered = [...models].sort((one, other) => Number(other.available) - Number(one.available));
+  return ordered.map((model) => ({
+    label: `${model.available ? "" : "$(circle-slash) "}${model.name}`,
+    description: model.name === current ? "current" : windowText(model.contextWindow),
+    ...(model.reason === null ? {} : { detail: model.reason }),
+    value: model,
+  }));
+}
+
+/** `1 message`, `4 messages`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+function windowText(contextWindow: number | null): string {
+  return contextWindow === null ? "" : `${contextWindow.toLocaleString("en")} tokens`;
+}

@@ -1,0 +1,302 @@
+/**
+ * The one session, as this window knows it: its transcript, its numbers, its running turn.
+ *
+ * The truth is the server's; after every start it is read again with `tiro/session/get`.
+ */
+
+import * as vscode from "vscode";
+
+import type { Client } from "./client";
+import { tokensText } from "./contextSize";
+import { Conversation } from "./conversation";
+import { actionsFor, actionsForError, messageOf } from "./failure";
+import { attachmentLabel } from "./items";
+import type { LastSession } from "./lastSession";
+import { type Message, textOf } from "./messages";
+import { changeNotice } from "./notices";
+import * as protocol from "./protocol";
+import type { ClientState, NoticeAction, TranscriptChange, ViewStatus } from "./viewMessages";
+
+const PAGE_MESSAGES = 100;
+/** What the user says, and what goes along. */
+export interface Prompt {
+  prompt: string;
+  attachments: protocol.Attachment[];
+}
+
+export class Session implements vscode.Disposable {
+  readonly conversation = new Conversation();
+  readonly #transcript = new vscode.EventEmitter<TranscriptChange[]>();
+  readonly #status = new vscode.EventEmitter<ViewStatus>();
+  readonly #returned = new vscode.EventEmitter<Prompt>();
+  readonly onTranscript = this.#transcript.event;
+  readonly onStatus = this.#status.event;
+  /** A prompt that was not taken and goes back to where it was written. */
+  readonly onReturned = this.#returned.event;
+  readonly #subscriptions: vscode.Disposable[];
+
+  #id: string | null = null;
+  #agent: string | null = null;
+  #model: string | null = null;
+  #contextSize: protocol.ContextSize | undefined;
+  #turnId: string | undefined;
+  #isAsking = false;
+  #activity = "";
+  #failedTurn: string | undefined;
+
+  constructor(
+    private readonly client: Client,
+    private readonly last: LastSession,
+  ) {
+    this.#subscriptions = [
+      client.onStateChanged((state) => {
+        void this.#connectionChanged(state);
+      }),
+      client.onTurnEvent((event) => {
+        this.#turnEvent(event);
+      }),
+      client.onSessionChanged((change) => {
+        void this.#sessionChanged(change);
+      }),
+      client.onProgress((text) => {
+        this.#setActivity(text);
+      }),
+    ];
+  }
+
+  get id(): string | null {
+    return this.#id;
+  }
+
+  get isAnswering(): boolean {
+    return this.#isAsking || this.#turnId !== undefined;
+  }
+
+  status(): ViewStatus {
+    return {
+      state: this.#clientState(),
+      agent: this.#agent ?? "",
+      model: this.#model ?? "",
+      tokens: tokensText(this.#contextSize),
+      activity: this.#activity,
+    };
+  }
+
+  /** Send a prompt; resolves when the turn is over, whatever its end. */
+  async ask(asked: Prompt): Promise<protocol.TurnResult | undefined> {
+    if (this.isAnswering) {
+      this.#returned.fire(asked);
+      this.#tell("info", "Tiro is still answering: wait for it, or cancel it.");
+      return undefined;
+    }
+    this.#isAsking = true;
+    this.#paint(this.conversation.ask(asked.prompt, asked.attachments.map(attachmentLabel)));
+    this.#fireStatus();
+    try {
+      const result = await this.client.request(protocol.turnStart, asked);
+      this.#contextSize = result.contextSize;
+      return result;
+    } catch (error) {
+      this.#askFailed(asked, error);
+      return undefined;
+    } finally {
+      this.#isAsking = false;
+      this.#turnId = undefined;
+      this.#activity = "";
+      this.#fireStatus();
+    }
+  }
+
+  async cancel(): Promise<boolean> {
+    const { cancelled } = await this.client.request(protocol.turnCancel, {});
+    return cancelled;
+  }
+
+  /** Read the session again and show it. */
+  async refresh(): Promise<void> {
+    this.show(await this.client.request(protocol.sessionGet, { limit: PAGE_MESSAGES }));
+  }
+
+  /** Show what `get`, `new`, or `load` answered, and remember it for the next start. */
+  show(view: protocol.SessionView): void {
+    this.#id = view.id;
+    this.#agent = view.agent;
+    this.#model = view.model ?? this.#model;
+    this.#contextSize = view.contextSize;
+    this.last.remember({ id: view.id, path: view.path });
+    this.#paint(this.conversation.reset(messagesOf(view).slice(-PAGE_MESSAGES)));
+    this.#fireStatus();
+  }
+
+  /** Show the messages before the oldest one shown. */
+  async showEarlier(): Promise<void> {
+    const beforeSeq = this.conversation.oldestSeq;
+    if (beforeSeq === undefined) {
+      return;
+    }
+    const params = { limit: PAGE_MESSAGES, beforeSeq };
+    const view = await this.client.request(protocol.sessionGet, params);
+    this.#paint(this.conversation.prepend(messagesOf(view)));
+  }
+
+  /** Run this now, or as soon as no turn is running. */
+  async whenIdle(action: () => Promise<void>): Promise<void> {
+    while (this.isAnswering) {
+      await new Promise<void>((resolve) => {
+        const listener = this.onStatus(() => {
+          listener.dispose();
+          resolve();
+        });
+      });
+    }
+    await action();
+  }
+
+  /** The user chose who answers from now on. */
+  choose(chosen: { agent?: string | null; model?: string }): void {
+    this.#agent = chosen.agent ?? this.#agent;
+    this.#model = chosen.model ?? this.#model;
+    this.#fireStatus();
+  }
+
+  /** Read from the server which agent and model would answer now. */
+  async readDefaults(): Promise<void> {
+    const { model } = await this.client.request(protocol.status, {});
+    this.#model = model ?? this.#model;
+    if (this.#agent === null) {
+      this.#agent = (await this.client.request(protocol.agentsList, {})).default;
+    }
+    this.#fireStatus();
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.#subscriptions).dispose();
+    for (const emitter of [this.#transcript, this.#status, this.#returned]) {
+      emitter.dispose();
+    }
+  }
+
+  async #connectionChanged(state: string): Promise<void> {
+    this.#fireStatus();
+    if (state === "ready") {
+      try {
+        await this.#resume();
+        await this.readDefaults();
+      } catch (error) {
+        this.#tell("error", messageOf(error));
+      }
+    } else if (state === "stopped") {
+      this.#turnId = undefined;
+      this.#activity = "";
+      this.#paint(this.conversation.breakOff());
+      this.#fireStatus();
+    }
+  }
+
+  /** Go on where this window was; else offer what the server offers. */
+  async #resume(): Promise<void> {
+    const current = await this.client.request(protocol.sessionGet, { limit: PAGE_MESSAGES });
+    this.show(current.total > 0 ? current : ((await this.#loadLast()) ?? current));
+    const { setting, latest } = this.client.facts?.resume ?? { setting: "new", latest: null };
+    if (setting === "ask" && latest !== null && this.conversation.items.length === 0) {
+      this.#tell("info", `The newest saved session is “${latest.title ?? latest.id}”.`, [
+        { label: "Continue It", command: "tiro.continueSession" },
+        { label: "Choose Another", command: "tiro.loadSession" },
+      ]);
+    }
+  }
+
+  async #loadLast(): Promise<protocol.SessionView | undefined> {
+    try {
+      return await this.last.load(this.client);
+    } catch (error) {
+      const text = `The last session could not be loaded: ${messageOf(error)}`;
+      void vscode.window.showWarningMessage(`Tiro: ${text}`);
+      return undefined;
+    }
+  }
+
+  #turnEvent(event: protocol.TurnEvent): void {
+    if (event.type === "started") {
+      this.#turnId = event.turnId;
+      this.#agent = event.agent;
+      this.#model = event.model;
+      if (event.sessionId !== this.#id) {
+        this.#id = event.sessionId;
+        this.last.remember({ id: event.sessionId, path: null });
+      }
+      this.#setActivity("");
+    } else if (event.type === "usage") {
+      this.#contextSize = event.contextSize;
+      this.#fireStatus();
+    } else if (event.type === "retry") {
+      this.#setActivity(`Trying again in ${event.waitSeconds} s: ${event.reason}`);
+    }
+    this.#paint(this.conversation.apply(event));
+    if (event.type === "finished") {
+      this.#turnId = undefined;
+      if (event.error) {
+        this.#failedTurn = event.turnId;
+        this.#tell("error", event.error.message, actionsFor(textOf(event.error.data?.kind)));
+      }
+      this.#fireStatus();
+    }
+  }
+
+  /** The turn request failed; its last event may have told so already. */
+  #askFailed(asked: Prompt, error: unknown): void {
+    const withdrawn = this.conversation.withdrawPrompt();
+    this.#paint(withdrawn);
+    if (withdrawn.length > 0) {
+      this.#returned.fire(asked);
+    }
+    if (this.#failedTurn !== undefined) {
+      this.#failedTurn = undefined;
+      return;
+    }
+    this.#tell("error", messageOf(error), actionsForError(error));
+  }
+
+  async #sessionChanged({ reason, id, contextSize }: protocol.SessionChanged): Promise<void> {
+    this.#contextSize = contextSize;
+    if (reason === "changedOnDisk" || reason === "expired") {
+      await this.refresh();
+    } else if (reason === "renamed") {
+      this.#id = id;
+      this.last.remember({ id, path: null });
+    }
+    const notice = changeNotice(reason, id);
+    if (notice !== undefined) {
+      this.#tell(notice.level, notice.text, notice.actions);
+    }
+    this.#fireStatus();
+  }
+
+  #clientState(): ClientState {
+    return this.client.state === "ready" && this.isAnswering ? "answering" : this.client.state;
+  }
+
+  #tell(level: "error" | "info", text: string, actions: NoticeAction[] = []): void {
+    this.#paint(this.conversation.notice(level, text, actions));
+  }
+
+  #paint(changes: TranscriptChange[]): void {
+    if (changes.length > 0) {
+      this.#transcript.fire(changes);
+    }
+  }
+
+  #setActivity(text: string): void {
+    this.#activity = text;
+    this.#fireStatus();
+  }
+
+  #fireStatus(): void {
+    this.#status.fire(this.status());
+  }
+}
+
+/** The schema leaves messages open: they are the user's data. */
+function messagesOf(view: protocol.SessionView): Message[] {
+  return view.messages as Message[];
+}

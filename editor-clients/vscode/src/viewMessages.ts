@@ -1,0 +1,122 @@
+/**
+ * What the Tiro view and the extension say to each other; types only.
+ *
+ * The extension owns the transcript; the view paints it and can be thrown away at any time.
+ */
+
+export type ToolStatus = "proposed" | "running" | "done" | "rejected" | "failed" | "cancelled";
+
+/** The user's own prompt. */
+export interface UserItem {
+  kind: "user";
+  id: string;
+  text: string;
+  /** One line for each attachment, such as `a.py:3-7`. */
+  attachments: string[];
+}
+
+/** Text of the assistant. */
+export interface TextItem {
+  kind: "text";
+  id: string;
+  text: string;
+  /** More text may follow. */
+  isStreaming: boolean;
+  /** A cancel or a failure ended it. */
+  isInterrupted: boolean;
+}
+
+/** The model's reasoning, folded. */
+export interface ThinkingItem {
+  kind: "thinking";
+  id: string;
+  text: string;
+  isStreaming: boolean;
+}
+
+/** One tool use in one line, its output folded below. */
+export interface ToolItem {
+  kind: "tool";
+  id: string;
+  name: string;
+  /** The input in one short line. */
+  summary: string;
+  status: ToolStatus;
+  output: string;
+}
+
+/** Something the user must know that is no message of the session. */
+export interface NoticeItem {
+  kind: "notice";
+  id: string;
+  level: "error" | "info";
+  text: string;
+  /** Commands offered beside the text. */
+  actions: NoticeAction[];
+}
+
+export interface NoticeAction {
+  label: string;
+  command: ViewCommand;
+}
+
+export type Item = UserItem | TextItem | ThinkingItem | ToolItem | NoticeItem;
+
+/** The commands a button in the view may run; nothing else is run for it. */
+export const VIEW_COMMANDS = [
+  "tiro.continueSession",
+  "tiro.restartServer",
+  "tiro.showLog",
+  "tiro.selectAgent",
+  "tiro.selectModel",
+  "tiro.contextSize",
+  "tiro.attach",
+  "tiro.loadSession",
+  "tiro.openSettings",
+] as const;
+export type ViewCommand = (typeof VIEW_COMMANDS)[number];
+
+export type ClientState = "starting" | "ready" | "answering" | "stopped";
+
+/** What stands around the transcript. */
+export interface ViewStatus {
+  state: ClientState;
+  agent: string;
+  model: string;
+  tokens: string;
+  /** What is being done right now, such as the load of a local model; "" for nothing. */
+  activity: string;
+}
+
+/** Something that will go along with the next prompt. */
+export interface Chip {
+  id: string;
+  label: string;
+  /** It follows the selection in the editor, and so it cannot be removed, only switched off. */
+  isSelection: boolean;
+  isOn: boolean;
+}
+
+/** One step that changes the painted transcript. */
+export type TranscriptChange =
+  | { type: "reset"; items: Item[]; hasEarlier: boolean }
+  | { type: "prepend"; items: Item[]; hasEarlier: boolean }
+  | { type: "put"; item: Item }
+  | { type: "append"; id: string; delta: string }
+  | { type: "remove"; id: string };
+
+export type ToView =
+  | TranscriptChange
+  | { type: "status"; status: ViewStatus }
+  | { type: "chips"; chips: Chip[] }
+  | { type: "draft"; text: string }
+  | { type: "focus" };
+
+export type FromView =
+  | { type: "ready" }
+  | { type: "ask"; prompt: string }
+  | { type: "cancel" }
+  | { type: "earlier" }
+  | { type: "command"; command: string }
+  | { type: "toggleSelection" }
+  | { type: "removeChip"; id: string };

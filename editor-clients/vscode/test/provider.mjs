@@ -1,0 +1,108 @@
+// A scripted OpenAI-style provider on loopback; the prompt's words say what it answers.
+//
+//   think …  reasons before it answers        tool …   reads a.py first, then answers
+//   slow …   200 words, one every 25 ms        refuse … is refused with HTTP 400
+//   markdown … headings, lists, code           empty …  answers with nothing
+import http from "node:http";
+
+const WORDS = 200;
+const PAUSE_MS = 25;
+
+const MARKDOWN = `## What it does
+
+The file \`a.py\` prints a **greeting**, and _nothing_ else:
+
+\`\`\`python
+def greet(name):
+    print(f"hello, {name}")
+\`\`\`
+
+1. It defines one function.
+2. It calls it with *your* name.
+   - a nested remark
+   - <img src=x onerror=alert(1)> is shown, not run
+
+> Quoted from the manual.
+
+See [the documentation](https://example.org/docs) for more.`;
+
+/** Start it; resolves with its URL, the requests it got, and a way to end it. */
+export async function startProvider() {
+  const requests = [];
+  const server = http.createServer((request, response) => {
+    if (request.method === "GET") {
+      sendJson(response, 200, { object: "list", data: [{ id: "echo", object: "model" }, { id: "other", object: "model" }] });
+      return;
+    }
+    let body = "";
+    request.setEncoding("utf8").on("data", (part) => (body += part));
+    request.on("end", () => {
+      const asked = JSON.parse(body);
+      requests.push(asked);
+      void answer(asked, response);
+    });
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${server.address().port}/v1`,
+    requests,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+async function answer(asked, response) {
+  const last = asked.messages.at(-1);
+  const prompt = textOf(asked.messages.findLast(({ role }) => role === "user"));
+  if (prompt.startsWith("refuse")) {
+    sendJson(response, 400, { error: { message: "This prompt is refused by the script" } });
+    return;
+  }
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  const send = (delta, finish = null) => {
+    const choice = { index: 0, delta, finish_reason: finish };
+    response.write(`data: ${JSON.stringify({ id: "x", object: "chat.completion.chunk", choices: [choice] })}\n\n`);
+  };
+  if (prompt.startsWith("think")) {
+    send({ reasoning_content: "First I look at the question. " });
+    send({ reasoning_content: "Then I answer it." });
+  }
+  if (prompt.startsWith("tool") && last.role === "user") {
+    const call = { name: "read_file", arguments: JSON.stringify({ path: "a.py" }) };
+    send({ tool_calls: [{ index: 0, id: "call_1", type: "function", function: call }] });
+    send({}, "tool_calls");
+  } else {
+    await sendText(prompt, send, response);
+    send({}, "stop");
+  }
+  response.write('data: {"choices": [], "usage": {"prompt_tokens": 42, "completion_tokens": 7, "total_tokens": 49}}\n\n');
+  response.end("data: [DONE]\n\n");
+}
+
+async function sendText(prompt, send, response) {
+  if (prompt.startsWith("slow")) {
+    for (let word = 0; word < WORDS && !response.destroyed; word += 1) {
+      send({ content: `word${word} ` });
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  } else if (prompt.startsWith("markdown")) {
+    for (const part of MARKDOWN.match(/[\s\S]{1,9}/g)) {
+      send({ content: part });
+    }
+  } else if (!prompt.startsWith("empty")) {
+    send({ content: "You said: " });
+    send({ content: prompt.split("\n")[0] });
+  }
+}
+
+function textOf(message) {
+  const content = message?.content ?? "";
+  return typeof content === "string" ? content : content.map(({ text }) => text ?? "").join("\n");
+}
+
+function sendJson(response, status, value) {
+  response.writeHead(status, { "content-type": "application/json" });
+  response.end(JSON.stringify(value));
+}

@@ -1,0 +1,124 @@
+// What a user does in the workbench, as methods.
+import { join } from "node:path";
+
+import { until } from "../workbench.mjs";
+
+export class Ui {
+  #shots = 0;
+
+  constructor(bench) {
+    this.bench = bench;
+    this.page = bench.page;
+    this.provider = bench.provider;
+    /** Hosts that anything in the window tried to reach, loopback aside. */
+    this.foreignHosts = new Set();
+    /** What the page's console and the content security policy complained about. */
+    this.complaints = [];
+  }
+
+  /** Open the window and wait until Tiro is ready. */
+  async open() {
+    await this.page.route("**/*", (route) => {
+      const { hostname } = new URL(route.request().url());
+      if (["127.0.0.1", "localhost"].includes(hostname)) {
+        return route.continue();
+      }
+      this.foreignHosts.add(hostname);
+      return route.abort();
+    });
+    this.page.on("console", (message) => {
+      if (/Content Security Policy|tiro/i.test(message.text()) && message.type() === "error") {
+        this.complaints.push(message.text());
+      }
+    });
+    await this.page.goto(this.bench.url);
+    await this.ready();
+  }
+
+  async ready() {
+    await this.page.locator(".monaco-workbench").waitFor({ timeout: 60_000 });
+    await this.statusBar.filter({ hasNotText: "starting" }).waitFor({ timeout: 60_000 });
+  }
+
+  get statusBar() {
+    return this.page.locator(".statusbar-item").filter({ hasText: "Tiro" }).first();
+  }
+
+  /** The inside of the Tiro view. */
+  get view() {
+    return this.page.frameLocator("iframe.webview.ready").frameLocator("iframe#active-frame");
+  }
+
+  get prompt() {
+    return this.view.getByLabel("Ask Tiro", { exact: true });
+  }
+
+  get answers() {
+    return this.view.locator(".item.text");
+  }
+
+  /** Show the Tiro view by its icon in the activity bar. */
+  async openView() {
+    await this.page.getByRole("tab", { name: "Tiro" }).first().click();
+    await this.prompt.waitFor({ timeout: 30_000 });
+  }
+
+  /** Run a command by typing its name into the palette. */
+  async command(title) {
+    await this.page.keyboard.press("F1");
+    const input = this.page.locator(".quick-input-widget input");
+    await input.fill(`>${title}`);
+    await this.row(title).waitFor();
+    await this.page.keyboard.press("Enter");
+  }
+
+  /** A row of the quick pick that is open. */
+  row(text) {
+    return this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: text }).first();
+  }
+
+  /** Answer the quick pick that is open. */
+  async pick(text) {
+    await this.row(text).waitFor();
+    await this.page.locator(".quick-input-widget input").fill(text);
+    await this.row(text).waitFor();
+    await this.page.keyboard.press("Enter");
+  }
+
+  toast(text) {
+    return this.page.locator(".notification-toast").filter({ hasText: text }).first();
+  }
+
+  async dismissToasts() {
+    await this.command("Notifications: Clear All Notifications");
+    await until(async () => (await this.page.locator(".notification-toast").count()) === 0, "the toasts are gone");
+  }
+
+  /** Type a prompt into the view and send it. */
+  async ask(text) {
+    await this.prompt.fill(text);
+    await this.prompt.press("Enter");
+  }
+
+  /** Wait until no turn is running, and the last answer contains the text. */
+  async answered(text) {
+    const last = this.answers.last();
+    await last.filter({ hasText: text }).waitFor({ timeout: 20_000 });
+    await this.view.locator("body:not([data-state='answering'])").waitFor({ timeout: 20_000 });
+    return last;
+  }
+
+  async openFile(name) {
+    await this.page.keyboard.press("Control+P");
+    await this.page.locator(".quick-input-widget input").fill(name);
+    await this.row(name).waitFor();
+    await this.page.keyboard.press("Enter");
+    await this.page.locator(`.tab[aria-label^="${name}"]`).first().waitFor();
+  }
+
+  async shot(name) {
+    this.#shots += 1;
+    const number = String(this.#shots).padStart(2, "0");
+    await this.page.screenshot({ path: join(this.bench.out, `${number}-${name}.png`) });
+  }
+}

