@@ -252,7 +252,8 @@ ID, METHOD and PARAMS are those of JSON-RPC."
 ;;;; Text, files and positions
 
 (defconst tiro-rpc--unsendable
-  (concat "[" (string #x110000) "-" (string #x3fffff) (string #xd800) "-" (string #xdfff) "]")
+  (concat "[" (string #x110000) "-" (string #x3fff7f) (string #x3fff80) "-" (string #x3fffff)
+          (string #xd800) "-" (string #xdfff) "]")
   "Matches a character that JSON cannot carry: a raw byte or a lone surrogate.")
 
 (defun tiro-rpc-clean (value)
@@ -269,7 +270,9 @@ ID, METHOD and PARAMS are those of JSON-RPC."
 
 (defun tiro-rpc-uri (file)
   "Return the URI of FILE."
-  (concat "file://" (url-hexify-string (expand-file-name file) url-path-allowed-chars)))
+  ;; The path characters that url-util allows contain the percent sign.
+  (concat "file://" (mapconcat #'url-hexify-string
+                               (split-string (expand-file-name file) "/") "/")))
 
 (defun tiro-rpc-folder (root)
   "Return ROOT in the form of a workspace folder."

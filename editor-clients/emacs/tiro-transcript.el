@@ -168,7 +168,7 @@ breaks have the property `tiro-break' and are left out of copies."
     (while (< start size)
       (let* ((newline (string-search "\n" text start))
              (end (or newline size))
-             (room (max 1 (- limit column))))
+             (room (max 0 (- (max 1 limit) column))))
         (cond
          ((> (- end start) room)
           (push (substring text start (+ start room)) parts)

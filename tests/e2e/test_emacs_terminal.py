@@ -4,6 +4,7 @@ Emacs runs in tmux on a socket of its own; keys go in as typed, and what the scr
 asserted. Waits poll the screen. One more test runs the ERT suite, another the Emacs lints.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -26,24 +27,22 @@ COLUMNS, ROWS = 100, 30
 
 INIT = """
 (setq inhibit-startup-screen t ring-bell-function #'ignore make-backup-files nil)
-(add-to-list 'load-path {client!r})
+(add-to-list 'load-path %s)
 (require 'tiro)
 (global-set-key (kbd "C-c o") 'tiro-command-map)
-(setq tiro-server-command '({python!r} "-m" "tiro" "serve"))
-(defun test-note-process ()
-  (interactive)
-  (write-region (format "%d" (process-id (tiro-rpc-process (tiro-session-connection tiro-session))))
-                nil {pid_file!r} nil 'silent)
-  (message "noted"))
-(global-set-key (kbd "<f9>") #'test-note-process)
-(find-file {file!r})
+(setq tiro-server-command '(%s "-m" "tiro" "serve"))
+(global-set-key (kbd "<f9>")
+  (lambda () (interactive)
+    (let ((server (tiro-rpc-process (tiro-session-connection tiro-session))))
+      (write-region (number-to-string (process-id server)) nil %s nil 'silent)
+      (message "noted"))))
+(find-file %s)
 """
 
 
-def lisp(template: str, **values: str) -> str:
-    """Fill Lisp strings into a template."""
-    quoted = {name: '"' + value.replace('"', '\\"') + '"' for name, value in values.items()}
-    return template.replace("!r}", "}").format(**quoted)
+def lisp(value: str | Path) -> str:
+    """Give a Lisp string."""
+    return json.dumps(str(value), ensure_ascii=False)
 
 
 class Terminal:
@@ -55,15 +54,8 @@ class Terminal:
         self.pid_file = home.root / "server.pid"
         file = home.write("notes.txt", "first line\nsecond line\n")
         self.init = home.root / "init.el"
-        self.init.write_text(
-            lisp(
-                INIT,
-                client=str(CLIENT),
-                python=sys.executable,
-                pid_file=str(self.pid_file),
-                file=str(file),
-            )
-        )
+        given = (CLIENT, sys.executable, self.pid_file, file)
+        self.init.write_text(INIT % tuple(lisp(value) for value in given))
         (home.workspace / ".git").mkdir()
 
     def tmux(self, *arguments: str) -> str:
@@ -343,17 +335,13 @@ def test_lints(home: Home) -> None:
 
 def test_installs_as_a_package(home: Home) -> None:
     """M-x package-install-file on the folder: autoloads are there, no archive is asked."""
-    setup = (
-        f"""
-    (progn (setq package-user-dir {str(home.root / "elpa")!r} package-archives nil)
+    setup = f"""
+    (progn (setq package-user-dir {lisp(home.root / "elpa")} package-archives nil)
            (package-initialize)
-           (package-install-file {str(CLIENT)!r})
+           (package-install-file {lisp(CLIENT)})
            (princ (list (autoloadp (symbol-function 'tiro)) (commandp 'tiro-ask)
                         (keymapp 'tiro-command-map))))
-    """.replace("'/", '"/')
-        .replace("')", '")')
-        .replace("' ", '" ')
-    )
+    """
     done = emacs(home, "-l", "package", "--eval", setup)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("(t t t)"), done.stdout

@@ -1,0 +1,68 @@
+"""The strict local provider for tests that run in Emacs: what the model says stands in the prompt.
+
+`stream N` gives N words, `slow N` the same with pauses, `read FILE` a use of read_file and then its
+first line, `break` half an answer and a lost connection; other prompts are echoed whole. The first
+line of the output is the base URL; it ends when its input ends.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from tests.e2e import replies
+from tests.e2e.provider import API_KEY, Provider, Recorded
+
+
+def text_of(message: dict[str, Any]) -> str:
+    """The text of one request message."""
+    content = message["content"]
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.get("text", "") for part in content)
+
+
+def words(count: int, pause_seconds: float) -> replies.Reply:
+    """An answer of that many words, ten a line."""
+    steps: list[replies.Step] = []
+    for n in range(count):
+        steps.append(replies.text_chunk(f"word{n}" + ("\n" if n % 10 == 9 else " ")))
+        if pause_seconds:
+            steps.append(replies.Pause(pause_seconds))
+    return replies.stream(*steps)
+
+
+def answer(request: Recorded) -> replies.Reply:
+    """Say what the newest user message asks for."""
+    newest = request.messages[-1]
+    if newest["role"] == "tool":
+        return replies.text(f"The first line is: {text_of(newest).splitlines()[0]}")
+    prompt = text_of(newest)
+    word, _, rest = prompt.partition(" ")
+    match word:
+        case "stream":
+            return words(int(rest), 0)
+        case "slow":
+            return words(int(rest), 0.03)
+        case "read":
+            return replies.tools(("call-1", "read_file", {"path": rest}), before="I look.")
+        case "break":
+            return replies.Reply([replies.text_chunk("half an answer"), replies.Break()])
+        case _:
+            return replies.text("You said: ", prompt)
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    with Provider() as provider:
+        provider.otherwise(answer)
+        sys.stdout.write(f"{provider.base_url} {API_KEY}\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+        for fault in provider.refused:
+            sys.stderr.write(fault + "\n")
+
+
+if __name__ == "__main__":
+    main()

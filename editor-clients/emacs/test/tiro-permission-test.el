@@ -1,0 +1,84 @@
+;;; tiro-permission-test.el --- Tests of questions about tools  -*- lexical-binding: t; -*-
+
+;;; Code:
+
+(require 'tiro-testing)
+
+(defmacro tiro-permission-test-with (&rest body)
+  "Run BODY while the stand-in server waits for an answer."
+  (declare (indent 0) (debug t))
+  `(tiro-testing-with-peer
+     (tiro-ask "permission")
+     (tiro-testing-wait-for "[y Allow once]")
+     ,@body))
+
+(defun tiro-permission-test-answer ()
+  "Return the answer that the server got."
+  (tiro-testing-wait-idle)
+  (let ((chat (tiro-testing-chat)))
+    (and (string-match "answer \\({.*}\\)" chat)
+         (json-parse-string (match-string 1 chat) :object-type 'plist))))
+
+(ert-deftest tiro-permission-shows-what-would-run ()
+  (tiro-permission-test-with
+    (should (string-search "Tiro asks to use shell (execute; rule bash: ask)\nls -la\n"
+                           (tiro-testing-chat)))
+    (should (string-prefix-p ":approve?" (tiro-chat-mode-line)))))
+
+(ert-deftest tiro-permission-commands-answer ()
+  (pcase-dolist (`(,command ,decision ,text)
+                 '((tiro-allow-once "once" "-> allowed once")
+                   (tiro-allow-always "always" "-> allowed for this session")
+                   (tiro-reject "reject" "-> rejected")))
+    (tiro-permission-test-with
+      (funcall command)
+      (should (equal (plist-get (tiro-permission-test-answer) :decision) decision))
+      (should (string-search text (tiro-testing-chat)))
+      (should-not (string-search "[y Allow once]" (tiro-testing-chat)))
+      (should-error (tiro-allow-once) :type 'user-error))))
+
+(ert-deftest tiro-permission-rejection-carries-a-reason ()
+  (tiro-permission-test-with
+    (tiro-reject "not now")
+    (should (equal (tiro-permission-test-answer) '(:decision "reject" :message "not now")))))
+
+(ert-deftest tiro-permission-letters-act-on-the-question-only ()
+  "A y typed into the prompt allows nothing; on the question it does."
+  (tiro-permission-test-with
+    (with-current-buffer "*tiro*"
+      (goto-char (point-max))
+      (should (eq (key-binding (kbd "y")) #'tiro-chat-self-insert))
+      (goto-char (point-min))
+      (search-forward "[y Allow")
+      (call-interactively (key-binding (kbd "y"))))
+    (should (equal (plist-get (tiro-permission-test-answer) :decision) "once"))))
+
+(ert-deftest tiro-permission-return-presses-the-label-at-point ()
+  (tiro-permission-test-with
+    (with-current-buffer "*tiro*"
+      (goto-char (point-min))
+      (search-forward "[n Rej")
+      (call-interactively (key-binding (kbd "RET"))))
+    (should (equal (plist-get (tiro-permission-test-answer) :decision) "reject"))))
+
+(ert-deftest tiro-permission-killed-chat-rejects ()
+  "An answer that nobody can give any more is a rejection; the turn does not hang."
+  (tiro-permission-test-with
+    (kill-buffer "*tiro*")
+    (tiro-testing-wait "the turn ends" (lambda () (not (tiro-session-turn tiro-session))))
+    (should-not tiro-permission-pending)))
+
+(ert-deftest tiro-permission-cancel-rejects ()
+  (tiro-permission-test-with
+    (tiro-cancel)
+    (should (equal (plist-get (tiro-permission-test-answer) :decision) "reject"))))
+
+(ert-deftest tiro-permission-dead-server-leaves-no-question ()
+  (tiro-permission-test-with
+    (signal-process (tiro-rpc-process (tiro-session-connection tiro-session)) 'SIGKILL)
+    (tiro-testing-wait-for "The server ended")
+    (should-not tiro-permission-pending)
+    (should (equal (tiro-chat-mode-line) ":stopped"))))
+
+(provide 'tiro-permission-test)
+;;; tiro-permission-test.el ends here

@@ -1,0 +1,76 @@
+;;; tiro-session-test.el --- Tests of turns and of the server's life  -*- lexical-binding: t; -*-
+
+;;; Code:
+
+(require 'tiro-testing)
+
+(ert-deftest tiro-session-second-question-is-refused ()
+  "M6.5, B45: a second prompt while one runs is an error; nothing is queued or lost."
+  (tiro-testing-with-peer
+    (tiro-ask "permission")
+    (tiro-testing-wait-for "asks to use")
+    (should (string-match-p "still answering"
+                            (error-message-string
+                             (should-error (tiro-ask "another") :type 'user-error))))
+    (with-current-buffer (tiro-chat-buffer)
+      (goto-char (point-max))
+      (insert "typed")
+      (should-error (tiro-chat-send) :type 'user-error)
+      (should (equal (tiro-transcript-draft) "typed")))
+    (tiro-allow-once)
+    (tiro-testing-wait-idle)
+    (should-not (string-search "another" (tiro-testing-chat)))))
+
+(ert-deftest tiro-session-events-of-another-turn-are-dropped ()
+  "B62: nothing of an old turn shows."
+  (tiro-testing-with-peer
+    (tiro-testing-ask "stale")
+    (should (string-search "fresh" (tiro-testing-chat)))
+    (should-not (string-search "STALE" (tiro-testing-chat)))))
+
+(ert-deftest tiro-session-dead-server-is-told-and-started-again ()
+  "A dying server: one line with the end of its stderr; the next question restarts it."
+  (tiro-testing-with-peer
+    (tiro-ask "die")
+    (tiro-testing-wait-for "The server ended (exit code 3): the disk is on fire")
+    (should-not (tiro-session-turn tiro-session))
+    (should (equal (tiro-chat-mode-line) ":stopped"))
+    (tiro-testing-ask "hello")
+    (should (string-search "The server was started again; session-1 goes on"
+                           (tiro-testing-chat)))
+    (should (string-search "You said: hello" (tiro-testing-chat)))))
+
+(ert-deftest tiro-session-failed-turn-is-told-once ()
+  (tiro-testing-with-peer
+    (tiro-testing-ask "fail")
+    (should (string-search "You: fail\n\nThe provider refused\n" (tiro-testing-chat)))
+    (should-not (tiro-session-turn tiro-session))
+    (tiro-testing-ask "hello")
+    (should (string-search "You said: hello" (tiro-testing-chat)))))
+
+(ert-deftest tiro-session-progress-is-one-line ()
+  "The load of a local model is shown, in a line that changes."
+  (tiro-testing-with-peer
+    (tiro-testing-ask "progress")
+    (should (string-search "\nLoading tiny: done\n" (tiro-testing-chat)))
+    (should-not (string-search "50%" (tiro-testing-chat)))))
+
+(ert-deftest tiro-session-messages-and-changes-are-shown ()
+  (tiro-testing-with-peer
+    (tiro-testing-ask "message config.yaml:3 has no key \"modle\"")
+    (should (string-search "\nconfig.yaml:3 has no key" (tiro-testing-chat)))
+    (tiro-testing-ask "changed saveFailed")
+    (should (string-search "cannot be saved" (tiro-testing-chat)))))
+
+(ert-deftest tiro-session-root-is-never-the-home-folder ()
+  "Tools may read all of a root, so the home folder is none."
+  (tiro-testing-call
+   (lambda ()
+     (should (equal (tiro-session-root) default-directory))
+     (let ((default-directory (file-name-as-directory (getenv "HOME"))))
+       (should-not (tiro-session-root)))
+     (let ((default-directory "/")) (should-not (tiro-session-root)))
+     (let ((default-directory "/ssh:nowhere:/tmp/")) (should-not (tiro-session-root))))))
+
+(provide 'tiro-session-test)
+;;; tiro-session-test.el ends here

@@ -1,0 +1,143 @@
+;;; tiro-testing.el --- What the tests share  -*- lexical-binding: t; -*-
+
+;;; Commentary:
+
+;; A home, a workspace and a config directory of its own for each test; the
+;; real server with the scripted provider, or a stand-in (peer.py) for what
+;; the real server does rarely.  Nothing sleeps: waits poll for a fact.
+;; TIRO_PYTHON in the environment is the Python that has Tiro (python3).
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'ert)
+(require 'tiro)
+
+(defconst tiro-testing-directory
+  (file-name-directory (or load-file-name buffer-file-name))
+  "The folder of the tests.")
+
+(defun tiro-testing-python ()
+  "Return the Python to use."
+  (or (getenv "TIRO_PYTHON") "python3"))
+
+(defun tiro-testing-wait (what predicate)
+  "Wait until PREDICATE holds, or fail saying that WHAT did not happen."
+  (let ((end (+ (float-time) 30)) value)
+    (while (not (setq value (funcall predicate)))
+      (when (> (float-time) end)
+        (ert-fail (list "did not happen" what (tiro-testing-chat))))
+      (accept-process-output nil 0.02))
+    value))
+
+(defun tiro-testing-wait-for (text)
+  "Wait until the chat shows TEXT."
+  (tiro-testing-wait text (lambda () (string-search text (tiro-testing-chat)))))
+
+(defun tiro-testing-wait-idle ()
+  "Wait until no turn runs and all that was streamed is shown."
+  (tiro-testing-wait "idle" (lambda ()
+                              (and (not (tiro-session-turn tiro-session))
+                                   (not (buffer-local-value 'tiro-chat--timer
+                                                            (tiro-chat-buffer)))))))
+
+(defun tiro-testing-ask (prompt)
+  "Ask PROMPT and wait for the end of the turn."
+  (tiro-ask prompt)
+  (tiro-testing-wait-idle))
+
+(defun tiro-testing-chat ()
+  "Return the text of the chat buffer."
+  (if (get-buffer "*tiro*")
+      (with-current-buffer "*tiro*"
+        (buffer-substring-no-properties (point-min) (point-max)))
+    ""))
+
+(defun tiro-testing-write (file text)
+  "Write TEXT into FILE of the workspace and return its path."
+  (let ((path (expand-file-name file default-directory)))
+    (make-directory (file-name-directory path) t)
+    (write-region text nil path nil 'silent)
+    path))
+
+(defun tiro-testing-call (body)
+  "Call BODY in a fresh workspace and clean up, whatever happens."
+  (let* ((home (file-name-as-directory (make-temp-file "tiro-home" t)))
+         (default-directory (file-name-as-directory (concat home "workspace")))
+         (process-environment
+          (append (list (concat "HOME=" home) (concat "TIRO_CONFIG_DIR=" home "config")
+                        (concat "XDG_CACHE_HOME=" home "cache")
+                        (concat "XDG_STATE_HOME=" home "state") "PYTHONDONTWRITEBYTECODE=1")
+                  process-environment))
+         (inhibit-message t)
+         (before (buffer-list)))
+    (make-directory default-directory t)
+    (make-directory (concat default-directory ".git"))
+    (setq tiro-session (tiro-session--create))
+    (unwind-protect (funcall body)
+      (tiro-session-stop)
+      (dolist (buffer (buffer-list))
+        (unless (memq buffer before)
+          (with-current-buffer buffer (set-buffer-modified-p nil))
+          (kill-buffer buffer)))
+      (delete-directory home t))))
+
+(defmacro tiro-testing-with-peer (&rest body)
+  "Run BODY with peer.py as the server."
+  (declare (indent 0) (debug t))
+  `(tiro-testing-call
+    (lambda ()
+      (let ((tiro-server-command
+             (list (tiro-testing-python) (concat tiro-testing-directory "peer.py"))))
+        ,@body))))
+
+(defmacro tiro-testing-with-server (&rest body)
+  "Run BODY with the real server and the scripted provider."
+  (declare (indent 0) (debug t))
+  `(tiro-testing-call
+    (lambda ()
+      (let ((provider (tiro-testing--start-provider))
+            (tiro-server-command (list (tiro-testing-python) "-m" "tiro" "serve")))
+        (unwind-protect (progn ,@body)
+          (process-send-eof provider)
+          (while (process-live-p provider) (accept-process-output provider 0.1))
+          (should (equal "" (with-current-buffer (process-get provider 'refused)
+                              (buffer-string)))))))))
+
+(defun tiro-testing--start-provider ()
+  "Start the provider, write the config for it, and return its process."
+  (let* ((output "")
+         (refused (generate-new-buffer " *refused*"))
+         (provider (make-process
+                    :name "provider" :connection-type 'pipe :noquery t :stderr refused
+                    :command (list (tiro-testing-python)
+                                   (concat tiro-testing-directory "provider.py"))
+                    :filter (lambda (_ text) (setq output (concat output text))))))
+    (set-process-sentinel (get-buffer-process refused) #'ignore)
+    (process-put provider 'refused refused)
+    (tiro-testing-wait "provider" (lambda () (string-suffix-p "\n" output)))
+    (pcase-let ((`(,url ,key) (split-string output)))
+      (tiro-testing-configure `(:base_url ,url :api_key ,key)))
+    provider))
+
+(defun tiro-testing-configure (provider &rest more)
+  "Write a config file with PROVIDER, a plist of its settings, and MORE."
+  (let ((directory (getenv "TIRO_CONFIG_DIR")))
+    (make-directory directory t)
+    (set-file-modes directory #o700)
+    (write-region
+     (json-serialize
+      `( :model "fake/fake-model"
+         :providers
+         (:fake (:api "openai" ,@provider :models (:fake-model (:context_window 100000))))
+         ,@more))
+     nil (expand-file-name "config.yaml" directory) nil 'silent)))
+
+(defun tiro-testing-sessions ()
+  "Return the snapshots in the sessions directory."
+  (let ((directory (expand-file-name "sessions" (getenv "TIRO_CONFIG_DIR"))))
+    (and (file-directory-p directory)
+         (directory-files directory nil "\\`[^.].*\\.json\\'"))))
+
+(provide 'tiro-testing)
+;;; tiro-testing.el ends here

@@ -1,0 +1,164 @@
+;;; tiro-transcript-test.el --- Tests of the transcript  -*- lexical-binding: t; -*-
+
+;;; Code:
+
+(require 'tiro-testing)
+
+(defmacro tiro-transcript-test-with (&rest body)
+  "Run BODY in a fresh chat buffer."
+  (declare (indent 0) (debug t))
+  `(with-temp-buffer
+     (setq tiro-session (tiro-session--create))
+     (tiro-chat-mode)
+     ,@body))
+
+(defun tiro-transcript-test-text ()
+  "Return the transcript's text."
+  (buffer-substring-no-properties (point-min) tiro-transcript-end))
+
+(ert-deftest tiro-transcript-kinds-stand-in-paragraphs ()
+  "Text of one kind is joined, another kind starts a paragraph."
+  (tiro-transcript-test-with
+    (tiro-transcript-add 'user "You: hi")
+    (tiro-transcript-add 'text "\n\nHel")
+    (tiro-transcript-add 'text "lo\n")
+    (tiro-transcript-put-line "a" 'tool "* read a: running")
+    (tiro-transcript-put-line "b" 'tool "* read b: running")
+    (tiro-transcript-add 'text "Done.")
+    (should (equal (tiro-transcript-test-text)
+                   (concat "You: hi\n\nHello\n\n* read a: running\n* read b: running\n\n"
+                           "Done.")))))
+
+(ert-deftest tiro-transcript-line-is-replaced-in-place ()
+  (tiro-transcript-test-with
+    (tiro-transcript-put-line "a" 'tool "* read a: running")
+    (tiro-transcript-add 'text "Text")
+    (tiro-transcript-put-line "a" 'tool "* read a: done,\n 3 lines")
+    (tiro-transcript-add 'text " goes on")
+    (should (equal (tiro-transcript-test-text) "* read a: done,  3 lines\n\nText goes on"))))
+
+(ert-deftest tiro-transcript-last-line-is-replaced-at-the-end ()
+  (tiro-transcript-test-with
+    (tiro-transcript-put-line "a" 'tool "* a: running")
+    (tiro-transcript-put-line "a" 'tool "* a: done")
+    (tiro-transcript-add 'text "x")
+    (should (equal (tiro-transcript-test-text) "* a: done\n\nx"))))
+
+(ert-deftest tiro-transcript-typed-text-and-point-stay ()
+  "B64 (iv): half-typed text, point, mark and undo survive what is streamed."
+  (tiro-transcript-test-with
+    (buffer-enable-undo)
+    (goto-char (point-max))
+    (insert "half typed")
+    (undo-boundary)
+    (backward-char 3)
+    (set-mark (- (point) 4))
+    (dotimes (n 500) (tiro-transcript-add 'text (format "chunk %d " n)))
+    (tiro-transcript-put-line "t" 'tool "* tool")
+    (should (equal (tiro-transcript-draft) "half typed"))
+    (should (looking-at-p "ped"))
+    (should (equal "f ty" (buffer-substring (mark) (point))))
+    (goto-char (point-max))
+    (insert " more")
+    (undo-boundary)
+    (tiro-transcript-add 'text "and more\nlines")
+    (tiro-transcript-put-line "t" 'tool "* a much longer tool line")
+    (let ((last-command nil)) (undo))
+    (should (equal (tiro-transcript-draft) "half typed"))
+    (tiro-transcript-add 'text "yet more")
+    (let ((last-command 'undo)) (undo))
+    (should (equal (tiro-transcript-draft) ""))
+    (should (string-match-p "yet more\\'" (tiro-transcript-test-text)))))
+
+(ert-deftest tiro-transcript-deletions-are-undone-in-place ()
+  "Undo of a deletion puts the text back where it was, after more was streamed."
+  (tiro-transcript-test-with
+    (buffer-enable-undo)
+    (goto-char (point-max))
+    (insert "one two three")
+    (undo-boundary)
+    (goto-char (- (point-max) 5))
+    (delete-char -4)
+    (undo-boundary)
+    (tiro-transcript-add 'text "streamed meanwhile")
+    (let ((last-command nil)) (undo))
+    (should (equal (tiro-transcript-draft) "one two three"))))
+
+(ert-deftest tiro-transcript-is-read-only ()
+  (tiro-transcript-test-with
+    (tiro-transcript-add 'text "answer")
+    (dolist (position (list (point-min) (+ 2 (point-min)) tiro-transcript-end
+                            (1- tiro-transcript-prompt)))
+      (goto-char position)
+      (should-error (insert "x") :type 'text-read-only))
+    (goto-char tiro-transcript-prompt)
+    (insert "allowed")
+    (should (equal (tiro-transcript-draft) "allowed"))))
+
+(ert-deftest tiro-transcript-follows-only-at-the-end ()
+  "B64 (i)-(iii): a window in the prompt area follows, one that reads back stays."
+  (tiro-transcript-test-with
+    (dotimes (n 100) (tiro-transcript-add 'text (format "line %d\n" n)))
+    (let ((buffer (current-buffer)))
+      (save-window-excursion
+        (delete-other-windows)
+        (set-window-buffer (selected-window) buffer)
+        (let ((reading (selected-window)) (typing (split-window)))
+          (set-window-buffer typing buffer)
+          (set-window-point typing (point-max))
+          (set-window-point reading 50)
+          (set-window-start reading 40)
+          (dotimes (n 500) (tiro-transcript-add 'text (format "chunk %d\n" n)))
+          (should (= (window-point reading) 50))
+          (should (= (window-start reading) 40))
+          (should (= (window-point typing) (point-max))))))))
+
+(ert-deftest tiro-transcript-long-lines-are-broken ()
+  "A line of 200,000 characters is shown in pieces and copied whole."
+  (tiro-transcript-test-with
+    (let ((text (apply #'concat (make-list 20000 "0123456789"))) (longest 0))
+      (dotimes (n 100) (tiro-transcript-add 'text (substring text (* n 2000) (* (1+ n) 2000))))
+      (save-excursion
+        (goto-char (point-min))
+        (while (< (point) tiro-transcript-end)
+          (setq longest (max longest (- (line-end-position) (point))))
+          (forward-line)))
+      (should (<= longest tiro-max-line))
+      (should (equal text (filter-buffer-substring (point-min) tiro-transcript-end))))))
+
+(ert-deftest tiro-transcript-real-line-breaks-are-copied ()
+  (tiro-transcript-test-with
+    (let ((tiro-max-line 10))
+      (tiro-transcript-add 'text "0123456789abc\ndef\n\n0123456789")
+      (tiro-transcript-add 'text "!")
+      (should (equal (tiro-transcript-test-text)
+                     "0123456789\nabc\ndef\n\n0123456789\n!"))
+      (should (equal (filter-buffer-substring (point-min) tiro-transcript-end)
+                     "0123456789abc\ndef\n\n0123456789!")))))
+
+(ert-deftest tiro-transcript-earlier-messages-stand-before ()
+  (tiro-transcript-test-with
+    (tiro-transcript-add 'user "You: later")
+    (tiro-transcript-at-start
+      (tiro-transcript-add 'user "You: earlier")
+      (tiro-transcript-add 'text "answer"))
+    (tiro-transcript-add 'text "end")
+    (should (equal (tiro-transcript-test-text)
+                   "You: earlier\n\nanswer\n\nYou: later\n\nend"))))
+
+(defun tiro-transcript-test-work (length)
+  "Count what 200 deltas cost in a transcript of LENGTH lines, in characters touched."
+  (tiro-transcript-test-with
+    (dotimes (n length) (tiro-transcript-add 'text (format "line %d of the past\n" n)))
+    (let ((touched 0))
+      (add-hook 'after-change-functions
+                (lambda (beg end before) (cl-incf touched (+ before (- end beg)))) nil t)
+      (dotimes (_ 200) (tiro-transcript-add 'text "delta "))
+      touched)))
+
+(ert-deftest tiro-transcript-cost-does-not-grow ()
+  "B44: a delta touches as much of a long transcript as of a short one."
+  (should (= (tiro-transcript-test-work 10) (tiro-transcript-test-work 20000))))
+
+(provide 'tiro-transcript-test)
+;;; tiro-transcript-test.el ends here
