@@ -13,10 +13,20 @@ from msgspec import Struct
 from tiro.errors import ModelNotConfiguredError
 from tiro.models.download import from_address, from_path
 from tiro.models.local_process import LocalProcess, Wanted
-from tiro.models.model import Delta, ModelFacts, ModelRequest, Progress, ProviderSettings, bare_url
+from tiro.models.model import (
+    LOCAL_CONTEXT_WINDOW,
+    LOCAL_FACTS,
+    Delta,
+    ModelRequest,
+    Progress,
+    ProviderSettings,
+    bare_url,
+    known_facts,
+)
 from tiro.models.openai import OpenAIModel
 from tiro.models.package_index import from_index
 from tiro.models.part_file import Brought, Expected, OnProgress
+from tiro.models.transport import with_retries
 from tiro.models.weights import (
     DEFAULT_MODEL,
     KNOWN_MODELS,
@@ -31,9 +41,6 @@ from tiro.models.weights import (
 )
 from tiro.session.messages import decode
 
-CONTEXT_WINDOW = 8192
-MAX_OUTPUT_TOKENS = 1024
-"""Sent with every request: a small model that does not find its end would write for ever."""
 PROGRESS_SECONDS = 1.0
 
 IN_USE_FILE = "in-use.json"
@@ -85,11 +92,15 @@ class LocalModels:
         """Whether that model can be asked without bringing it first."""
         return self._directory.get(name) is not None
 
-    async def pull(self, source: str, on_progress: OnProgress = lambda _: None) -> str:
+    async def pull(
+        self, source: str | None = None, on_progress: OnProgress = lambda _: None
+    ) -> str:
         """Bring a known model by its name, or a GGUF file by its path or address; gives its name.
 
-        An address may end in `#sha256=…`. What is there already is not brought again.
+        An address may end in `#sha256=…`. What is there already is not brought again. None is the
+        small model that needs no hub.
         """
+        source = source or DEFAULT_MODEL.name
         if model := known_model(source):
             if not self.has(source):
                 await self._pull_known(model, on_progress)
@@ -154,7 +165,7 @@ class LocalModel:
         threads: int | None = None,
     ) -> None:
         self.name = f"{provider.name}/{name}"
-        self.facts = provider.models.get(name) or ModelFacts(CONTEXT_WINDOW, MAX_OUTPUT_TOKENS)
+        self.facts = known_facts(provider, name)
         self._provider = provider
         self._model_name = name
         self._models = models
@@ -163,22 +174,14 @@ class LocalModel:
             Wanted(
                 weights=str(models.file_of(name)),
                 alias=name,
-                context_window=self.facts.context_window or CONTEXT_WINDOW,
+                context_window=self.facts.context_window or LOCAL_CONTEXT_WINDOW,
                 threads=threads or max(1, _cores() - 1),
             )
         )
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """Ask once and yield the answer as it comes; see `Model.stream`."""
-        if not self._process.is_running:
-            async with aclosing(self._prepare()) as steps:
-                async for step in steps:
-                    yield step
-        limit = request.max_output_tokens or self.facts.max_output_tokens or MAX_OUTPUT_TOKENS
-        request = msgspec.structs.replace(request, max_output_tokens=limit)
-        async with aclosing((await self._opened()).stream(request)) as deltas:
-            async for delta in deltas:
-                yield delta
+        return with_retries(lambda: self._attempt(request))
 
     async def close(self) -> None:
         """End the process; a later request starts it again."""
@@ -186,6 +189,20 @@ class LocalModel:
         if asked is not None:
             await asked.close()
         await self._process.close()
+
+    async def _attempt(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
+        """One attempt; a process that has died since is started again."""
+        if not self._process.is_running:
+            async with aclosing(self._prepare()) as steps:
+                async for step in steps:
+                    yield step
+        # A small model that does not find its end would write for ever.
+        limit = request.max_output_tokens or self.facts.max_output_tokens
+        limit = limit or LOCAL_FACTS.max_output_tokens
+        request = msgspec.structs.replace(request, max_output_tokens=limit)
+        async with aclosing((await self._opened()).ask(request)) as deltas:
+            async for delta in deltas:
+                yield delta
 
     async def _prepare(self) -> AsyncGenerator[Progress, None]:
         """Bring the model if it is the one that may come by itself, then start it."""
@@ -208,9 +225,10 @@ class LocalModel:
         if self._asked is None or self._asked.provider != provider:
             if self._asked is not None:
                 await self._asked.close()
-            self._asked = OpenAIModel(
-                provider, self._model_name, facts=self.facts, extra={"return_progress": True}
-            )
+            known = known_model(self._model_name)
+            penalty = known.repeat_penalty if known else 1.0
+            extra = {"return_progress": True, "repeat_penalty": penalty}
+            self._asked = OpenAIModel(provider, self._model_name, facts=self.facts, extra=extra)
         return self._asked
 
 
@@ -229,7 +247,7 @@ async def _while_pulling(models: LocalModels, name: str) -> AsyncGenerator[Progr
 
 async def _while_loading(process: LocalProcess, name: str) -> AsyncGenerator[Progress, None]:
     """Start, and yield a sign of life each second; stopping to read stops it."""
-    yield Progress(f"Loading the local model {name}")
+    yield Progress(f"Loading the local model {name}{_honest_words(name)}")
     starting = asyncio.create_task(process.start())
     try:
         seconds = 0
@@ -274,6 +292,14 @@ def _row_of_own(weights: Weights, is_in_use: bool) -> LocalRow:
         is_in_use=is_in_use,
         about=f"from {weights.source}",
     )
+
+
+def _honest_words(name: str) -> str:
+    """What to expect of the smallest model, said where it answers, and what would be better."""
+    if name != DEFAULT_MODEL.name:
+        return ""
+    best = KNOWN_MODELS[-1]
+    return f", which is {DEFAULT_MODEL.quality}; better is: tiro local pull {best.name}"
 
 
 def _not_pulled(model: KnownModel) -> ModelNotConfiguredError:

@@ -31,7 +31,6 @@ class Wanted(Struct, frozen=True, kw_only=True):
     alias: str
     context_window: int
     threads: int
-    chat_template: str | None = None
     parallel: int = PARALLEL
 
 

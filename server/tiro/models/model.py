@@ -189,6 +189,10 @@ def _line_span(span: dict[str, Any] | None) -> str:
             return ""
 
 
+LOCAL_CONTEXT_WINDOW = 8192
+LOCAL_FACTS = ModelFacts(LOCAL_CONTEXT_WINDOW, max_output_tokens=1024)
+"""What an embedded model is started with; it could take more, at the cost of memory."""
+
 _KNOWN_FACTS: tuple[tuple[str, ModelFacts], ...] = (
     ("gpt-5", ModelFacts(400_000, 128_000)),
     ("gpt-4.1", ModelFacts(1_047_576, 32_768)),
@@ -207,14 +211,14 @@ def known_facts(provider: ProviderSettings, name: str) -> ModelFacts:
     """The facts a user configured, else those that are public, else none."""
     if name in provider.models:
         return provider.models[name]
-    if not _is_hosted(provider):
+    if provider.api == "local":
+        return LOCAL_FACTS
+    if _is_loopback(provider.base_url):
         return ModelFacts()
     last_part = name.rpartition("/")[2]
     return next((f for start, f in _KNOWN_FACTS if last_part.startswith(start)), ModelFacts())
 
 
-def _is_hosted(provider: ProviderSettings) -> bool:
+def _is_loopback(url: str) -> bool:
     """A server on one's own machine chooses the window itself, whatever its model could do."""
-    return provider.api != "local" and not re.match(
-        r"https?://(localhost|127\.|\[::1\])", provider.base_url
-    )
+    return bool(re.match(r"https?://(localhost|127\.|\[::1\])", url))

@@ -56,13 +56,13 @@ class OpenAIModel:
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """Ask once and yield the answer as it comes; see `Model.stream`."""
-        return with_retries(lambda: self._ask(request), sleep=self._sleep, jitter=self._jitter)
+        return with_retries(lambda: self.ask(request), sleep=self._sleep, jitter=self._jitter)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._transport.close()
 
-    async def _ask(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
+    async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """One attempt; what a server says it does not take is left out, then and later."""
         while True:
             wire = to_wire_request(request, refused=self._refused, prefer=self._limit_name())

@@ -33,6 +33,8 @@ class KnownModel(Struct, frozen=True, kw_only=True):
     license: str
     quality: str
     """What to expect of it, in a few honest words."""
+    repeat_penalty: float = 1.0
+    """Above 1 keeps a small model from repeating itself for ever; larger ones lose skill by it."""
 
 
 KNOWN_MODELS = (
@@ -44,6 +46,7 @@ KNOWN_MODELS = (
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         license="Apache-2.0",
         quality="for trying Tiro out: English small talk and simple facts, no reliable tools",
+        repeat_penalty=1.1,
     ),
     KnownModel(
         name="qwen2.5-coder-0.5b",
