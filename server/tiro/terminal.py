@@ -1,0 +1,275 @@
+"""What a person in a terminal sees: answers on stdout, all about them on stderr.
+
+Each function here starts a real server for its one purpose and is its client, as an editor is. An
+error of the server becomes the `TiroError` that `cli` has an exit code for.
+"""
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from tiro.errors import InvalidInputError, TiroError
+from tiro.protocol import types
+from tiro.protocol.client import Client, OnNotification, RemoteError, ServerGoneError
+
+T = TypeVar("T")
+
+ERRORS: dict[str, type[TiroError]] = {
+    kind: error for error, (_, kind) in types.ERRORS.items() if kind
+}
+"""The kind that the server sends → the error that it was there."""
+
+CAPABILITIES = {"window": {"workDoneProgress": True}}
+SETTINGS = {"session": {"resume": "new"}}
+"""A command starts with an empty session, whatever an editor does."""
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """One `tiro ask`; `is_continued` goes on with the newest saved session."""
+
+    text: str
+    files: Sequence[str] = ()
+    piped: str = ""
+    agent: str | None = None
+    model: str | None = None
+    is_continued: bool = False
+    as_json: bool = False
+
+
+# --- asking --------------------------------------------------------------------------------
+
+
+def ask(question: Question) -> bool:
+    """Show the answer as it comes; False when Ctrl-C cancelled it."""
+    return _run(_ask(question))
+
+
+async def _ask(question: Question) -> bool:
+    screen = JsonLines() if question.as_json else Screen()
+    async with _server(screen.hear) as client:
+        if question.is_continued:
+            await client.request("tiro/session/load", {"latest": True})
+        with_cancel = asyncio.create_task(_cancel_when(screen.is_unheard, client))
+        try:
+            with _first_interrupt(screen.is_unheard.set):
+                result = await client.request("tiro/turn/start", _turn_params(question))
+        finally:
+            with_cancel.cancel()
+        screen.end(result)
+        return bool(result["stopReason"] != "cancelled")
+
+
+def _turn_params(question: Question) -> dict[str, Any]:
+    attachments = [{"kind": "file", "path": path} for path in question.files]
+    if question.piped:
+        attachments.append({"kind": "text", "text": question.piped})
+    return {
+        "prompt": question.text,
+        "attachments": attachments,
+        "agent": question.agent,
+        "model": question.model,
+    }
+
+
+async def _cancel_when(wanted: asyncio.Event, client: Client) -> None:
+    await wanted.wait()
+    await client.cancel()
+
+
+class Screen:
+    """A turn as a person reads it."""
+
+    def __init__(self) -> None:
+        self.is_unheard = asyncio.Event()
+        """Set when nobody wants more: Ctrl-C, or stdout is closed."""
+        self._last = "\n"
+
+    def hear(self, method: str, params: Any) -> None:
+        """Show what a notification has to show."""
+        if method == "tiro/turn/event":
+            self.show(params)
+        elif method == "$/progress":
+            value = params.get("value") or {}
+            _tell(value.get("message") or value.get("title"))
+        elif method == "window/showMessage":
+            _tell(params.get("message"))
+        elif method == "tiro/session/changed" and params["reason"] == "saveFailed":
+            _tell("The session cannot be saved; it is kept in memory only")
+
+    def show(self, event: dict[str, Any]) -> None:
+        """The answer's text to stdout, what tools do to stderr."""
+        match event:
+            case {"type": "text", "delta": delta}:
+                self.write(delta)
+            case {"type": "toolUse", "status": "running", "toolUse": use}:
+                _tell(f"{use['name']} {json.dumps(use['input'], ensure_ascii=False)}")
+            case {"type": "toolUse", "status": "failed" | "rejected" as status, "toolUse": use}:
+                _tell(f"{use['name']} {status}")
+            case {"type": "retry", "reason": reason, "waitSeconds": seconds}:
+                _tell(f"{reason}; trying again in {seconds:.0f} s")
+            case _:
+                pass
+
+    def end(self, result: dict[str, Any]) -> None:
+        """Close the last line, and say why it ended if not by itself."""
+        if self._last != "\n":
+            self.write("\n")
+        if result["stopReason"] not in ("end_turn", "cancelled"):
+            _tell(f"The answer ended early: {result['stopReason']}")
+
+    def write(self, text: str) -> None:
+        """Write to stdout, as long as somebody reads it."""
+        if not text or self.is_unheard.is_set():
+            return
+        self._last = text[-1]
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            self.is_unheard.set()
+
+
+class JsonLines(Screen):
+    """A turn as a program reads it: the events as they were sent, then the result."""
+
+    def show(self, event: dict[str, Any]) -> None:
+        """One event, one line."""
+        self.write(json.dumps(event, ensure_ascii=False) + "\n")
+
+    def end(self, result: dict[str, Any]) -> None:
+        """The result is the last line."""
+        self.write(json.dumps({"type": "result", **result}, ensure_ascii=False) + "\n")
+
+
+# --- saved sessions ------------------------------------------------------------------------
+
+
+def sessions(query: str | None, limit: int) -> dict[str, Any]:
+    """The result of `tiro/session/list`."""
+    return _run(_asked("tiro/session/list", {"query": query, "limit": limit}))
+
+
+def session_text(id: str) -> str:
+    """A saved session as text."""
+    return _run(_loaded(id, "tiro/session/show"))["text"] or ""
+
+
+def session_view(id: str) -> dict[str, Any]:
+    """All that a saved session holds."""
+    return _run(_loaded(id, "tiro/session/get"))
+
+
+def delete_session(id: str) -> bool:
+    """Delete it; whether it was there."""
+    return bool(_run(_asked("tiro/session/delete", {"id": id}))["deleted"])
+
+
+async def _loaded(id: str, method: str) -> dict[str, Any]:
+    async with _server() as client:
+        which = {"latest": True} if id == "latest" else {"id": id}
+        await client.request("tiro/session/load", which)
+        result: dict[str, Any] = await client.request(method)
+        return result
+
+
+async def _asked(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    async with _server() as client:
+        result: dict[str, Any] = await client.request(method, params)
+        return result
+
+
+# --- how things stand ----------------------------------------------------------------------
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server says about itself and its models."""
+
+    status: dict[str, Any]
+    models: list[dict[str, Any]]
+    saved_sessions: int
+
+
+def examine() -> Findings:
+    """Start a server and ask it how things stand."""
+    return _run(_examine())
+
+
+async def _examine() -> Findings:
+    async with _server() as client:
+        return Findings(
+            status=await client.request("tiro/status"),
+            models=(await client.request("tiro/models/list"))["models"],
+            saved_sessions=(await client.request("tiro/session/list", {"limit": 1}))["total"],
+        )
+
+
+# --- one server ----------------------------------------------------------------------------
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    try:
+        return asyncio.run(work)
+    except RemoteError as error:
+        raise _as_raised_there(error) from error
+    except ServerGoneError as error:
+        raise TiroError("The server ended unexpectedly; what it said stands above") from error
+
+
+def _as_raised_there(error: RemoteError) -> TiroError:
+    if error.kind in ERRORS:
+        return ERRORS[error.kind](str(error), **error.data)
+    return (InvalidInputError if error.code == types.INVALID_PARAMS else TiroError)(str(error))
+
+
+@asynccontextmanager
+async def _server(hear: OnNotification | None = None) -> AsyncGenerator[Client, None]:
+    client = await Client.start(on_notification=hear, on_request=_answer)
+    async with client:
+        roots = [Path.cwd().as_uri()]
+        await client.initialize(settings=SETTINGS, workspace_roots=roots, capabilities=CAPABILITIES)
+        yield client
+
+
+async def _answer(method: str, params: Any) -> Any:
+    """Permission comes from the person at the keyboard, if there is one."""
+    if method != "tiro/permission/request":
+        return None
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return {"decision": "reject", "message": "Nobody was there to be asked"}
+    use = params["toolUse"]
+    _tell(f"{use['name']} {json.dumps(use['input'], ensure_ascii=False)} ({params['rule']})")
+    sys.stderr.write("Allow this? [y]es, [a]lways in this session, [N]o: ")
+    sys.stderr.flush()
+    word = (await asyncio.to_thread(sys.stdin.readline)).strip().lower()[:1]
+    return {"decision": {"y": "once", "a": "always"}.get(word, "reject")}
+
+
+@contextmanager
+def _first_interrupt(act: Callable[[], None]) -> Generator[None, None, None]:
+    """Within it the first Ctrl-C calls `act`; the second ends the program as usual."""
+    loop = asyncio.get_running_loop()
+
+    def first() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        act()
+
+    with suppress(NotImplementedError):  # on Windows every Ctrl-C ends the program
+        loop.add_signal_handler(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        with suppress(NotImplementedError):
+            loop.remove_signal_handler(signal.SIGINT)
+
+
+def _tell(text: str | None) -> None:
+    if text:
+        sys.stderr.write(f"· {text}\n")
+        sys.stderr.flush()
