@@ -84,6 +84,7 @@ class Client:
             stderr=stderr,
             env=None if env is None else dict(env),
             cwd=cwd,
+            start_new_session=True,  # a Ctrl-C in our terminal is ours to handle
         )
         return cls(process, on_notification, on_request)
 
