@@ -1,10 +1,19 @@
 """What the end-to-end tests say most often, in one word each."""
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.e2e.client import Pending, Server
+from tests.e2e.home import Home
+
+BREAKDOWN = {
+    "system", "tools", "memo", "summary", "user", "assistant", "toolUse", "toolResult",
+    "attachments",
+}  # fmt: skip
 
 
 def ask(server: Server, prompt: Any = "hi", timeout: float = 20.0, **more: Any) -> dict[str, Any]:
@@ -70,3 +79,43 @@ def stored(path: Path) -> dict[str, Any]:
     """A session file as its JSON."""
     value: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return value
+
+
+def check_size(size: dict[str, Any]) -> int:
+    """A ContextSize that adds up; gives its tokens."""
+    assert set(size) >= {"tokens", "errorPercent", "contextWindow", "ratio", "breakdown"}
+    assert set(size["breakdown"]) == BREAKDOWN
+    assert sum(size["breakdown"].values()) == size["tokens"]
+    if size["contextWindow"]:
+        assert size["ratio"] == pytest.approx(size["tokens"] / size["contextWindow"], abs=0.001)
+    tokens: int = size["tokens"]
+    return tokens
+
+
+def fill(server: Server, *contents: str) -> None:
+    """Add user and assistant messages in turn."""
+    for content, role in zip(contents, itertools.cycle(["user", "assistant"]), strict=False):
+        add(server, role, content)
+
+
+def latest(server: Server) -> list[str]:
+    """Load the latest session and give its texts."""
+    server.request("tiro/session/load", {"latest": True})
+    return words(server)
+
+
+def everything(home: Home) -> set[str]:
+    """Every text in any session of this home, as a fresh process reads them."""
+    with Server(home) as reader:
+        reader.initialize()
+        found: set[str] = set()
+        for row in reader.request("tiro/session/list", {"limit": 1000})["sessions"]:
+            reader.request("tiro/session/load", {"path": row["path"]})
+            found |= set(words(reader))
+        reader.check()
+        return found
+
+
+def leftovers(home: Home) -> list[str]:
+    """Temporary files in the sessions directory."""
+    return [p.name for p in home.sessions.iterdir() if ".tmp" in p.name]

@@ -1,25 +1,17 @@
 """Protocol section 1: framing, handshake, ids, params, errors, and how the server ends."""
 
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e import replies
 from tests.e2e.client import Pending, Server
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
-from tests.e2e.provider import Provider
-from tests.e2e.replies import Hold
-from tests.e2e.talk import add, ask, begin_ask, view, window
+from tests.e2e.talk import add, view, window
 from tests.sizes import sized
 
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, BAD_PARAMS = -32700, -32600, -32601, -32602
@@ -432,146 +424,3 @@ def test_random_odd_frames_are_answered_once_each(server: Server) -> None:
     assert all(len(server.answers_to(id_)) == 1 for id_ in ids)
     codes = {server.answers_to(id_)[0].get("error", {}).get("code") for id_ in ids}
     assert -32603 not in codes, "an internal error is a fault of ours"
-
-
-# How it ends (B42)
-
-
-def hanging_turn(server: Server, provider: Provider) -> tuple[Pending, Hold]:
-    hold = Hold()
-    provider.script(replies.stream(replies.text_chunk("half "), hold))
-    turn = begin_ask(server, "go")
-    server.wait_event("text")
-    return turn, hold
-
-
-def gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] == "Z"
-
-
-def test_b42_a_closed_stdin_ends_an_idle_server(start: StartServer) -> None:
-    server = start()
-    server.close_stdin()
-    assert server.wait_exit(2) == 1
-
-
-def test_b42_a_closed_stdin_ends_a_streaming_server(start: StartServer, provider: Provider) -> None:
-    server = start()
-    hanging_turn(server, provider)
-    server.close_stdin()
-    assert server.wait_exit(2) == 1
-    assert provider.last.closed_by_client()
-    again = start()
-    assert again.request("tiro/session/load", {"latest": True})["messages"][0]["content"] == "go"
-
-
-def test_b42_a_frame_cut_in_half_by_the_end_is_no_hang(start: StartServer) -> None:
-    server = start()
-    server.send_raw(b'Content-Length: 500\r\n\r\n{"jsonrpc"')
-    server.close_stdin()
-    assert server.wait_exit(2) == 1
-
-
-def test_b42_a_dead_parent_ends_the_server(start: StartServer, provider: Provider) -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as parent:
-        server = start(initialize=False)
-        server.initialize(process_id=parent.pid)
-        hanging_turn(server, provider)
-        parent.send_signal(signal.SIGKILL)
-        parent.wait()
-        assert server.wait_exit(3) == 1
-
-
-def test_b42_a_parent_that_is_dead_at_the_start_ends_the_server(start: StartServer) -> None:
-    with subprocess.Popen([sys.executable, "-c", ""]) as parent:
-        parent.wait()
-    server = start(initialize=False)
-    server.send({"jsonrpc": "2.0", "id": 1, "method": "initialize",
-                 "params": server.hello(process_id=parent.pid)})  # fmt: skip
-    assert server.wait_exit(4) == 1
-
-
-def test_b42_a_closed_stdout_ends_the_server(start: StartServer, provider: Provider) -> None:
-    server = start()
-    hanging_turn(server, provider)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), server.process.stdout.fileno())  # type: ignore[union-attr]
-    for _ in range(20):
-        if server.process.poll() is not None:
-            break
-        try:
-            server.notify("tiro/none")
-            server.begin("tiro/session/getAgent")
-        except BrokenPipeError:
-            break
-        time.sleep(0.05)
-    assert server.process.wait(3) == 1
-
-
-def test_b42_shutdown_during_a_turn_answers_the_turn_first(
-    start: StartServer, provider: Provider
-) -> None:
-    server = start()
-    turn, _ = hanging_turn(server, provider)
-    shutdown = server.begin("shutdown")
-    assert shutdown.result() is None
-    assert turn.done, "turn/start is answered before shutdown"
-    assert turn.result()["stopReason"] == "cancelled"
-    server.notify("exit")
-    assert server.wait_exit(2) == 0
-    assert provider.last.closed_by_client()
-
-
-def test_b42_an_idle_server_does_not_burn_the_processor(server: Server) -> None:
-    def ticks() -> int:
-        fields = Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(") ", 1)[1].split()
-        return int(fields[11]) + int(fields[12])
-
-    ask(server)
-    time.sleep(0.4)  # snapshots and fsyncs in the background may still run
-    before = ticks()
-    time.sleep(1.0)
-    assert ticks() - before <= 5  # 5 % of one second
-
-
-def test_b41_nothing_but_frames_even_when_python_is_loud(home: Home, start: StartServer) -> None:
-    server = start(
-        command=[sys.executable, "-X", "dev", "-v", "-m", "tiro", "serve"],
-        env={"PYTHONWARNINGS": "always", "PYTHONFAULTHANDLER": "1"},
-    )
-    home.write("a.txt", "text")
-    ask(server)
-    server.request("tiro/session/save")
-    assert server.shutdown() == 0
-    assert server.violations == []
-
-
-def test_b41_a_print_in_the_process_goes_to_stderr(home: Home, start: StartServer) -> None:
-    program = """
-import os, subprocess, sys, threading, time, warnings
-def shout():
-    while not os.path.exists("shout"):
-        time.sleep(0.01)
-    for _ in range(10):
-        print("LOUD print", flush=True)
-        os.write(1, b"LOUD write\\n")
-        subprocess.run(["echo", "LOUD child"])
-        warnings.warn("LOUD warning")
-    os.remove("shout")
-threading.Thread(target=shout, daemon=True).start()
-from tiro.cli import main
-sys.argv = ["tiro", "serve"]
-sys.exit(main())
-"""
-    server = start(command=[sys.executable, "-c", program])
-    trigger = home.write("shout", "")
-    until = time.monotonic() + 10
-    while trigger.exists() and time.monotonic() < until:
-        server.request("tiro/session/get")
-    assert "LOUD write" in server.stderr_text()
-    assert "LOUD child" in server.stderr_text()
-    assert "LOUD print" in server.stderr_text()
-    assert server.violations == []

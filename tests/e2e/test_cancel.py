@@ -12,7 +12,7 @@ from tests.e2e.client import Pending, Server
 from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold, Reply
 from tests.e2e.talk import ask, begin_ask, view, window, words
-from tests.e2e.test_turns import outside
+from tests.e2e.turns import outside
 
 Stop = Callable[[Server, Pending], None]
 

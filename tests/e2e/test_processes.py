@@ -1,0 +1,171 @@
+"""Two processes in one directory, used in turn and at the same time (B11, B13)."""
+
+import threading
+
+from tests.e2e import replies
+from tests.e2e.client import RpcError, Server
+from tests.e2e.conftest import StartServer
+from tests.e2e.home import Home
+from tests.e2e.provider import Provider
+from tests.e2e.replies import Hold
+from tests.e2e.talk import add, ask, begin_ask, everything, latest, view, window, words
+from tests.sizes import sized
+
+
+def test_b11_one_session_used_in_turn(start: StartServer, provider: Provider) -> None:
+    first, second = start(), start()
+    ask(first, "one")
+    id_ = first.request("tiro/session/save")["id"]
+    assert second.request("tiro/session/load", {"id": id_})["total"] == 2
+    ask(second, "two")
+    second.request("tiro/session/save")
+    ask(first, "three")
+    first.request("tiro/session/save")
+    asked = [m["content"] for m in provider.last.messages if m["role"] == "user"]
+    assert asked == ["one", "two", "three"]
+    assert add(second, "user", "four")["seq"] == 7
+    expected = ["one", "ok", "two", "ok", "three", "ok", "four"]
+    assert words(second) == expected
+    first.kill()
+    second.kill()
+    assert latest(start()) == expected
+
+
+def test_b11_messages_of_both_are_kept_without_any_save(start: StartServer, home: Home) -> None:
+    first, second = start(), start()
+    add(first, "user", "from the first 0")
+    second.request("tiro/session/load", {"id": view(first)["id"]})
+    for n in range(1, sized(fast=5, normal=20, long=500)):
+        add(second, "user", f"from the second {n}")
+        add(first, "user", f"from the first {n}")
+    total = words(first)
+    assert len(total) == len(set(total)) == 2 * sized(fast=5, normal=20, long=500) - 1
+    first.kill()
+    second.kill()
+    assert everything(home) == set(total)
+
+
+def test_b11_both_at_the_same_time_lose_nothing(start: StartServer, home: Home) -> None:
+    first, second = start(), start()
+    add(first, "user", "begin")
+    second.request("tiro/session/load", {"id": view(first)["id"]})
+    said: set[str] = {"begin"}
+    refused: set[str | None] = set()
+
+    def talk(server: Server, name: str) -> None:
+        for n in range(sized(fast=5, normal=15, long=500)):
+            try:
+                add(server, "user", f"{name} {n}")
+                said.add(f"{name} {n}")
+                server.request("tiro/session/save")
+            except RpcError as error:
+                refused.add(error.kind)
+
+    threads = [threading.Thread(target=talk, args=a) for a in ((first, "a"), (second, "b"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    first.kill()
+    second.kill()
+    assert refused <= {"sessionInUse"}
+    assert everything(home) >= said
+
+
+def test_b11_a_session_that_answers_elsewhere_is_in_use(
+    start: StartServer, provider: Provider
+) -> None:
+    first, second = start(), start()
+    add(first, "user", "one")
+    id_ = view(first)["id"]
+    second.request("tiro/session/load", {"id": id_})
+    hold = Hold()
+    provider.script(replies.stream(replies.text_chunk("half"), hold))
+    turn = begin_ask(first, "two")
+    first.wait_event("text", delta="half")
+    error = second.error("tiro/turn/start", {"prompt": "three"})
+    assert (error.code, error.kind) == (-32011, "sessionInUse")
+    assert error.data["pid"] == first.process.pid
+    assert error.data["host"]
+    hold.release()
+    assert turn.result()["text"] == "half"
+    assert ask(second, "three")["text"] == "ok"
+    assert words(second) == ["one", "two", "half", "three", "ok"]
+
+
+def test_b11_a_dead_holder_holds_nothing(start: StartServer, provider: Provider) -> None:
+    first, second = start(), start()
+    add(first, "user", "one")
+    second.request("tiro/session/load", {"id": view(first)["id"]})
+    provider.script(replies.stream(replies.text_chunk("half"), Hold()))
+    begin_ask(first, "two")
+    first.wait_event("text", delta="half")
+    first.kill()
+    assert ask(second, "three")["text"] == "ok"
+    assert words(second)[:2] == ["one", "two"]
+    assert words(second)[-2:] == ["three", "ok"]
+
+
+def test_b13_an_id_taken_meanwhile_becomes_the_next_one(start: StartServer) -> None:
+    first, second = start(), start()
+    for _ in range(20):
+        one = first.request("tiro/session/getId")["id"]
+        two = second.request("tiro/session/getId")["id"]
+        if one == two:
+            break
+        first.request("tiro/session/new")
+        second.request("tiro/session/new")
+    assert one == two, "neither has claimed a file"
+    add(first, "user", "first")
+    add(second, "user", "second")
+    changed = second.wait_notification(
+        "tiro/session/changed", lambda params: params["reason"] == "renamed"
+    )
+    assert changed["id"] == view(second)["id"] == f"{two}-01"
+    assert view(first)["id"] == one
+    third = start()
+    third.request("tiro/session/load", {"id": one})
+    assert words(third) == ["first"]
+    third.request("tiro/session/load", {"id": f"{one}-01"})
+    assert words(third) == ["second"]
+
+
+def test_many_requests_at_once_keep_the_file_whole(start: StartServer, home: Home) -> None:
+    server = start()
+    pending = []
+    for n in range(50):
+        pending.append(server.begin("tiro/session/addMessage", {"role": "user", "content": f"{n}"}))
+        pending.append(server.begin("tiro/session/save"))
+    for one in pending:
+        one.result()
+    assert words(server) == [str(n) for n in range(50)]
+    server.kill()
+    assert latest(start()) == [str(n) for n in range(50)]
+    assert len(home.session_files()) == 1
+
+
+def test_permissions_hold_whatever_the_umask(start: StartServer, home: Home) -> None:
+    server = start(umask=0)
+    ask(server)
+    server.request("tiro/session/save")
+    server.request("tiro/session/clear")
+    assert home.sessions.stat().st_mode & 0o777 == 0o700
+    for path in home.sessions.iterdir():
+        assert path.stat().st_mode & 0o777 == 0o600, path
+
+
+def test_the_window_after_a_restart_is_what_the_model_gets(
+    start: StartServer, provider: Provider
+) -> None:
+    server = start()
+    server.home.write("a.txt", "RESULT")
+    provider.script(replies.tools(("c1", "read_file", {"path": "a.txt"}), before="look"))
+    ask(server, "one")
+    before = window(server)
+    assert server.shutdown() == 0
+    again = start()
+    again.request("tiro/session/load", {"latest": True})
+    assert window(again) == before
+    sent = provider.last.messages
+    ask(again, "two")
+    assert provider.last.messages[: len(sent)] == sent
