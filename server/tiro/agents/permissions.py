@@ -29,7 +29,6 @@ Patterns: TypeAlias = Sequence[tuple[str, Kind]] | Mapping[str, Kind]
 Permission: TypeAlias = Kind | Mapping[str, Kind | Patterns] | None
 
 KINDS: tuple[Kind, ...] = ("allow", "ask", "deny")
-PERMISSION_SETS = ("strict", "open")
 
 KEY_OF_TOOL = {
     "read_file": "read",
@@ -64,6 +63,7 @@ STRICT_SET: dict[str, Any] = {
     "bash": "ask",
     "*": "allow",
 }
+PERMISSION_SETS = {"strict": STRICT_SET, "open": OPEN_SET}
 
 
 class PermissionDecision(msgspec.Struct, frozen=True):

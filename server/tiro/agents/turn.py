@@ -21,7 +21,7 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -88,11 +88,19 @@ STATES: dict[tuple[State, str], State] = {
 """(state, what happens) → state of a turn."""
 
 
+class TurnBudget(msgspec.Struct, frozen=True, kw_only=True):
+    """What one turn may cost; None is no limit."""
+
+    tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    usd: Annotated[float, msgspec.Meta(gt=0)] | None = None
+
+
 class TurnSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of a turn."""
 
-    max_steps: int = 50
-    max_output_tokens: int | None = None
+    max_steps: Annotated[int, msgspec.Meta(ge=1)] = 50
+    max_output_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    budget: TurnBudget = TurnBudget()
 
 
 async def _no_resize() -> events.Resized | None:

@@ -1,21 +1,17 @@
-"""The tools that look at files: `read_file` and `list_files`.
+"""The tools that look at files, `read_file` and `list_files`; FILE_TOOLS has the searches too.
 
 What is open in the editor is read as the editor holds it, saved or not.
 """
 
-import os
 from typing import Any
 
-import msgspec
-
 from tiro.errors import ToolError
-from tiro.tools.text import Decoded, cut_line, decode_text, split_lines
+from tiro.tools.file_text import FileText, read_text
+from tiro.tools.search import search_tools
+from tiro.tools.text import cut_line, split_lines
 from tiro.tools.tool import MAX_OUTPUT_CHARS, Tool, ToolOutput, ToolRun, run_in_thread
 from tiro.tools.walk import Entry, Walk, new_buffers
 from tiro.tools.workspace import Place, Workspace, shown_name
-
-MAX_FILE_BYTES = 32_000_000
-"""A larger file is not read; a search can still find it, and says that it is too large."""
 
 MAX_LINES = 2000
 MAX_LINE_CHARS = 2000
@@ -29,11 +25,6 @@ LIST_FILES = (
     "List the files and folders in a folder of the workspace. Folders end in /. What .gitignore"
     " leaves out is marked and not entered."
 )
-TOO_LARGE = (
-    "{given!r} has {size:,} bytes, more than the {limit:,} that can be read at once; nothing was"
-    " read. Search it with grep"
-)
-BINARY = "{given!r} is no text but binary data ({size:,} bytes); nothing was read"
 READ_DENIED = "The rules do not allow to read {given!r}; nothing was read"
 BEYOND_THE_END = "{given!r} has only {total:,} lines; nothing was read. Ask for lines 1 to {total}"
 WRONG_RANGE = "`end_line` ({end}) is before `start_line` ({start}); nothing was read"
@@ -45,43 +36,6 @@ _PATH = {
     "minLength": 1,
     "description": "Relative to the workspace folder, or absolute",
 }
-
-
-class FileText(msgspec.Struct, frozen=True):
-    """The text of a file as the user sees it right now."""
-
-    text: str
-    encoding: str
-    is_unsaved: bool = False
-    """It is the editor's text and differs from what lies on the disk."""
-    is_guess: bool = False
-
-
-def read_text(workspace: Workspace, place: Place) -> FileText:
-    """The live text of an open buffer, else the text on the disk; ToolError when there is none."""
-    live = workspace.live_text(place.path)
-    if live is None:
-        found = disk_text(workspace, place)
-        return FileText(found.text, found.encoding, is_guess=found.is_guess)
-    try:
-        saved = disk_text(workspace, place)
-    except ToolError:
-        return FileText(live, "UTF-8", is_unsaved=True)
-    return FileText(live, saved.encoding, is_unsaved=live != saved.text, is_guess=saved.is_guess)
-
-
-def disk_text(workspace: Workspace, place: Place) -> Decoded:
-    """The text of a file on the disk; ToolError when there is none."""
-    with workspace.open_file(place) as file:
-        size = os.fstat(file.fileno()).st_size
-        data = file.read(MAX_FILE_BYTES + 1) if size <= MAX_FILE_BYTES else b""
-    if size > MAX_FILE_BYTES or len(data) > MAX_FILE_BYTES:
-        size = max(size, len(data))
-        raise ToolError(TOO_LARGE.format(given=place.given, size=size, limit=MAX_FILE_BYTES))
-    found = decode_text(data)
-    if found is None:
-        raise ToolError(BINARY.format(given=place.given, size=len(data)))
-    return found
 
 
 def file_tools() -> list[Tool]:
@@ -219,3 +173,7 @@ def _listed(workspace: Workspace, entry: Entry, base: Place) -> str:
     elif entry.kind == "other":
         name += " (no regular file)"
     return f"{name} (left out by .gitignore)" if entry.is_left_out else name
+
+
+FILE_TOOLS: tuple[Tool, ...] = (*file_tools(), *search_tools())
+"""Every tool that reads the workspace."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tiro.errors import ToolError
-from tiro.tools.files import disk_text
+from tiro.tools.file_text import disk_text
 from tiro.tools.matcher import Matcher
 from tiro.tools.patterns import alternatives, path_pattern
 from tiro.tools.tool import MAX_OUTPUT_CHARS, Tool, ToolOutput, ToolRun, run_in_thread

@@ -1,0 +1,609 @@
+"""Configuration: find the files, read and merge them, report every wrong key and value.
+
+Precedence, highest first: the editor's settings, `<workspace>/.tiro/config.yaml`,
+`<config dir>/config.yaml`, the defaults. Each leaf is converted by itself, so that one wrong key
+costs only its own value: it is reported with file, line and path, and what stands below it in the
+order holds. A workspace is not trusted: its file may set only what `WORKSPACE_MAY_SET` names, and
+its permission rules only narrow.
+"""
+
+import contextlib
+import difflib
+import os
+import signal
+import stat
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import msgspec
+import platformdirs
+
+from tiro.agents.agent import DEFAULT_AGENT
+from tiro.agents.permissions import problem_of
+from tiro.agents.turn import TurnSettings
+from tiro.errors import TiroError
+from tiro.models.model import ModelFacts, ProviderApi, ProviderSettings
+
+FILE_NAME = "config.yaml"
+WORKSPACE_FILE = Path(".tiro", FILE_NAME)
+MAX_FILE_BYTES = 1_000_000
+KEY_COMMAND_SECONDS = 10.0
+"""How long a command that prints an API key may take."""
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+Seconds = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """`session.limit`: null is unset, 0 is off."""
+
+    chars: NotNegative | None = None
+    messages: NotNegative | None = None
+
+
+class ResizeSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`session.resize`: when a session is brought under its limits, besides the token budget."""
+
+    every_n_turns: NotNegative | None = 8
+    max_messages_text_length: NotNegative | None = None
+    max_keep_messages_count: NotNegative | None = None
+
+
+class MemoSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`session.memo`."""
+
+    enabled: bool | None = None
+    """None: by the mode."""
+    instruct: str | list[str] | None = None
+
+
+class SummarySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`session.summary`."""
+
+    enabled: bool = True
+    message_buffer_limit: Positive | None = None
+    """None: no trim before turns."""
+    message_buffer_min: NotNegative = 10
+    model: str | None = None
+
+
+class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`session`: what holds for every session that does not say otherwise."""
+
+    max_history: Positive | None = 100
+    mode: Literal["lite", "memo"] = "lite"
+    limit: Limits = Limits()
+    budget_ratio: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = 0.75
+    """Of the model's context window; None switches the token budget off."""
+    resize: ResizeSettings = ResizeSettings()
+    memo: MemoSettings = MemoSettings()
+    summary: SummarySettings = SummarySettings()
+    autosave: bool = True
+    titles: Literal["first_line", "model"] = "first_line"
+    fsync: Literal["message", "turn", "never"] = "turn"
+    resume: Literal["latest", "new", "ask"] = "ask"
+    ttl_seconds: Seconds | None = None
+    redact: bool = True
+
+
+class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`store`: where sessions live."""
+
+    kind: Literal["files", "sqlite", "redis"] = "files"
+    path: str | None = None
+    url: str | None = None
+
+
+class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`log`."""
+
+    level: Literal["debug", "info", "warning", "error"] = "warning"
+    file: str | None = None
+
+
+class ProviderConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of `providers`, as it is written."""
+
+    api: ProviderApi | None = None
+    base_url: str | None = None
+    api_key: str | None = None
+    api_key_env: str | None = None
+    api_key_command: str | list[str] | None = None
+    headers: dict[str, str] = {}
+    proxy: str | None = None
+    timeout_seconds: Seconds | None = None
+    default_model: str | None = None
+    models: dict[str, ModelFacts] = {}
+
+    def __repr__(self) -> str:
+        return f"ProviderConfig(api={self.api!r})"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a configuration decides, with every default."""
+
+    model: str | None = None
+    """`provider/name`; None: the first usable provider."""
+    providers: dict[str, ProviderSettings] = {}
+    key_commands: dict[str, str | list[str]] = {}
+    """The providers whose key a command prints; it is run by `run_key_command`, when needed."""
+    agent: str = DEFAULT_AGENT
+    session: SessionSettings = SessionSettings()
+    turn: TurnSettings = TurnSettings()
+    permission_set: Literal["strict", "open"] = "strict"
+    permission: dict[str, Any] = {}
+    workspace_permission: dict[str, Any] = {}
+    """Rules of the workspace's own file; they only narrow."""
+    store: StoreSettings = StoreSettings()
+    log: LogSettings = LogSettings()
+
+    def secrets(self) -> list[str]:
+        """The exact values of configured keys and headers; they belong into no file or log."""
+        found = []
+        for provider in self.providers.values():
+            found += [provider.api_key or "", *provider.headers.values()]
+        return [value for value in found if value]
+
+
+class Config(msgspec.Struct, frozen=True):
+    """The settings, what is wrong with their sources, and the files that were read."""
+
+    settings: Settings
+    problems: list[str]
+    files: list[Path]
+
+
+class KeyCommandError(TiroError, RuntimeError):
+    """A command that should print an API key failed."""
+
+
+BUILT_IN_PROVIDERS: dict[str, dict[str, str]] = {
+    "anthropic": {
+        "api": "anthropic",
+        "base_url": "https://api.anthropic.com",
+        "api_key_env": "ANTHROPIC_API_KEY",
+    },
+    "openai": {
+        "api": "openai",
+        "base_url": "https://api.openai.com/v1",
+        "api_key_env": "OPENAI_API_KEY",
+    },
+    "openrouter": {
+        "api": "openai",
+        "base_url": "https://openrouter.ai/api/v1",
+        "api_key_env": "OPENROUTER_API_KEY",
+    },
+    "ollama": {"api": "openai", "base_url": "http://127.0.0.1:11434/v1"},
+    "llamacpp": {"api": "openai", "base_url": "http://127.0.0.1:8080/v1"},
+    "local": {"api": "local"},
+}
+
+WORKSPACE_MAY_SET = (
+    ("agent",),
+    ("model",),
+    ("session", "max_history"),
+    ("session", "mode"),
+    ("session", "limit"),
+    ("session", "resize"),
+    ("turn", "max_steps"),
+    ("permission",),
+)
+
+PERMISSION_KEYS = (
+    "read",
+    "glob",
+    "grep",
+    "edit",
+    "write",
+    "bash",
+    "delegate",
+    "external_directory",
+    "doom_loop",
+    "*",
+)
+_SECRET_KEYS = frozenset({"api_key", "api_key_command", "headers", "proxy", "base_url", "url"})
+"""Values under these keys may hold a secret and are never shown."""
+
+
+def config_directory() -> Path:
+    """`$TIRO_CONFIG_DIR`, else the platform's directory for a user's configuration of tiro."""
+    given = os.environ.get("TIRO_CONFIG_DIR")
+    if given:
+        return Path(os.path.abspath(os.path.expanduser(given)))
+    return platformdirs.user_config_path("tiro", appauthor=False)
+
+
+def sessions_directory(directory: Path | None = None) -> Path:
+    """Where sessions are saved."""
+    return (directory or config_directory()) / "sessions"
+
+
+def cache_directory() -> Path:
+    """Where indexes and local models lie; deleting it costs time only."""
+    return platformdirs.user_cache_path("tiro", appauthor=False)
+
+
+def state_directory() -> Path:
+    """Where logs are written."""
+    return platformdirs.user_state_path("tiro", appauthor=False)
+
+
+def load(
+    directory: Path | None = None,
+    workspace_roots: Sequence[Path] = (),
+    editor_settings: Mapping[str, Any] | None = None,
+) -> Config:
+    """Read everything, merge it, and report what is wrong; never raises for what a user wrote."""
+    merge = _Merge()
+    merge.take(_Source("the defaults", {"providers": BUILT_IN_PROVIDERS}))
+    files = []
+    main = (directory or config_directory()) / FILE_NAME
+    for path, root in [(main, None), *((r / WORKSPACE_FILE, r) for r in reversed(workspace_roots))]:
+        source = _read_file(path, root, merge.problems)
+        if source is not None:
+            files.append(path)
+            merge.take(source)
+    if editor_settings:
+        merge.take(_Source("The editor's settings", dict(editor_settings)))
+    return Config(merge.settings(), merge.problems, files)
+
+
+def run_key_command(command: str | list[str], seconds: float = KEY_COMMAND_SECONDS) -> str:
+    """The API key that a command prints; a string goes to the shell, a list does not.
+
+    Blocks. Raises KeyCommandError without a word of the output, which may be secret.
+    """
+    try:
+        process = subprocess.Popen(
+            command,
+            shell=isinstance(command, str),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise KeyCommandError(
+            f"The api_key_command could not be started ({error.strerror}); correct it"
+        ) from error
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        raise KeyCommandError(
+            f"The api_key_command took longer than {seconds:g} seconds; unlock it first"
+        ) from None
+    if process.returncode != 0:
+        raise KeyCommandError(
+            f"The api_key_command failed with exit code {process.returncode}; try it in a terminal"
+        )
+    key = output.decode("utf-8", "replace").strip()
+    if not key:
+        raise KeyCommandError("The api_key_command printed nothing; try it in a terminal")
+    return key.splitlines()[0].strip()
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """End a command and all that it started."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.communicate()
+
+
+class _Source(msgspec.Struct, frozen=True):
+    """Settings from one place, in the form of the file."""
+
+    name: str
+    tree: Mapping[Any, Any]
+    lines: Mapping[tuple[str, ...], int] = {}
+    is_workspace: bool = False
+
+    def where(self, path: tuple[str, ...]) -> str:
+        """The place of a key, for people."""
+        line = self.lines.get(path)
+        return self.name if line is None else f"{self.name}, line {line}"
+
+
+class _Document(msgspec.Struct, frozen=True, kw_only=True):
+    """What a configuration file may hold."""
+
+    model: str | None = None
+    providers: dict[str, ProviderConfig] = {}
+    agent: str = DEFAULT_AGENT
+    session: SessionSettings = SessionSettings()
+    turn: TurnSettings = TurnSettings()
+    permission_set: Literal["strict", "open"] = "strict"
+    permission: dict[str, Any] = {}
+    store: StoreSettings = StoreSettings()
+    log: LogSettings = LogSettings()
+
+
+class _Merge:
+    """Takes sources, the lowest first, and keeps of each key the last value that was usable."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self._values: dict[str, Any] = {}
+        self._workspace_permission: dict[str, Any] = {}
+        self._models: list[tuple[_Source, str | None]] = []
+        self._named_in: dict[str, _Source] = {}
+
+    def take(self, source: _Source) -> None:
+        """Merge a source over what there is."""
+        self._struct(_Document, source.tree, (), source, self._values)
+        if "model" in self._values:
+            self._models.append((source, self._values.pop("model")))
+        for name in self._values.get("providers", ()):
+            self._named_in.setdefault(name, source)
+
+    def settings(self) -> Settings:
+        """The merged settings."""
+        self._values["model"] = self._model()
+        document = _build(_Document, self._values)
+        providers, commands = {}, {}
+        for name, entry in document.providers.items():
+            provider = self._provider(name, entry)
+            if provider is not None:
+                providers[name] = provider
+            if entry.api_key is None and entry.api_key_command is not None:
+                commands[name] = entry.api_key_command
+        return Settings(
+            providers=providers,
+            key_commands=commands,
+            workspace_permission=self._workspace_permission,
+            **{
+                field: getattr(document, field)
+                for field in _Document.__struct_fields__
+                if field != "providers"
+            },
+        )
+
+    def _struct(
+        self,
+        kind: type[msgspec.Struct],
+        given: Any,
+        path: tuple[str, ...],
+        source: _Source,
+        into: dict[str, Any],
+    ) -> None:
+        """Take every key of a section."""
+        if given is None:
+            return
+        if not isinstance(given, Mapping):
+            self._tell(source, path, f"must be a section with keys, not {_shown(path, given)}")
+            return
+        types = {field.name: field.type for field in msgspec.structs.fields(kind)}
+        for key, value in given.items():
+            here = (*path, str(key))
+            if str(key) not in types:
+                self._tell(source, here, f"is no setting{_hint(str(key), types)}")
+            elif source.is_workspace and not _workspace_may_set(here):
+                self._tell(source, here, "may not be set by a workspace, only by you")
+            else:
+                self._value(types[str(key)], value, here, source, into)
+
+    def _value(
+        self, kind: Any, value: Any, here: tuple[str, ...], source: _Source, into: dict[str, Any]
+    ) -> None:
+        """Take one key: a section, a table of sections, a permission table or a leaf."""
+        key = here[-1]
+        if here == ("permission",):
+            self._permission(value, source)
+        elif (section := _section_of(kind)) is not None:
+            self._struct(section, value, here, source, into.setdefault(key, {}))
+        elif (section := _table_of(kind)) is not None:
+            table = into.setdefault(key, {})
+            if value is not None and not isinstance(value, Mapping):
+                self._tell(source, here, f"must be a table of names, not {_shown(here, value)}")
+                return
+            for name, entry in (value or {}).items():
+                self._struct(
+                    section, entry, (*here, str(name)), source, table.setdefault(str(name), {})
+                )
+        elif value is not None or type(None) in get_args(kind):
+            try:
+                into[key] = msgspec.convert(value, kind)
+            except msgspec.ValidationError as error:
+                self._tell(source, here, f"cannot be {_shown(here, value)} ({error})")
+
+    def _permission(self, given: Any, source: _Source) -> None:
+        """Take permission rules, key by key; those of a workspace go into a table of their own."""
+        table = {"*": given} if isinstance(given, str) else given
+        if table is not None and not isinstance(table, Mapping):
+            self._tell(source, ("permission",), f"must be a table, not {given!r}")
+            return
+        for name, rule in (table or {}).items():
+            key, here = str(name), ("permission", str(name))
+            problem = problem_of({key: rule})
+            if key not in PERMISSION_KEYS:
+                self._tell(source, here, f"is no permission key{_hint(key, PERMISSION_KEYS)}")
+            elif problem is not None:
+                self._tell(source, here, problem.partition(": ")[2])
+            elif not source.is_workspace:
+                self._values.setdefault("permission", {})[key] = rule
+            elif (narrowed := _narrowing(rule)) != rule:
+                self._tell(source, here, "may not allow anything in a workspace, only narrow")
+                if narrowed:
+                    self._workspace_permission[key] = narrowed
+            else:
+                self._workspace_permission[key] = rule
+
+    def _provider(self, name: str, entry: ProviderConfig) -> ProviderSettings | None:
+        """The provider as models are opened with; None, and told, when something is missing."""
+        if entry.api is None or (entry.base_url is None and entry.api != "local"):
+            missing = "api" if entry.api is None else "base_url"
+            self._tell(self._named_in[name], ("providers", name), f"has no {missing}")
+            return None
+        key = entry.api_key
+        if key is None and entry.api_key_command is None and entry.api_key_env is not None:
+            key = os.environ.get(entry.api_key_env, "").strip()
+        return ProviderSettings(
+            name=name,
+            api=entry.api,
+            base_url=entry.base_url or "",
+            api_key=key or None,
+            headers=entry.headers,
+            proxy=entry.proxy,
+            timeout_seconds=entry.timeout_seconds,
+            default_model=entry.default_model,
+            models=entry.models,
+        )
+
+    def _model(self) -> str | None:
+        """The model of the highest source; a workspace may only name a configured provider.
+
+        An unknown one of the user's own stays, so that nothing is sent to another provider
+        than they meant.
+        """
+        for source, model in reversed(self._models):
+            if model is None or model.partition("/")[0] in self._values["providers"]:
+                return model
+            names = ", ".join(self._values["providers"])
+            self.problems.append(
+                f"{source.where(('model',))}: model names no configured provider with {model!r};"
+                f" write provider/name with one of {names}"
+            )
+            if not source.is_workspace:
+                return model
+        return None
+
+    def _tell(self, source: _Source, path: tuple[str, ...], what: str) -> None:
+        """Note one problem as one sentence."""
+        self.problems.append(f"{source.where(path)}: {'.'.join(path)} {what}; it is ignored")
+
+
+def _read_file(path: Path, root: Path | None, problems: list[str]) -> _Source | None:
+    """The content of one file; None when it is not there or, told, cannot be used."""
+    try:
+        text = _read_text(path, root)
+        return None if text is None else _parsed(str(path), text, root is not None, problems)
+    except _UnusableError as error:
+        problems.append(f"{path}{error}; the whole file is ignored")
+        return None
+
+
+class _UnusableError(Exception):
+    """Why a file cannot be used; the text goes on after the file's name."""
+
+
+def _read_text(path: Path, root: Path | None) -> str | None:
+    """The text of a regular file of bearable size; None when there is none."""
+    if root is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise _UnusableError(" leads out of the workspace")
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise _UnusableError(" is no regular file")
+            data = file.read(MAX_FILE_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        if root is None and path.parent.exists() and not path.parent.is_dir():
+            raise _UnusableError(" cannot be there: its folder is a file") from None
+        return None
+    except OSError as error:
+        raise _UnusableError(f" cannot be read ({error.strerror})") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise _UnusableError(f" is larger than {MAX_FILE_BYTES:,} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise _UnusableError(f", line {line}: this is not UTF-8") from error
+
+
+def _parsed(name: str, text: str, is_workspace: bool, problems: list[str]) -> _Source | None:
+    """The settings in a YAML text, with the line of every key; None for an empty text."""
+    import yaml  # only who has a configuration file pays for it at the start
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    try:
+        node = loader.get_single_node()
+        tree = None if node is None else loader.construct_document(node)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark is not None else ""
+        why = getattr(error, "problem", None) or "it cannot be read"
+        raise _UnusableError(f"{line}: this is no valid YAML ({why})") from error
+    except (RecursionError, ValueError, TypeError) as error:
+        raise _UnusableError(": this is no valid YAML (it cannot be read)") from error
+    finally:
+        loader.dispose()
+    if tree is None:
+        return None
+    if not isinstance(tree, dict):
+        raise _UnusableError(f" must hold keys and values, not {_shown((), tree)}")
+    lines: dict[tuple[str, ...], int] = {}
+    for path, number in _key_lines(node, ()):
+        if path in lines:
+            dotted = ".".join(path)
+            problems.append(f"{name}, line {number}: {dotted} is given twice; this one holds")
+        lines[path] = number
+    return _Source(name, tree, lines, is_workspace)
+
+
+def _key_lines(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Every key of a YAML tree as (path, line), as deep as settings go."""
+    if not isinstance(node.value, list) or len(path) > 6:
+        return
+    for pair in node.value:
+        if isinstance(pair, tuple):
+            key, value = pair
+            here = (*path, str(key.value))
+            yield here, key.start_mark.line + 1
+            yield from _key_lines(value, here)
+
+
+def _build(kind: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+    """A Struct of values that were converted leaf by leaf."""
+    types = {field.name: field.type for field in msgspec.structs.fields(kind)}  # type: ignore[arg-type]
+    done = {}
+    for key, value in values.items():
+        if (section := _section_of(types[key])) is not None:
+            done[key] = _build(section, value)
+        elif (section := _table_of(types[key])) is not None:
+            done[key] = {name: _build(section, entry) for name, entry in value.items()}
+        else:
+            done[key] = value
+    return kind(**done)
+
+
+def _section_of(kind: Any) -> Any:
+    """The Struct that a field is or may be, or None."""
+    options = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    return next((o for o in options if isinstance(o, type) and issubclass(o, msgspec.Struct)), None)
+
+
+def _table_of(kind: Any) -> Any:
+    """The Struct of a field that is a table from names to sections, or None."""
+    return _section_of(get_args(kind)[1]) if get_origin(kind) is dict else None
+
+
+def _workspace_may_set(path: tuple[str, ...]) -> bool:
+    return any(path[: len(one)] == one[: len(path)] for one in WORKSPACE_MAY_SET)
+
+
+def _narrowing(rule: Any) -> Any:
+    """What is left of a rule without what it allows."""
+    if isinstance(rule, str):
+        return None if rule == "allow" else rule
+    pairs = rule.items() if isinstance(rule, Mapping) else rule
+    return {pattern: kind for pattern, kind in pairs if kind != "allow"}
+
+
+def _shown(path: tuple[str, ...], value: Any) -> str:
+    """A value for people, short; what may hold a secret is not shown."""
+    if _SECRET_KEYS & set(path):
+        return "what is there"
+    text = "null" if value is None else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _hint(key: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(key, list(known), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
