@@ -82,6 +82,10 @@ def chunk(delta: dict[str, Any] | None = None, finish: str | None = None, **extr
     )
 
 
+ROLE = chunk({"role": "assistant", "content": ""})
+"""The chunk that opens every stream."""
+
+
 def text_chunk(text: str) -> bytes:
     """One chunk of assistant text."""
     return chunk({"content": text})
@@ -114,7 +118,7 @@ def ending(finish: str = "stop", usage: bytes | None = None) -> list[Step]:
 
 def stream(*steps: Step, finish: str = "stop", usage: bytes | None = None) -> Reply:
     """A stream of those steps with its regular end."""
-    return Reply([chunk({"role": "assistant", "content": ""}), *steps, *ending(finish, usage)])
+    return Reply([ROLE, *steps, *ending(finish, usage)])
 
 
 def text(*pieces: str, finish: str = "stop", usage: bytes | None = None) -> Reply:

@@ -11,7 +11,7 @@ from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider
-from tests.e2e.replies import DONE, Break, Reply
+from tests.e2e.replies import DONE, ROLE, Break, Reply
 from tests.e2e.talk import ask, begin_ask, window, words
 from tests.e2e.turns import events, failed_turn, joined
 

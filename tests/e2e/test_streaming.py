@@ -8,12 +8,11 @@ import pytest
 from tests.e2e import replies
 from tests.e2e.client import Server
 from tests.e2e.provider import Provider
-from tests.e2e.replies import DONE, Break, Hold, Pause, Reply, Step
+from tests.e2e.replies import DONE, ROLE, Break, Hold, Pause, Reply, Step
 from tests.e2e.talk import ask, begin_ask, view, window, words
 from tests.e2e.turns import events, failed_turn, joined
 
 TEXT = "é漢\U0001f642"
-ROLE = replies.chunk({"role": "assistant", "content": ""})
 
 
 def body(text: str = TEXT) -> bytes:
