@@ -1,0 +1,530 @@
+"""`Assistant`: the composition root and the use cases, one method each.
+
+Law: one method at a time, in the caller's order, but for `start_turn`, which runs beside the others
+from its first event on. What a method changes is in the session's journal before it returns, as far
+as the disk allows. While a turn runs it holds the session's lock against other processes.
+"""
+
+import asyncio
+import contextlib
+import platform
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import tiro
+from tiro import config
+from tiro.agents.agent import AgentInfo
+from tiro.assistant import window
+from tiro.assistant.model_choice import ModelRow, Models, load_adapters
+from tiro.assistant.prompt import Attachment, content_of
+from tiro.assistant.results import Added, Cleared, Resized, Saved, Status
+from tiro.assistant.running_turn import EventListener, RunningTurn, TurnResult
+from tiro.assistant.setup import Setup
+from tiro.errors import (
+    InvalidInputError,
+    ResizeError,
+    SessionNotFoundError,
+    TurnInProgressError,
+    TurnNotFoundError,
+)
+from tiro.session import history, resize
+from tiro.session.changes import DeleteState, SetState
+from tiro.session.core import newest
+from tiro.session.messages import Content, Message
+from tiro.session.resize import ResizeDecision
+from tiro.session.session import Session
+from tiro.session.settings import configured, positive_or_none
+from tiro.session.tokens import ContextSize
+from tiro.session.transcript import SHOWN_MESSAGES, Statistics, count, summarize
+from tiro.stores.index import SavedSession
+from tiro.stores.manager import Notice
+from tiro.tools.workspace import Editor, Workspace
+
+
+class Assistant:
+    """One user's assistant: one current session, one running turn at most.
+
+    `editor` is what tools may ask of the editor; `on_event` hears every event of a turn, in order;
+    `on_changed` hears what changes without having been asked for.
+    """
+
+    def __init__(
+        self,
+        *,
+        editor: Editor,
+        on_event: EventListener = lambda turn, n, event: None,
+        on_changed: Callable[[Notice], None] = lambda notice: None,
+        config_dir: Path | None = None,
+    ) -> None:
+        self.workspace = Workspace(editor)
+        self.editor = editor
+        self._on_event = on_event
+        self._on_changed = on_changed
+        self._config_dir = config_dir or config.config_directory()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._turn: RunningTurn | None = None
+        self._after_turn: list[Callable[[], None]] = []
+        self._unsaved: list[Session] = []
+        self._closing: set[asyncio.Task[None]] = set()
+        self.setup = Setup.load(self._config_dir, [], {})
+        self.models = self.setup.models()
+        self.manager = self.setup.manager(self._config_dir / "sessions", self._noticed)
+
+    # --- how it is set up ---
+
+    def configure_client(
+        self, settings: Mapping[str, Any], roots: Sequence[Path], workspace_trusted: bool = True
+    ) -> list[str]:
+        """Take over an editor's settings and workspace; the problems, one sentence each.
+
+        Called at `initialize` and whenever the editor's configuration changes; a running turn keeps
+        what it began with. In a workspace that is not trusted only tools that read are offered.
+        """
+        self._loop = asyncio.get_running_loop()
+        self.setup = Setup.load(self._config_dir, roots, settings, trusted=workspace_trusted)
+        self.setup.apply_to(self.manager)
+        self._replace_models()
+        return self.setup.problems
+
+    async def warm_up(self) -> None:
+        """Load what the first prompt will need, in a thread, so that it need not wait for it."""
+        await asyncio.to_thread(load_adapters)
+
+    async def shutdown(self) -> None:
+        """End the turn, what the models started, and everything that is not yet on the disk."""
+        await self._end_turn()
+        await self.models.close()
+        await asyncio.to_thread(self.manager.close)
+
+    # --- the session, for reading ---
+
+    @property
+    def session(self) -> Session:
+        """The current session; the first read makes it."""
+        return self.manager.get()
+
+    @property
+    def running_turn_id(self) -> str | None:
+        """The id of the running turn, if one runs."""
+        return self._turn.turn_id if self._turn else None
+
+    async def page(
+        self,
+        limit: int | None = None,
+        before_seq: int | None = None,
+        everything: bool | None = None,
+    ) -> list[Message]:
+        """The window, or with an argument a page of the whole history, oldest first."""
+        if limit is None and before_seq is None and not everything:
+            return self.session.oldest_first()
+        return window.page(self.session, limit, before_seq, bool(everything))
+
+    async def content(
+        self, seq: int, block: int | None, offset: int | None, limit: int | None
+    ) -> window.Piece:
+        """A part of a long message or block."""
+        return window.piece(self.session, seq, block, offset or 0, limit)
+
+    async def show(self) -> str | None:
+        """The text of *show session*, None when it is empty."""
+        return summarize(newest(self.session, SHOWN_MESSAGES))
+
+    async def statistics(self) -> Statistics:
+        """Counts over the window, usage over the session."""
+        session = self.session
+        tokens = self.setup.measure(session, self._context_window(session)).tokens
+        return count(session.newest_first, session.turns, tokens, session.usage)
+
+    def context_size(self, draft: str = "") -> ContextSize:
+        """The size of the next request, with a draft in it."""
+        session = self.session
+        return self.setup.measure(session, self._context_window(session), draft)
+
+    def agent(self) -> AgentInfo | None:
+        """The session's agent; None when none is selected or the saved one is not there."""
+        return self.setup.agents.get(self.session.agent)
+
+    # --- the session, for changing ---
+
+    async def get_id(self) -> str:
+        """The session's id, made now if it has none; claims no file."""
+        return self.manager.claim_id(self.session)
+
+    async def add_message(self, fields: dict[str, Any]) -> Added:
+        """Add a client's message; refused while a turn runs."""
+        async with self._changing(during_turn=False) as session:
+            message = history.checked(fields)
+            history.check_answers(session, message)
+            return self._added(session, *history.add(session, message))
+
+    async def add_tool_result(
+        self, tool_use_id: str, content: str | list[Any], is_error: bool | None = None
+    ) -> Added:
+        """Answer an open tool use; refused while a turn runs."""
+        message = history.answer(tool_use_id, content, bool(is_error))
+        return await self.add_message(message.to_dict())
+
+    async def set_agent(self, name: str | None) -> AgentInfo | None:
+        """Select an agent, or none; a running turn keeps its own."""
+        agent = None if name is None else self.setup.selectable(name)
+        async with self._changing() as session:
+            session.set_agent(name)
+        return agent
+
+    async def set_model(self, name: str) -> str:
+        """Choose the session's model as `provider/name`; a running turn keeps its own."""
+        full = self.models.check(name)
+        async with self._changing() as session:
+            session.change(model=full)
+        return full
+
+    async def configure(self, given: Mapping[str, Any]) -> Session:
+        """Change what is given of a session's title, limits and modes.
+
+        `given` may hold max_history, title, mode, limit, every_n_turns, memo_enabled and
+        summary_enabled. Limits that are changed while a turn runs take effect when it is over.
+        """
+        if "max_history" in given:
+            try:
+                positive_or_none(given["max_history"])
+            except ValueError as error:
+                raise InvalidInputError(str(error)) from error
+        async with self._changing() as session:
+            if self._turn is None:
+                _configure(session, given)
+            else:
+                self._after_turn.append(lambda: _configure(session, given))
+            return session
+
+    async def rewind(self, to_seq: int) -> Session:
+        """Take back all messages after this one."""
+        async with self._changing(during_turn=False) as session:
+            history.rewind(session, to_seq)
+            return session
+
+    async def edit_message(self, seq: int, content: Content) -> Session:
+        """Give a message another content."""
+        async with self._changing(during_turn=False) as session:
+            history.edit(session, seq, content)
+            return session
+
+    async def state_get(self, key: str) -> tuple[bool, Any]:
+        """Whether the state has this key, and its value."""
+        return key in self.session.state, self.session.state.get(key)
+
+    async def state_set(self, key: str, value: Any) -> None:
+        """Set a key of the caller's own state."""
+        async with self._changing() as session:
+            session.commit(SetState(key, value, session.stamp()))
+
+    async def state_delete(self, key: str) -> bool:
+        """Delete a key of the state; whether there was one."""
+        async with self._changing() as session:
+            there = key in session.state
+            if there:
+                session.commit(DeleteState(key, session.stamp()))
+            return there
+
+    async def judge_resize(self, force: bool | str | None = None) -> ResizeDecision | None:
+        """What a resize would do; changes nothing."""
+        return await resize.judge(self.session, self.session.settings, force)
+
+    async def resize(self, force: bool | str | None = None) -> Resized:
+        """Bring the window under its limits; ResizeError when it failed and nothing changed."""
+        async with self._changing(during_turn=False) as session:
+            before = self.context_size().tokens
+            try:
+                outcome = await resize.resize(session, session.settings, force)
+            except (KeyError, TypeError) as error:
+                reason = str(error.args[0]) if error.args else str(error)
+                raise ResizeError(f"The resize failed: {reason}", reason=reason) from error
+            return Resized(
+                decision=outcome.decision,
+                evicted=outcome.evicted,
+                total=len(session.newest_first),
+                tokens_before=before,
+                tokens_after=self.context_size().tokens,
+                memo=session.memo,
+                summary=session.summary,
+            )
+
+    # --- sessions as files ---
+
+    async def new(
+        self,
+        id: str | None = None,
+        title: str | None = None,
+        agent: str | None = None,
+        max_history: int | None = None,
+    ) -> Session:
+        """End the old session as `clear` does, and begin one with these.
+
+        Raises SessionExistsError for a taken id, InvalidSessionIdError for an unsafe one.
+        """
+        if agent is not None:
+            self.setup.selectable(agent)
+        session = self.manager.create(id=id, agent=agent, max_history=max_history)
+        await self._close_session()
+        self.manager.set_current(session)
+        if title is not None:
+            session.change(title=title)
+        return session
+
+    async def clear(self) -> Cleared:
+        """Save the old session if it holds anything, and begin an empty one."""
+        return await self._close_session()
+
+    async def save(self, path: Path | None = None) -> Saved:
+        """Write the session's own file, or a copy to `path`; StorageError when it cannot be."""
+        session = self.session
+        written = await asyncio.to_thread(self.manager.save, session, path)
+        return Saved(written, session.id or "", written.stat().st_size)
+
+    async def load(
+        self, path: Path | None = None, id: str | None = None, latest: bool | None = None
+    ) -> Session:
+        """Make a saved session the current one; the old one is ended and saved first.
+
+        The target is read before the old session is touched; what cannot be read raises
+        SessionFormatError or SessionNotFoundError and changes nothing.
+        """
+        if sum((path is not None, id is not None, bool(latest))) != 1:
+            raise InvalidInputError("Give exactly one of `path`, `id` and `latest`")
+        current = self.manager.current
+        loaded = await asyncio.to_thread(self._read, path, id)
+        file = self.manager.path_of(loaded)
+        if current is not None and file is not None and self.manager.path_of(current) == file:
+            await self._end_turn()
+            await asyncio.to_thread(self.manager.end, current)
+            loaded = await asyncio.to_thread(self.manager.load, file)
+        else:
+            await self._close_session()
+        self.manager.set_current(loaded)
+        return loaded
+
+    async def list(
+        self, query: str | None = None, limit: int | None = None, offset: int | None = None
+    ) -> tuple[Sequence[SavedSession], int]:
+        """A page of the saved sessions, newest first, and how many there are."""
+        count = 100 if limit is None else limit
+        return await asyncio.to_thread(self.manager.list, query, count, offset or 0)
+
+    async def delete(self, id: str) -> bool:
+        """Delete a saved session; deleting the current one begins an empty one."""
+        current = self.manager.current
+        if current is None or current.id != id:
+            return await asyncio.to_thread(self.manager.delete, id)
+        self._refuse_during_turn()
+        self.manager.reset()
+        await asyncio.to_thread(self.manager.delete, id)
+        return True
+
+    # --- turns ---
+
+    async def start_turn(
+        self,
+        prompt: Content,
+        attachments: Sequence[Attachment] = (),
+        agent: str | None = None,
+        model: str | None = None,
+    ) -> TurnResult:
+        """Ask, and wait for the end of the turn; its events go to `on_event`.
+
+        Raises TurnInProgressError while another one runs, InvalidInputError for an empty prompt,
+        ModelNotConfiguredError before anything is stored, and what ended the turn if it failed.
+        """
+        self._refuse_during_turn()
+        running = await self._begin(prompt, attachments, agent, model)
+        outcome = await running.outcome()
+        size = self.setup.measure(running.session, self._context_window(running.session))
+        return TurnResult(turn_id=running.turn_id, outcome=outcome, context_size=size)
+
+    async def cancel_turn(self, turn_id: str | None = None) -> bool:
+        """Stop the running turn; False when none runs, TurnNotFoundError for another id."""
+        running = self._turn
+        if turn_id is not None and (running is None or running.turn_id != turn_id):
+            raise TurnNotFoundError(f"The turn {turn_id!r} is not running", turn_id=turn_id)
+        if running is None:
+            return False
+        await running.stop()
+        return True
+
+    # --- agents, models, status ---
+
+    def tools_of(self, agent: AgentInfo) -> Sequence[str]:
+        """The names of the tools that this agent is offered."""
+        return [tool.name for tool in self.setup.tools_of(agent)]
+
+    def default_agent(self) -> str:
+        """The name of the agent that answers where none is selected."""
+        return self.setup.agents.default
+
+    def list_agents(self, everything: bool | None = None) -> Sequence[AgentInfo]:
+        """The agents a user may select, or all of them."""
+        agents = self.setup.agents
+        return agents.list() if everything else agents.selectable()
+
+    async def list_models(self) -> Sequence[ModelRow]:
+        """The models of every provider, with a reason where one cannot be used."""
+        return await self.models.rows()
+
+    def current_model(self) -> str | None:
+        """The model the next turn will use, as far as it is known without asking anybody."""
+        session = self.manager.current
+        return (
+            (session.model if session else None)
+            or self.setup.settings.model
+            or self.models.first_usable
+        )
+
+    def status(self) -> Status:
+        """How this server is set up, and what is wrong with it."""
+        model = self.current_model()
+        problems = list(self.setup.problems)
+        lost = self.manager.lost_agent(self.session)
+        if lost is not None:
+            problems.append(f"The session's agent {lost!r} is not there any more; select another")
+        return Status(
+            version=tiro.__version__,
+            python=platform.python_version(),
+            config_files=list(self.setup.files),
+            sessions_directory=self.manager.directory,
+            model=model,
+            provider=model.partition("/")[0] if model else None,
+            problems=problems,
+        )
+
+    # --- inside ---
+
+    @contextlib.asynccontextmanager
+    async def _changing(self, during_turn: bool = True) -> AsyncIterator[Session]:
+        """The session for one change: locked against other processes, and up to date."""
+        if not during_turn:
+            self._refuse_during_turn()
+        session = self.session
+        async with _entered(self.manager.changing(session)):
+            yield session
+
+    def _refuse_during_turn(self) -> None:
+        if self._turn is not None:
+            raise TurnInProgressError(
+                "A turn is running in this session; wait for its end or cancel it",
+                turn_id=self._turn.turn_id,
+            )
+
+    async def _begin(
+        self,
+        prompt: Content,
+        attachments: Sequence[Attachment],
+        agent: str | None,
+        model: str | None,
+    ) -> RunningTurn:
+        session = self.session
+        content = await content_of(prompt, attachments, self.workspace)
+        info = self.setup.agent_for(session, agent)
+        chosen = await self.models.choose(
+            model or session.model or info.model or self.setup.settings.model
+        )
+        holding = _entered(self.manager.writing(session))
+        await holding.__aenter__()
+        self.manager.claim_id(session)
+        self.setup.assign(session, info, model and chosen.name)
+        turn = self.setup.turn(session, content, info, chosen, self.workspace, self.editor)
+        self._turn = RunningTurn(uuid4().hex, session, turn, self._on_event)
+        self._turn.start(holding, self._over)
+        return self._turn
+
+    def _over(self) -> None:
+        """The turn has ended and its session is clean: whatever waited for this happens now."""
+        self._turn = None
+        waiting, self._after_turn = self._after_turn, []
+        for action in waiting:
+            action()
+
+    async def _end_turn(self) -> None:
+        """Cancel the running turn and wait until its session is clean."""
+        if self._turn is not None:
+            await self._turn.stop()
+
+    async def _close_session(self) -> Cleared:
+        """End the turn, save what there is, and forget the current session.
+
+        What the disk refuses stays in memory, and is tried again when the server ends.
+        """
+        await self._end_turn()
+        session = self.manager.current
+        self.manager.reset()
+        if session is None:
+            return Cleared(0, None)
+        saved = None
+        if self.manager.autosave and (session.newest_first or session.archive_rows):
+            saved = await asyncio.to_thread(self.manager.end, session)
+            if not self.manager.is_stored(session):
+                self._unsaved.append(session)
+                saved = None
+        return Cleared(len(session.newest_first), saved)
+
+    def _read(self, path: Path | None, id: str | None) -> Session:
+        if id is not None:
+            return self.manager.load_id(id)
+        file = path or self.manager.latest()
+        if file is None:
+            raise SessionNotFoundError("No session has been saved yet", id="latest")
+        return self.manager.load(file)
+
+    def _added(self, session: Session, added: Sequence[Message], pruned: int) -> Added:
+        stored = self.manager.is_stored(session)
+        return Added(added[-1].seq or 0, len(session.newest_first), pruned, stored)
+
+    def _context_window(self, session: Session) -> int | None:
+        return self.models.facts(session.model or self.setup.settings.model).context_window
+
+    def _replace_models(self) -> None:
+        """Open models anew with the settings of now; a running turn keeps the old one open."""
+        before, self.models = self.models, self.setup.models()
+        if self._turn is not None:
+            self._after_turn.append(lambda: self._close(before))
+        else:
+            self._close(before)
+
+    def _close(self, models: Models) -> None:
+        closing = asyncio.ensure_future(models.close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+    def _noticed(self, notice: Notice) -> None:
+        """Pass a notice on in the loop's thread; the manager may tell it from its own."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._on_changed, notice)
+
+
+@contextlib.asynccontextmanager
+async def _entered(holding: contextlib.AbstractContextManager[None]) -> AsyncIterator[None]:
+    """A lock as an async one: waiting for it happens in a thread."""
+    await asyncio.to_thread(holding.__enter__)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(holding.__exit__, None, None, None)
+
+
+def _configure(session: Session, given: Mapping[str, Any]) -> None:
+    own = configured(
+        session.own_settings, given.get("mode"), given.get("limit"), given.get("every_n_turns")
+    )
+    for name, key in (
+        ("memo_enabled", "session.memo.enabled"),
+        ("summary_enabled", "session.summary.enabled"),
+    ):
+        if name in given:
+            own[key] = given[name]
+    fields: dict[str, Any] = {
+        name: given[name] for name in ("max_history", "title") if name in given
+    }
+    if own != session.own_settings:
+        fields["settings"] = own
+    if fields:
+        session.change(**fields)
+        session.prune()

@@ -1,0 +1,195 @@
+"""Which model answers: the one asked for, or the first provider that can be used."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+
+from tiro.config import KeyCommandError, run_key_command
+from tiro.errors import ModelNotConfiguredError
+from tiro.models.model import Model, ModelFacts, ProviderSettings, known_facts
+
+PROVIDER_ORDER = ("anthropic", "openai", "openrouter", "ollama", "llamacpp", "local")
+"""Who is tried when no model is set: providers with a key, then servers that run, then local."""
+
+WITH_KEY = PROVIDER_ORDER[:3]
+
+
+ADVICE = (
+    "No model can be used yet: set ANTHROPIC_API_KEY or OPENAI_API_KEY, start Ollama, or get the"
+    " small local model with: pip install 'tiro[local]' && tiro local pull"
+)
+"""The quickest ways to a model."""
+
+
+class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A model as a list shows it; `reason` says why it cannot be used."""
+
+    name: str
+    provider: str
+    context_window: int | None
+    available: bool
+    reason: str | None
+
+
+def load_adapters() -> ModuleType:
+    """The module that opens models; loaded late, since it brings the HTTP library along."""
+    from tiro.models import providers
+
+    return providers
+
+
+class Models:
+    """The models that the configured providers offer, opened once each."""
+
+    def __init__(
+        self,
+        providers: Mapping[str, ProviderSettings],
+        key_commands: Mapping[str, str | list[str]],
+        cache: Path | None,
+    ) -> None:
+        self._providers = dict(providers)
+        self._key_commands = dict(key_commands)
+        self._cache = cache
+        self._open: dict[str, Model] = {}
+        self.first_usable: str | None = None
+        """The model that was found when none is set, for the meter and the status."""
+
+    async def choose(self, wanted: str | None) -> Model:
+        """The model of this name, or the first usable one.
+
+        Raises ModelNotConfiguredError, with every provider that was tried and the reason.
+        """
+        if wanted is not None:
+            return await self._named(wanted)
+        tried = []
+        for provider in self._in_order():
+            reason = await self._reason_against(provider)
+            if reason is None:
+                names = await self._names(provider)
+                if names:
+                    self.first_usable = f"{provider.name}/{names[0]}"
+                    return await self._opened(self.first_usable)
+                reason = "it offers no model"
+            tried.append({"provider": provider.name, "reason": reason})
+        raise ModelNotConfiguredError(ADVICE, tried=tried)
+
+    async def rows(self) -> list[ModelRow]:
+        """Every model that is configured or offered, with a reason where it cannot be used."""
+        groups = await asyncio.gather(*map(self._rows_of, self._in_order()))
+        return [row for group in groups for row in group]
+
+    def facts(self, name: str | None) -> ModelFacts:
+        """What is known about a model without asking anybody."""
+        full = name or self.first_usable
+        if full is None:
+            return ModelFacts()
+        if full in self._open:
+            return self._open[full].facts
+        provider, _, model = full.partition("/")
+        if provider not in self._providers:
+            return ModelFacts()
+        return known_facts(self._providers[provider], model)
+
+    def check(self, name: str) -> str:
+        """The full name `provider/model`; ModelNotConfiguredError for an unknown provider."""
+        provider, separator, model = name.partition("/")
+        if provider not in self._providers or (separator and not model):
+            known = ", ".join(self._providers)
+            reason = f"no provider is configured under the name {provider!r}"
+            raise ModelNotConfiguredError(
+                f"The model {name!r} must be written provider/model with one of: {known}",
+                tried=[{"provider": provider, "reason": reason}],
+            )
+        default = self._providers[provider].default_model
+        return name if model else f"{provider}/{default}" if default else provider
+
+    async def close(self) -> None:
+        """Close every model, ending what they started."""
+        models, self._open = list(self._open.values()), {}
+        await asyncio.gather(*(model.close() for model in models), return_exceptions=True)
+
+    def _in_order(self) -> list[ProviderSettings]:
+        names = [name for name in PROVIDER_ORDER if name in self._providers]
+        others = [name for name in self._providers if name not in PROVIDER_ORDER]
+        with_key = [name for name in names if name in WITH_KEY]
+        return [self._providers[n] for n in [*with_key, *others, *names[len(with_key) :]]]
+
+    async def _named(self, wanted: str) -> Model:
+        full = self.check(wanted)
+        if full in self._open:
+            return self._open[full]
+        provider = self._providers[full.partition("/")[0]]
+        reason = await self._reason_against(provider)
+        if reason is not None:
+            raise ModelNotConfiguredError(
+                f"The model {full!r} cannot be used: {reason}",
+                tried=[{"provider": provider.name, "reason": reason}],
+            )
+        if "/" not in full:
+            names = await self._names(provider)
+            if not names:
+                raise ModelNotConfiguredError(
+                    f"The provider {full!r} offers no model; name one as {full}/MODEL",
+                    tried=[{"provider": full, "reason": "it offers no model"}],
+                )
+            full = f"{full}/{names[0]}"
+        return await self._opened(full)
+
+    async def _opened(self, full: str) -> Model:
+        if full not in self._open:
+            provider, _, model = full.partition("/")
+            adapters = await asyncio.to_thread(load_adapters)
+            settings = self._providers[provider]
+            self._open[full] = adapters.open_model(settings, model, local_cache=self._cache)
+        return self._open[full]
+
+    async def _reason_against(self, provider: ProviderSettings) -> str | None:
+        """Why this provider cannot be used; None when it can. Runs the command for its key."""
+        command = self._key_commands.pop(provider.name, None)
+        if command is not None:
+            try:
+                key = await asyncio.to_thread(run_key_command, command)
+            except KeyCommandError as error:
+                self._key_commands[provider.name] = command
+                return str(error)
+            provider = msgspec.structs.replace(provider, api_key=key)
+            self._providers[provider.name] = provider
+        if provider.name in WITH_KEY and not provider.api_key:
+            return "no API key is set"
+        adapters = await asyncio.to_thread(load_adapters)
+        reason: str | None = await adapters.probe(provider, local_cache=self._cache)
+        return reason
+
+    async def _names(self, provider: ProviderSettings) -> list[str]:
+        configured = [provider.default_model] if provider.default_model else []
+        configured += [name for name in provider.models if name not in configured]
+        if configured:
+            return configured
+        adapters = await asyncio.to_thread(load_adapters)
+        try:
+            names: list[str] = await adapters.list_models(provider, local_cache=self._cache)
+        except Exception:  # a list that cannot be had is no reason to fail here
+            return []
+        return names
+
+    async def _rows_of(self, provider: ProviderSettings) -> list[ModelRow]:
+        reason = await self._reason_against(provider)
+        names = await self._names(provider) if reason is None else list(provider.models)
+        if not names and reason is not None:
+            names = [provider.default_model] if provider.default_model else []
+        rows = []
+        for name in names or [""]:
+            full = f"{provider.name}/{name}" if name else provider.name
+            rows.append(
+                ModelRow(
+                    name=full,
+                    provider=provider.name,
+                    context_window=self.facts(full).context_window,
+                    available=reason is None and bool(name),
+                    reason=reason if reason is not None or name else "it offers no model",
+                )
+            )
+        return rows

@@ -1,0 +1,56 @@
+"""What the assistant's use cases answer."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tiro.session.resize import ResizeDecision
+
+
+class Added(msgspec.Struct, frozen=True):
+    """What became of an added message; `stored`: it survives a kill -9 from now on."""
+
+    seq: int
+    total: int
+    pruned: int
+    stored: bool
+
+
+class Cleared(msgspec.Struct, frozen=True):
+    """How many messages the old session had in its window, and where it was saved."""
+
+    cleared: int
+    saved_as: Path | None
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """The file that was written."""
+
+    path: Path
+    id: str
+    bytes: int
+
+
+class Resized(msgspec.Struct, frozen=True, kw_only=True):
+    """What a resize has done; no decision means that nothing was to be done."""
+
+    decision: ResizeDecision | None
+    evicted: int
+    total: int
+    tokens_before: int
+    tokens_after: int
+    memo: Any
+    summary: str
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """How this server is set up, and what is wrong with it."""
+
+    version: str
+    python: str
+    config_files: list[Path]
+    sessions_directory: Path
+    model: str | None
+    provider: str | None
+    problems: list[str]

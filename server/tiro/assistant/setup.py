@@ -1,0 +1,199 @@
+"""How Tiro is set up right now: settings, agents, tools and rules, put together for a turn.
+
+A `Setup` is made anew from the files and the editor's settings whenever they change; a running turn
+keeps the one it began with.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tiro import config
+from tiro.agents.agent import AgentInfo, AgentRegistry
+from tiro.agents.events import Resized
+from tiro.agents.permissions import PERMISSION_SETS, Rules
+from tiro.agents.prompt import request_size
+from tiro.agents.turn import Turn
+from tiro.assistant.model_choice import Models
+from tiro.config import Settings
+from tiro.errors import AgentNotFoundError
+from tiro.models.model import Model, ToolSchema
+from tiro.session.messages import Content
+from tiro.session.resize import resize
+from tiro.session.session import Session
+from tiro.session.tokens import ContextSize
+from tiro.stores.manager import Notice, SessionManager
+from tiro.tools.files import file_tools
+from tiro.tools.search import search_tools
+from tiro.tools.tool import Tool
+from tiro.tools.workspace import Editor, Workspace
+
+
+class Setup(msgspec.Struct, kw_only=True):
+    """Everything that configuration decides."""
+
+    settings: Settings
+    files: list[Path]
+    """The configuration files that were read."""
+    problems: list[str]
+    """What is wrong with the configuration, one sentence each."""
+    agents: AgentRegistry
+    tools: Sequence[Tool]
+
+    @classmethod
+    def load(
+        cls,
+        directory: Path,
+        roots: Sequence[Path],
+        given: Mapping[str, Any],
+        trusted: bool = True,
+    ) -> "Setup":
+        """Read the configuration of a user, a workspace and an editor.
+
+        In a workspace that is not `trusted` only tools that read are offered.
+        """
+        loaded = config.load(directory, roots, given)
+        problems, agents = loaded.problems, AgentRegistry()
+        if agents.get(loaded.settings.agent) is None:
+            names = ", ".join(agents.names())
+            problems.append(
+                f"The default agent {loaded.settings.agent!r} is unknown; there are {names}"
+            )
+        else:
+            agents.set_default(loaded.settings.agent)
+        tools = [*file_tools(), *search_tools()]
+        return cls(
+            settings=loaded.settings,
+            files=loaded.files,
+            problems=problems,
+            agents=agents,
+            tools=[tool for tool in tools if trusted or tool.effect == "read"],
+        )
+
+    def selectable(self, name: str) -> AgentInfo:
+        """The agent of this name, if a user may select it; else AgentNotFoundError."""
+        selectable = {agent.name: agent for agent in self.agents.selectable()}
+        if name not in selectable:
+            raise AgentNotFoundError(
+                f"There is no agent {name!r} to select; there are {', '.join(selectable)}",
+                name=name,
+                available=list(selectable),
+            )
+        return selectable[name]
+
+    def agent_for(self, session: Session, wanted: str | None) -> AgentInfo:
+        """Who answers: the agent asked for, the session's, or the default one (M5.4)."""
+        if wanted is not None:
+            return self.selectable(wanted)
+        found = self.agents.get(session.agent) if session.agent else None
+        return found or self.selectable(self.agents.default)
+
+    def assign(self, session: Session, agent: AgentInfo, model: str | None) -> None:
+        """Let a session without agent keep this one, and one without model the one asked for."""
+        fields: dict[str, Any] = {}
+        if session.agent is None:
+            fields["agent"] = agent.name
+        if session.model is None and model is not None:
+            fields["model"] = model
+        if fields:
+            session.change(**fields)
+
+    def measure(self, session: Session, window: int | None, draft: str = "") -> ContextSize:
+        """The estimated size of the session's next request."""
+        agent = self.agent_for(session, None)
+        tools = [ToolSchema(t.name, t.description, t.input_schema) for t in self.tools_of(agent)]
+        return request_size(session, agent.prompt, tools, draft=draft, context_window=window)
+
+    def tools_of(self, agent: AgentInfo) -> list[Tool]:
+        """The tools that this agent is offered."""
+        rules = self._rules(agent)
+        return [tool for tool in self.tools if rules.offers(tool)]
+
+    def turn(
+        self,
+        session: Session,
+        content: Content,
+        agent: AgentInfo,
+        model: Model,
+        workspace: Workspace,
+        editor: Editor,
+    ) -> Turn:
+        """All that a turn needs."""
+        limits = self.settings.turn
+        return Turn(
+            session=session,
+            prompt=content,
+            model=model,
+            agent=agent,
+            workspace=workspace,
+            tools=self.tools_of(agent),
+            system=agent.prompt,
+            settings=msgspec.structs.replace(limits, max_steps=agent.steps or limits.max_steps),
+            rules=self._rules(agent),
+            before_step=lambda: self._resized(session, model.facts.context_window),
+            ask=editor.ask_permission,
+        )
+
+    def models(self) -> Models:
+        """The models of the configured providers."""
+        return Models(self.settings.providers, self.settings.key_commands, config.cache_directory())
+
+    def manager(self, directory: Path, on_notice: Callable[[Notice], None]) -> SessionManager:
+        """The keeper of the sessions in this directory."""
+        manager = SessionManager(
+            directory, on_notice=on_notice, cache_directory=config.cache_directory()
+        )
+        self.apply_to(manager)
+        return manager
+
+    def apply_to(self, manager: SessionManager) -> None:
+        """Let the keeper of sessions, and its current session, follow these settings."""
+        session = self.settings.session
+        manager.agents = self.agents
+        manager.default_max_history = session.max_history
+        manager.fsync = session.fsync
+        manager.autosave = session.autosave
+        manager.settings = self.session_settings()
+        manager.secrets = self.settings.secrets() if session.redact else []
+        if manager.current is not None:
+            manager.current.parent_settings = manager.settings
+
+    def session_settings(self) -> dict[str, Any]:
+        """The parent of every session's own settings, with the keys of the library (U8)."""
+        session = self.settings.session
+        return {
+            "session.mode": session.mode,
+            "session.limit": {
+                name: limit
+                for name in ("chars", "messages")
+                if (limit := getattr(session.limit, name)) is not None
+            },
+            "session.resize.every_n_turns": session.resize.every_n_turns,
+            "session.resize.max_messages_text_length": session.resize.max_messages_text_length,
+            "session.resize.max_keep_messages_count": session.resize.max_keep_messages_count,
+            "session.memo.enabled": session.memo.enabled,
+            "session.summary.enabled": session.summary.enabled,
+        }
+
+    def _rules(self, agent: AgentInfo) -> Rules:
+        return Rules(
+            agent=agent.permission,
+            config=self.settings.permission,
+            default=PERMISSION_SETS[self.settings.permission_set],
+            workspace=self.settings.workspace_permission,
+        )
+
+    async def _resized(self, session: Session, window: int | None) -> Resized | None:
+        """Bring the session under its limits before a request; None when it was."""
+        before = self.measure(session, window).tokens
+        outcome = await resize(session, session.settings)
+        if outcome.decision is None or outcome.evicted == 0:
+            return None
+        return Resized(
+            decision=msgspec.to_builtins(outcome.decision),
+            evicted=outcome.evicted,
+            tokens_before=before,
+            tokens_after=self.measure(session, window).tokens,
+        )

@@ -1,0 +1,76 @@
+"""Pieces of the history for reading: pages over window and archive, parts of a long block."""
+
+import heapq
+from itertools import islice
+
+import msgspec
+
+from tiro.errors import InvalidInputError
+from tiro.session.core import Core
+from tiro.session.messages import (
+    AttachmentBlock,
+    Block,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    blocks_of,
+    encode,
+    result_text,
+)
+
+PAGE = 100
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """A part of a text, and how many characters the whole has."""
+
+    text: str
+    total_chars: int
+
+
+def page(core: Core, limit: int | None, before_seq: int | None, everything: bool) -> list[Message]:
+    """The newest `limit` messages with a smaller seq, over archive and window, oldest first.
+
+    Taken-back ones only where `everything` is wanted. Costs what it reads, not the whole history.
+    """
+    newest_first = heapq.merge(
+        core.newest_first, reversed(core.archive_rows), key=lambda row: -(row.seq or 0)
+    )
+    wanted = (
+        row
+        for row in newest_first
+        if (before_seq is None or (row.seq or 0) < before_seq)
+        and (everything or not row.marks().get("taken_back"))
+    )
+    return list(islice(wanted, PAGE if limit is None else limit))[::-1]
+
+
+def piece(core: Core, seq: int, block: int | None, offset: int, limit: int | None) -> Piece:
+    """A part of a message's text, or of one of its blocks, counted in characters.
+
+    Raises InvalidInputError for a seq or a block that is not there.
+    """
+    rows = [*core.newest_first, *reversed(core.archive_rows)]
+    message = next((row for row in rows if row.seq == seq), None)
+    if message is None:
+        raise InvalidInputError(f"The session holds no message with seq {seq}")
+    texts = [_text(item) for item in blocks_of(message)]
+    if block is not None and not 0 <= block < len(texts):
+        raise InvalidInputError(f"The message {seq} has {len(texts)} blocks, and no block {block}")
+    text = "\n".join(texts) if block is None else texts[block]
+    end = len(text) if limit is None else offset + limit
+    return Piece(text[offset:end], len(text))
+
+
+def _text(block: Block) -> str:
+    if isinstance(block, TextBlock | AttachmentBlock):
+        return block.text
+    if isinstance(block, ThinkingBlock):
+        return block.thinking
+    if isinstance(block, ToolResultBlock):
+        return result_text(block.content)
+    if isinstance(block, ToolUseBlock):
+        return encode(block.input).decode()
+    return encode(getattr(block, "data", None) or getattr(block, "source", None)).decode()
