@@ -43,7 +43,7 @@ class FakeAssistant:
         scripts: Sequence[Script] = (),
     ) -> None:
         self.editor, self.on_event, self.on_changed = editor, on_event, on_changed
-        self.session = Session(max_history=100)
+        self.session = Session(max_history=5000)
         self.session.id = None
         self.scripts = list(scripts)
         self.calls: list[tuple[Any, ...]] = []
@@ -178,7 +178,7 @@ class FakeAssistant:
     async def clear(self) -> Any:
         await self._step("clear")
         await self._end_turn()
-        total, self.session = len(self.session.newest_first), Session(max_history=100)
+        total, self.session = len(self.session.newest_first), Session(max_history=5000)
         self.session.id = None
         return SimpleNamespace(cleared=total, saved_as=None)
 

@@ -13,7 +13,7 @@ import select
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -37,11 +37,22 @@ class BrokenFrameError(Exception):
     """A header block without a usable Content-Length: the stream cannot be trusted any more."""
 
 
+class Stdio(NamedTuple):
+    """The two descriptors that carry frames."""
+
+    read_fd: int
+    write_fd: int
+
+
+def keep_stdio() -> Stdio:
+    """Keep stdin and stdout for frames. Call it once, before anything heavy is imported."""
+    return Stdio(keep_stdin(), keep_stdout())
+
+
 def keep_stdout() -> int:
     """Keep fd 1 for frames under a private number and let fd 1 be stderr from now on.
 
     Whatever prints afterwards (a library, a child process, C code) cannot get between the frames.
-    Call it before importing anything heavy, and only once.
     """
     frames_fd = os.dup(1)
     os.set_inheritable(frames_fd, False)

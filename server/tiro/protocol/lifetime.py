@@ -11,11 +11,11 @@ import functools
 import logging
 import signal
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from tiro.errors import TiroError
 from tiro.protocol import types
-from tiro.protocol.frames import BrokenFrameError, FrameReader, FrameWriter
+from tiro.protocol.frames import BrokenFrameError, FrameReader, FrameWriter, Stdio
 from tiro.protocol.service import Service
 from tiro.protocol.watch import EditorWatch, end_process_after
 
@@ -32,13 +32,6 @@ WRITE_SECONDS = 0.5
 
 PARSE_ERROR = -32700
 SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT")
-
-
-class Stdio(NamedTuple):
-    """The two descriptors that carry frames."""
-
-    read_fd: int
-    write_fd: int
 
 
 async def live(service: Service, stdio: Stdio) -> int:
@@ -71,7 +64,7 @@ class Lifetime:
         self._service.connection.when_idle = self._when_idle
         self._protocol.on_initialize = self._watch.watch_process
         self._protocol.on_shutdown = self._close
-        self._protocol.on_exit = self.end
+        self._protocol.on_exit = self._exit
         for name in SIGNALS:
             if number := getattr(signal, name, None):
                 signal.signal(number, lambda *_: self.end(1))
@@ -87,6 +80,11 @@ class Lifetime:
         """Begin the end, from any thread; the first one counts."""
         end_process_after(LAST_SECONDS, lambda: self._exit_code)
         self._call(self._end, exit_code)
+
+    def _exit(self, exit_code: int) -> None:
+        """The client said `exit`: this counts before the end of stdin that may follow at once."""
+        self._end(exit_code)
+        self.end(exit_code)
 
     def _end(self, exit_code: int) -> None:
         if not self._ended.done():
