@@ -1,6 +1,7 @@
 """What holds for every test: no network but loopback, a home and a config directory of its own."""
 
 import ipaddress
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("tiro")
 
+ROOT = Path(__file__).resolve().parents[1]
 SECRETS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
@@ -34,6 +36,7 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TIRO_CONFIG_DIR", str(home / "tiro"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT / "server"), str(ROOT))))
     for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
     for name in (*SECRETS, *PROXIES, *(proxy.lower() for proxy in PROXIES)):

@@ -144,7 +144,7 @@ def sessions_delete(given: argparse.Namespace) -> int:
     """Delete saved sessions; 1 when one of them was not there."""
     from tiro import terminal
 
-    missing = [id for id in given.id if not terminal.delete_session(id)]
+    missing = terminal.delete_sessions(given.id)
     for id in missing:
         sys.stderr.write(f"tiro: there is no session {id!r}\n")
     return FAILED if missing else DONE
@@ -268,7 +268,7 @@ def _add_sessions(commands: Commands) -> None:
     group = _group(commands, "sessions", "the saved sessions", SESSIONS_EXAMPLES)
     some = _command(group, "list", sessions_list, "newest first", SESSIONS_EXAMPLES)
     some.add_argument("query", nargs="?", help="only those whose id or title holds this")
-    some.add_argument("--limit", type=int, default=100, help="how many at most (100)")
+    some.add_argument("--limit", type=_count, default=100, help="how many at most (100)")
     some.add_argument("--json", action="store_true", help="print JSON")
     one = _command(group, "show", sessions_show, "one session as text", SESSIONS_EXAMPLES)
     one.add_argument("id", help="its id, or `latest`")
@@ -349,6 +349,12 @@ def _code_of(error: TiroError) -> int:
     if isinstance(error, InvalidInputError):
         return WRONG_USE
     return NO_MODEL if isinstance(error, ModelNotConfiguredError) else FAILED
+
+
+def _count(word: str) -> int:
+    if not word.isdecimal():
+        raise argparse.ArgumentTypeError(f"{word!r} is no number of sessions")
+    return int(word)
 
 
 def _existing_file(name: str) -> str:

@@ -56,9 +56,9 @@ async def _ask(question: Question) -> bool:
     async with _server(screen.hear) as client:
         if question.is_continued:
             await client.request("tiro/session/load", {"latest": True})
-        with_cancel = asyncio.create_task(_cancel_when(screen.is_unheard, client))
+        with_cancel = asyncio.create_task(_cancel_when(screen.has_enough, client))
         try:
-            with _first_interrupt(screen.is_unheard.set):
+            with _first_interrupt(screen.has_enough.set):
                 result = await client.request("tiro/turn/start", _turn_params(question))
         finally:
             with_cancel.cancel()
@@ -87,8 +87,9 @@ class Screen:
     """A turn as a person reads it."""
 
     def __init__(self) -> None:
-        self.is_unheard = asyncio.Event()
-        """Set when nobody wants more: Ctrl-C, or stdout is closed."""
+        self.has_enough = asyncio.Event()
+        """Set when nobody wants more: after Ctrl-C, or when stdout is closed."""
+        self._is_closed = False
         self._last = "\n"
 
     def hear(self, method: str, params: Any) -> None:
@@ -126,14 +127,15 @@ class Screen:
 
     def write(self, text: str) -> None:
         """Write to stdout, as long as somebody reads it."""
-        if not text or self.is_unheard.is_set():
+        if not text or self._is_closed:
             return
         self._last = text[-1]
         try:
             sys.stdout.write(text)
             sys.stdout.flush()
         except BrokenPipeError:
-            self.is_unheard.set()
+            self._is_closed = True
+            self.has_enough.set()
 
 
 class JsonLines(Screen):
@@ -166,9 +168,15 @@ def session_view(id: str) -> dict[str, Any]:
     return _run(_loaded(id, "tiro/session/get"))
 
 
-def delete_session(id: str) -> bool:
-    """Delete it; whether it was there."""
-    return bool(_run(_asked("tiro/session/delete", {"id": id}))["deleted"])
+def delete_sessions(ids: Sequence[str]) -> list[str]:
+    """Delete them; returns those that were not there."""
+    return _run(_delete(ids))
+
+
+async def _delete(ids: Sequence[str]) -> list[str]:
+    async with _server() as client:
+        answers = [(id, await client.request("tiro/session/delete", {"id": id})) for id in ids]
+        return [id for id, answer in answers if not answer["deleted"]]
 
 
 async def _loaded(id: str, method: str) -> dict[str, Any]:

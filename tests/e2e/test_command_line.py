@@ -1,0 +1,239 @@
+"""`tiro ask`, `tiro sessions` and `tiro doctor` as a person types them, with a real server."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from tests.e2e import replies
+from tests.e2e.home import Home
+from tests.e2e.provider import API_KEY, MODEL, Provider
+from tests.e2e.replies import Hold
+
+DONE, FAILED, WRONG_USE, NO_MODEL, CANCELLED = 0, 1, 2, 3, 130
+SECONDS = 30
+
+Tiro = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def tiro(home: Home) -> Tiro:
+    """Run the command to its end."""
+
+    def run(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "tiro", *words],
+            cwd=home.workspace,
+            env=home.environment(),
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+
+    return run
+
+
+def began(home: Home, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tiro", *words],
+        cwd=home.workspace,
+        env=home.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_ask_prints_the_answer_and_nothing_else(tiro: Tiro, provider: Provider) -> None:
+    provider.script(replies.text("Forty", "-two."))
+    done = tiro("ask", "What is it?")
+    assert (done.returncode, done.stdout, done.stderr) == (DONE, "Forty-two.\n", "")
+    assert provider.last.messages[-1]["content"] == "What is it?"
+
+
+def test_ask_sends_files_and_stdin(tiro: Tiro, provider: Provider, home: Home) -> None:
+    home.write("notes.txt", "the secret word is xylophone")
+    done = tiro("ask", "Which?", "--file", "notes.txt", "--file", "-", given="piped: glockenspiel")
+    assert done.returncode == DONE
+    sent = json.dumps(provider.last.messages)
+    assert "xylophone" in sent
+    assert "glockenspiel" in sent
+
+
+def test_ask_reads_the_question_from_stdin(tiro: Tiro, provider: Provider) -> None:
+    assert tiro("ask", "-", given="Piped in?").returncode == DONE
+    assert provider.last.messages[-1]["content"] == "Piped in?"
+
+
+def test_ask_shows_tools_on_stderr_only(tiro: Tiro, provider: Provider, home: Home) -> None:
+    home.write("a.txt", "alpha")
+    provider.script(
+        replies.tools(("call_1", "read_file", {"path": "a.txt"})), replies.text("It says alpha.")
+    )
+    done = tiro("ask", "What does a.txt say?")
+    assert done.stdout == "It says alpha.\n"
+    assert "read_file" in done.stderr
+    assert "a.txt" in done.stderr
+
+
+def test_ask_starts_afresh_unless_told_to_continue(tiro: Tiro, provider: Provider) -> None:
+    tiro("ask", "First")
+    tiro("ask", "Second")
+    assert len(provider.last.messages) == 1
+    tiro("ask", "Third", "--continue")
+    said = [message["content"] for message in provider.last.messages]
+    assert said[0] == "Second"
+    assert said[-1] == "Third"
+
+
+def test_ask_json_is_events_and_a_result(tiro: Tiro, provider: Provider) -> None:
+    provider.script(replies.text("Yes."))
+    lines = [json.loads(line) for line in tiro("ask", "Well?", "--json").stdout.splitlines()]
+    assert lines[0]["type"] == "started"
+    assert "".join(line["delta"] for line in lines if line["type"] == "text") == "Yes."
+    assert lines[-2]["type"] == "finished"
+    assert lines[-1]["type"] == "result"
+    assert lines[-1]["text"] == "Yes."
+
+
+def test_ask_unknown_agent_is_one_sentence(tiro: Tiro) -> None:
+    done = tiro("ask", "Hello", "--agent", "nobody")
+    assert done.returncode == FAILED
+    assert done.stdout == ""
+    assert "nobody" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_ask_without_a_model_says_what_to_do(tiro: Tiro, home: Home) -> None:
+    home.write_config(model="nowhere/at-all")
+    done = tiro("ask", "Hello")
+    assert done.returncode == NO_MODEL
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+def test_ask_of_a_refusing_provider_fails_without_the_key(tiro: Tiro, provider: Provider) -> None:
+    """B52: the provider's own words may hold the key; nobody is shown it."""
+    provider.script(replies.error(401, f"Incorrect API key provided: {API_KEY}"))
+    done = tiro("ask", "Hello")
+    assert done.returncode == FAILED
+    assert API_KEY not in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_cancels_and_keeps_what_had_come(tiro: Tiro, provider: Provider, home: Home) -> None:
+    """B43: the answer so far is shown and stored; the exit code says that it was cancelled."""
+    hold = Hold()
+    provider.script(replies.stream(replies.text_chunk("So far "), hold, replies.text_chunk("no")))
+    asking = began(home, "ask", "Slowly")
+    try:
+        hold.wait()
+        assert asking.stdout
+        assert asking.stdout.read(7) == "So far "
+        asking.send_signal(signal.SIGINT)
+        rest, complaint = asking.communicate(timeout=SECONDS)
+    finally:
+        hold.release()
+        asking.kill()
+    assert asking.returncode == CANCELLED
+    assert (rest, complaint) == ("\n", "")
+    assert "[ASSISTANT] So far" in tiro("sessions", "show", "latest").stdout
+
+
+def test_closed_pipe_ends_the_turn_in_silence(provider: Provider, home: Home) -> None:
+    """`tiro ask … | head -1`: no traceback, and the provider is not kept busy."""
+    hold = Hold()
+    chunks = [replies.text_chunk("word " * 50) for _ in range(50)]
+    provider.script(replies.stream(replies.text_chunk("first\n"), hold, *chunks, Hold()))
+    asking = began(home, "ask", "Talk")
+    assert asking.stdout
+    assert asking.stderr
+    assert asking.stdout.readline() == "first\n"
+    asking.stdout.close()
+    hold.release()
+    complaint = asking.stderr.read()
+    asking.stderr.close()
+    assert asking.wait(SECONDS) in (DONE, CANCELLED)
+    assert complaint == ""
+    assert provider.last.closed_by_client()
+
+
+def test_sessions_are_listed_shown_and_deleted(tiro: Tiro, provider: Provider) -> None:
+    provider.script(replies.text("Blue."), replies.text("Loud."))
+    tiro("ask", "Which colour?")
+    tiro("ask", "Which sound?")
+    listed = tiro("sessions", "list")
+    assert listed.returncode == DONE
+    ids = [line.split()[0] for line in listed.stdout.splitlines()]
+    assert len(ids) == 2
+    shown = tiro("sessions", "show", ids[1])
+    assert shown.stdout == "Session Summary:\n\n[USER] Which colour?\n[ASSISTANT] Blue.\n"
+    assert json.loads(tiro("sessions", "show", ids[1], "--json").stdout)["total"] == 2
+    assert json.loads(tiro("sessions", "list", "--json", "--limit", "1").stdout)["total"] == 2
+    assert [line.split()[0] for line in tiro("sessions", "list", "sound").stdout.splitlines()] == [
+        ids[0]
+    ]
+    assert tiro("sessions", "delete", ids[0]).returncode == DONE
+    gone = tiro("sessions", "delete", ids[0])
+    assert (gone.returncode, gone.stdout) == (FAILED, "")
+    assert ids[0] in gone.stderr
+
+
+def test_showing_a_session_changes_no_byte_of_it(tiro: Tiro, home: Home) -> None:
+    tiro("ask", "Remember this")
+    before = {path: path.read_bytes() for path in home.session_files()}
+    assert before
+    tiro("sessions", "show", "latest")
+    tiro("sessions", "list")
+    assert {path: path.read_bytes() for path in home.session_files()} == before
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("show", "nothing-like-it"), FAILED),
+        (("show", "latest"), FAILED),
+        (("show", "../../etc/passwd"), WRONG_USE),
+        (("delete", "../../etc/passwd"), WRONG_USE),
+    ],
+)
+def test_unknown_or_unsafe_session_is_one_sentence(
+    tiro: Tiro, words: tuple[str, ...], code: int
+) -> None:
+    done = tiro("sessions", *words)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_damaged_session_is_listed_and_refused(tiro: Tiro, home: Home) -> None:
+    """B10: half a file is shown as damaged, and stays as it is."""
+    home.sessions.mkdir(parents=True)
+    broken = home.sessions / "half.json"
+    broken.write_text('{"id": "half", "messages": [')
+    assert "half" in tiro("sessions", "list").stdout
+    done = tiro("sessions", "show", "half")
+    assert (done.returncode, done.stdout) == (FAILED, "")
+    assert broken.read_text() == '{"id": "half", "messages": ['
+
+
+def test_doctor_names_model_directory_and_next_step(tiro: Tiro, home: Home) -> None:
+    done = tiro("doctor")
+    assert done.returncode == DONE
+    assert f"fake/{MODEL}" in done.stdout
+    assert str(home.sessions) in done.stdout
+    assert "Next        tiro ask" in done.stdout
+    assert API_KEY not in done.stdout + done.stderr
+
+
+def test_doctor_shows_a_wrong_key_with_its_place(tiro: Tiro, home: Home) -> None:
+    home.write_config(session={"max_history": "lots"})
+    done = tiro("doctor")
+    assert done.returncode == FAILED
+    assert "max_history" in done.stdout
+    assert "config.yaml" in done.stdout
+    assert "Next        correct" in done.stdout

@@ -1,0 +1,170 @@
+"""The command line itself: what it accepts, what it says, its exit codes; no server is started."""
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tiro import __version__, cli, errors
+from tiro.protocol import types
+
+COMMANDS = ["serve", "ask", "sessions", "local", "doctor", "schema"]
+ALL_COMMANDS = [
+    *COMMANDS,
+    *(f"sessions {name}" for name in ("list", "show", "delete")),
+    *(f"local {name}" for name in ("list", "pull", "use", "remove")),
+]
+
+
+def check(
+    capsys: pytest.CaptureFixture[str], line: str, code: int, *, out: str = "", err: str = ""
+) -> None:
+    """The exit code of this line, and what its two outputs hold."""
+    assert cli.main(shlex.split(line)) == code
+    said = capsys.readouterr()
+    assert out in said.out
+    assert err in said.err
+    if code == cli.WRONG_USE:
+        assert not said.out
+        assert said.err.startswith("tiro: ")
+        assert len(said.err.splitlines()) == 1, "one sentence, no usage and no traceback"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "fly",
+        "ask",
+        "ask one two",
+        "ask hello --nonsense",
+        "ask hello --file",
+        "ask '  '",
+        "ask ''",
+        "ask hello --file /nowhere/at/all",
+        "ask hello --file /",
+        "sessions",
+        "sessions fly",
+        "sessions list --limit many",
+        "sessions list --limit -1",
+        "sessions show",
+        "sessions delete",
+        "local",
+        "local fly",
+        "local use",
+        "serve now",
+        "doctor please",
+        "schema please",
+    ],
+)
+def test_bad_line_is_one_sentence_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    check(capsys, line, cli.WRONG_USE)
+
+
+def test_bad_line_names_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    check(capsys, "fly", cli.WRONG_USE, err="'fly'")
+    check(capsys, "ask hello --file /nowhere", cli.WRONG_USE, err="'/nowhere'")
+    check(capsys, "local use nothing-like-it", cli.NO_MODEL, err="'nothing-like-it'")
+
+
+@pytest.mark.parametrize("command", ALL_COMMANDS)
+def test_help_has_an_example_of_the_command(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    check(capsys, f"{command} --help", cli.DONE, out=f"\n  tiro {command}")
+
+
+def test_help_names_every_command_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--help"]) == cli.DONE
+    said = capsys.readouterr().out
+    assert all(f"\n    {command} " in said for command in COMMANDS)
+    assert all(f"{code} " in said for code in (0, 1, 2, 3, 130))
+
+
+def test_examples_are_lines_that_we_accept(capsys: pytest.CaptureFixture[str]) -> None:
+    for examples in (cli.ASK_EXAMPLES, cli.SESSIONS_EXAMPLES, cli.LOCAL_EXAMPLES):
+        for example in examples.splitlines():
+            words = shlex.split(example.split("tiro ", 1)[1].partition("  ")[0].partition(" | ")[0])
+            assert cli.parser().parse_args(words).act
+
+
+def test_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    check(capsys, "--version", cli.DONE, out=f"tiro {__version__}\n")
+
+
+def test_version_loads_next_to_nothing() -> None:
+    """The bar is 3 x an idle Python: what --version loads decides it, not a clock."""
+    code = "import sys; from tiro import cli; cli.main(['--version']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    heavy = {"msgspec", "asyncio", "json", "pygls", "httpx", "yaml", "subprocess", "pathlib"}
+    assert not heavy & loaded
+    assert not {name for name in loaded if name.startswith(("tiro.session", "tiro.protocol"))}
+
+
+def test_module_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tiro", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"tiro {__version__}\n"
+
+
+def test_schema_is_json_with_every_method(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["schema"]) == cli.DONE
+    schema = json.loads(capsys.readouterr().out)
+    assert json.dumps(schema).count("tiro/session/get") >= 1
+    text = json.dumps(schema)
+    assert not [name for name in types.METHODS if f'"{name}"' not in text]
+
+
+def test_local_list_shows_the_default_and_honest_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["local", "list"]) == cli.DONE
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("* smollm2-135m")
+    assert "not pulled" in first
+    assert "no reliable tools" in first
+
+
+def test_local_file_comes_goes_and_is_chosen(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """`pull PATH`, `use`, `remove` on a file of the user's own."""
+    (tmp_path / "mine.gguf").write_bytes(b"GGUF" + bytes(4096))
+    check(capsys, f"local pull {tmp_path}/mine.gguf", cli.DONE, out="mine")
+    check(capsys, "local use mine", cli.DONE)
+    check(capsys, "local list", cli.DONE, out="* mine")
+    check(capsys, "local remove mine", cli.DONE)
+    check(capsys, "local remove mine", cli.FAILED)
+    check(capsys, "local list", cli.DONE, out="* smollm2-135m")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.TiroError, cli.FAILED),
+        (errors.SessionNotFoundError, cli.FAILED),
+        (errors.ModelError, cli.FAILED),
+        (errors.ModelNotConfiguredError, cli.NO_MODEL),
+        (errors.InvalidInputError, cli.WRONG_USE),
+        (KeyboardInterrupt, cli.CANCELLED),
+    ],
+)
+def test_error_has_an_exit_code_and_no_traceback(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[BaseException],
+    code: int,
+) -> None:
+    def fail(given: object) -> int:
+        raise error("It is broken")
+
+    monkeypatch.setattr(cli, "doctor", fail)
+    assert cli.main(["doctor"]) == code
+    said = capsys.readouterr()
+    assert "Traceback" not in said.err
+    assert said.err in ("", "tiro: It is broken\n")
