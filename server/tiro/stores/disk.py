@@ -164,12 +164,10 @@ def claim_file(disk: Disk, target: Path, data: bytes) -> Signature | None:
                 os.close(disk.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
             except FileExistsError:
                 return None
-            try:
+            with _undone(target):
                 disk.replace(path, target)
-            except OSError:
-                os.unlink(target)
-                raise
-    disk.sync_directory(target.parent)
+        with _undone(target):
+            disk.sync_directory(target.parent)
     return written
 
 
@@ -226,6 +224,17 @@ def copy_aside(disk: Disk, path: Path, stamp: str) -> Path:
     target = _bad_name(path, stamp)
     replace_file(disk, target, path.read_bytes())
     return target
+
+
+@contextlib.contextmanager
+def _undone(target: Path) -> Iterator[None]:
+    """Take a name back that was claimed by what fails inside."""
+    try:
+        yield
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(target)
+        raise
 
 
 def _bad_name(path: Path, stamp: str) -> Path:

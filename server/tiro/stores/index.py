@@ -18,7 +18,7 @@ from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError, 
 from tiro.session.core import Core, rfc3339
 from tiro.session.messages import Message, text_of
 from tiro.stores.disk import Disk, Signature, make_directories, replace_file
-from tiro.stores.files import SNAPSHOT_ENDING, Reading, read_session
+from tiro.stores.reading import SNAPSHOT_ENDING, Reading, read_session
 
 TITLE_CHARACTERS = 50
 _VERSION = 1

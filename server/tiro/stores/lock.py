@@ -9,13 +9,20 @@ import errno
 import os
 import socket
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from tiro.errors import SessionInUseError
 from tiro.session.messages import encode
 from tiro.stores.disk import FILE_MODE
+
+WAIT_SECONDS = 1.0
+"""How long one process waits for another: longer than any write, shorter than any patience."""
+_POLL_SECONDS = 0.005
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -66,6 +73,27 @@ else:
         """Give the lock back."""
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def wait_for(take: Callable[[], bool], seconds: float = WAIT_SECONDS) -> bool:
+    """Try to take a lock until it is free, or for so long; whether it was taken."""
+    deadline = time.monotonic() + seconds
+    while not take():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
+
+
+def in_use(holder_path: Path | None) -> SessionInUseError:
+    """The error for a session that another process holds, with that process's number and host."""
+    holder = read_holder(holder_path) if holder_path else Holder()
+    who = f" (process {holder.pid} on {holder.host})" if holder.pid else ""
+    return SessionInUseError(
+        f"Another process{who} is answering in this session right now; try again when it is done",
+        pid=holder.pid,
+        host=holder.host,
+    )
 
 
 def write_holder(path: Path) -> None:

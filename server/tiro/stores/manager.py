@@ -9,7 +9,6 @@ import logging
 import math
 import os
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -23,7 +22,6 @@ import msgspec
 from tiro.errors import (
     SessionExistsError,
     SessionFormatError,
-    SessionInUseError,
     SessionNotFoundError,
     StorageError,
 )
@@ -31,19 +29,19 @@ from tiro.session.core import Clock, Core, utc_now
 from tiro.session.history import time_id
 from tiro.session.messages import encode
 from tiro.session.session import Session
-from tiro.stores.autosave import WAIT_SECONDS, Autosave, Fsync
+from tiro.stores.autosave import Autosave, Fsync
 from tiro.stores.disk import Disk, make_directories, remove_stale, replace_file, set_aside
-from tiro.stores.files import (
+from tiro.stores.files import HOLDER_ENDING, SessionFiles, encode_snapshot
+from tiro.stores.index import Index, SavedSession
+from tiro.stores.lock import in_use, wait_for
+from tiro.stores.names import check_id, file_stem, with_suffixes
+from tiro.stores.reading import (
+    JOURNAL_ENDING,
     SNAPSHOT_ENDING,
-    SessionFiles,
     beside,
-    encode_snapshot,
     read_session,
     storage_error,
 )
-from tiro.stores.index import Index, SavedSession
-from tiro.stores.lock import read_holder
-from tiro.stores.names import check_id, file_stem, with_suffixes
 from tiro.stores.schedule import Schedule
 
 CACHED_SESSIONS = 64
@@ -282,13 +280,7 @@ class SessionManager:
         path = _real(Path(file))
         reading = read_session(path)
         session = self._make(None, None, None)
-        autosave = self._autosave_of(session)
-        with autosave.silent():
-            reading.restore(session)
-        if self.agents is not None and session.agent and self.agents.get(session.agent) is None:
-            # The name stays in the file until somebody selects another agent (M4.3).
-            session.unknown["agent"], session.agent = session.agent, None
-        autosave.attach(session, path, reading)
+        self._autosave_of(session).restore(session, path, reading)
         return session
 
     def load_id(self, id: str) -> Session:
@@ -351,7 +343,7 @@ class SessionManager:
             except OSError as error:
                 raise storage_error(path, error, "write") from error
             finally:
-                for leftover in (beside(path, ".journal"), beside(path, ".lock")):
+                for leftover in (beside(path, JOURNAL_ENDING), beside(path, HOLDER_ENDING)):
                     with suppress(OSError):
                         self.disk.unlink(leftover)
         remove_stale(path)
@@ -386,6 +378,17 @@ class SessionManager:
             self._on_notice(Notice(reason, session, detail))
         except Exception:  # a fault of the listener must not undo the change being stored
             log.exception("A notice could not be delivered")
+
+    def restored(self, session: Core) -> None:
+        """An agent that does not exist any more becomes None; its name stays in the file (M4.3).
+
+        It stays until somebody selects another agent.
+        """
+        name = session.agent
+        if self.agents is None or name is None or self.agents.get(name) is not None:
+            return
+        session.agent = None
+        session.unknown["agent"] = name  # fields kept verbatim win when the file is written
 
     def schedule(self, autosave: Autosave, session: Core) -> None:
         """Have the autosave's work done when it is due."""
@@ -458,19 +461,9 @@ class SessionManager:
         if not os.path.lexists(path) or not files.journal.exists():
             yield  # nobody can be answering where there is no journal
             return
-        deadline = time.monotonic() + WAIT_SECONDS
-        while not files.journal.try_lock():
-            if time.monotonic() >= deadline:
-                files.journal.close()
-                holder = read_holder(files.holder_path)
-                raise SessionInUseError(
-                    "Another process is answering in this session right now; try again when it"
-                    " is done",
-                    pid=holder.pid,
-                    host=holder.host,
-                )
-            time.sleep(0.005)
         try:
+            if not wait_for(files.journal.try_lock):
+                raise in_use(files.holder_path)
             yield
         finally:
             files.journal.close()

@@ -1,0 +1,188 @@
+"""What the files of a session say: the snapshot, and the journal replayed on it.
+
+`read_session` is the one way to read them, for a load, for a second look after another process
+wrote, for an outside edit and for the list (U9). It changes nothing and needs no lock.
+"""
+
+import errno
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
+from tiro.session.changes import Add, Change, Evict
+from tiro.session.core import Core, from_rfc3339
+from tiro.session.messages import Message
+from tiro.session.snapshot import StoredSession, read_snapshot
+from tiro.stores.disk import Signature, read_file, signature_at
+from tiro.stores.journal import JournalText, read_journal
+
+SNAPSHOT_ENDING = ".json"
+JOURNAL_ENDING = ".journal"
+_READ_ATTEMPTS = 20
+
+
+class Reading(msgspec.Struct):
+    """What the files of a session said when they were read."""
+
+    stored: StoredSession
+    changes: list[tuple[int, Change]]
+    """What the journal adds to the snapshot."""
+    snapshot: Signature
+    journal: Signature | None
+    journal_size: int
+    """The length of the journal's whole lines."""
+    bad: int
+    """Journal lines that could not be used."""
+
+    @property
+    def bytes(self) -> int:
+        """The size of both files."""
+        return self.snapshot.size + (self.journal.size if self.journal else 0)
+
+    def restore(self, core: Core, missing: Sequence[Message] = ()) -> "Restored":
+        """Bring `core` to what was read.
+
+        `missing` are messages that neither file holds, put between snapshot and journal. Whoever
+        observes the session is told of the replay, so the one who calls does not listen.
+        """
+        dropped = 0
+        core.restore(self.stored)
+        for message in missing:
+            core.commit(Add(message, ""))
+        core.n = self.stored.fields["journal_n"]
+        for n, change in self.changes:
+            if not _replay(core, change):
+                dropped += 1
+            core.n = n
+        if seqs := core.over_limit():
+            n = core.n
+            core.commit(Evict(seqs, ""))
+            core.n = n  # no change of its own: whoever reads the files does the same
+        return Restored(dropped, bool(seqs))
+
+    def missing_from(self, core: Core) -> list[Message]:
+        """Messages of `core` that are younger than an older file somebody put back."""
+        next_seq = self.stored.fields["next_seq"]
+        added = {c.message.seq for _, c in self.changes if isinstance(c, Add)}
+        rows = [*core.archive_rows, *core.oldest_first()]
+        return [m for m in rows if (m.seq or 0) >= next_seq and m.seq not in added]
+
+    def saved_at(self, core: Core) -> datetime:
+        """When the session that was restored from here was stored last."""
+        return max(core.updated, from_rfc3339(self.stored.timestamp) or core.updated)
+
+    @property
+    def last_n(self) -> int:
+        """The number of the last change in the files."""
+        n: int = self.changes[-1][0] if self.changes else self.stored.fields["journal_n"]
+        return n
+
+
+class Restored(msgspec.Struct, frozen=True):
+    """How restoring a session went."""
+
+    dropped: int
+    """Changes that spoke of messages which somebody's edit took away."""
+    was_pruned: bool
+    """Whether the files held more messages than max_history allows."""
+
+
+def beside(path: Path, ending: str) -> Path:
+    """The path of what lies beside a snapshot: its journal, the name of who holds its lock."""
+    return path.with_name(path.name.removesuffix(SNAPSHOT_ENDING) + ending)
+
+
+def read_session(path: Path) -> Reading:
+    """Read a session's files; changes nothing, and needs no lock.
+
+    Raises SessionNotFoundError, SessionFormatError (with `path`, `reason`, `recovered`) or
+    StorageError (with `path`, `errno`).
+    """
+    try:
+        data, snapshot, journal_data, journal = _read_both(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise SessionNotFoundError(f"There is no session file {str(path)!r}", path=str(path)) from (
+            error
+        )
+    except OSError as error:
+        raise storage_error(path, error, "read") from error
+    try:
+        stored = read_snapshot(data)
+    except SessionFormatError as error:
+        added = sum(isinstance(c, Add) for _, c in read_journal(journal_data, None).changes)
+        reason = error.data.get("reason", error.message)
+        raise SessionFormatError(
+            f"{str(path)!r} cannot be read as a session: {reason}",
+            path=str(path),
+            reason=reason,
+            recovered=error.data.get("recovered", 0) + added,
+        ) from error
+    if stored.fields["id"] is None:
+        stored.fields["id"] = path.name.removesuffix(SNAPSHOT_ENDING)
+    text = _journal_of(stored, journal_data)
+    return Reading(stored, text.changes, snapshot, journal, text.size, text.bad)
+
+
+def storage_error(path: Path, error: OSError, verb: str) -> StorageError:
+    """The error for a file that cannot be read or written, with its reason by name."""
+    return StorageError(
+        f"{str(path)!r} could not be {'read' if verb == 'read' else 'written'}:"
+        f" {error.strerror or error}",
+        path=str(path),
+        errno=errno_name(error),
+    )
+
+
+def errno_name(error: OSError) -> str:
+    """An error's name, such as "ENOSPC"."""
+    return errno.errorcode.get(error.errno or 0, "EIO")
+
+
+def _read_both(path: Path) -> tuple[bytes, Signature, bytes, Signature | None]:
+    """Both files as they belong together, though another process may be replacing them."""
+    journal_path = beside(path, JOURNAL_ENDING)
+    for _ in range(_READ_ATTEMPTS):
+        data, snapshot = read_file(path)
+        try:
+            journal_data, journal = read_file(journal_path)
+        except FileNotFoundError:
+            journal_data, journal = b"", None
+        if signature_at(path) == snapshot:
+            break  # a journal is cut only after its snapshot was replaced
+    return data, snapshot, journal_data, journal
+
+
+def _journal_of(stored: StoredSession, data: bytes) -> JournalText:
+    """The journal of this snapshot; one with another session's id adds nothing."""
+    after = stored.fields["journal_n"] or None
+    text = read_journal(data, after)
+    header = text.header
+    if header is None:
+        return text
+    if header.id is not None and header.id != stored.fields["id"]:
+        return JournalText(header, [], text.size, max(1, text.bad + len(text.changes)))
+    stored.fields["journal_n"] = after or header.base
+    return text
+
+
+def _replay(core: Core, change: Change) -> int:
+    """Apply one journaled change; 0 when it speaks of messages that somebody's edit took away.
+
+    An added message whose seq such an edit has given to another one gets the next seq.
+    """
+    if isinstance(change, Add) and (change.message.seq or 0) < core.next_seq:
+        twin = _message_with(core, change.message.seq)
+        if twin is not None and twin.content == change.message.content:
+            return 1
+        if twin is not None:
+            message = msgspec.structs.replace(change.message, seq=core.next_seq)
+            return core.commit(Add(message, change.at))
+    return core.commit(change)
+
+
+def _message_with(core: Core, seq: int | None) -> Message | None:
+    rows: Iterable[Message] = (*core.newest_first, *reversed(core.archive_rows))
+    return next((m for m in rows if m.seq == seq), None)

@@ -1,0 +1,55 @@
+"""Managers that are closed after their test, and a record of what they told."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tiro.stores.manager import Notice, SessionManager
+
+
+class Notices(list[Notice]):
+    """What a manager told, in order."""
+
+    @property
+    def reasons(self) -> list[str]:
+        """The reasons alone."""
+        return [notice.reason for notice in self]
+
+
+Make = Callable[..., SessionManager]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A sessions directory that does not exist yet, on a path with blanks and umlauts."""
+    return tmp_path / "Café tables" / "sessions"
+
+
+@pytest.fixture
+def notices() -> Notices:
+    """What the managers of this test told."""
+    return Notices()
+
+
+@pytest.fixture
+def make_manager(directory: Path, notices: Notices) -> Iterator[Make]:
+    """Makes managers on the test's directory."""
+    made: list[SessionManager] = []
+
+    def make(**options: Any) -> SessionManager:
+        options.setdefault("on_notice", notices.append)
+        manager = SessionManager(options.pop("directory", directory), **options)
+        made.append(manager)
+        return manager
+
+    yield make
+    for manager in made:
+        manager.close()
+
+
+@pytest.fixture
+def manager(make_manager: Make) -> SessionManager:
+    """A manager on the test's directory."""
+    return make_manager()
