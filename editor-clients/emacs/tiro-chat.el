@@ -37,7 +37,7 @@
 (defvar-local tiro-chat--history nil "Ring of prompts that were sent.")
 (defvar-local tiro-chat--history-index nil "Place in the history, or nil.")
 (defvar-local tiro-chat--late nil
-  "Non-nil if the buffer was made while a turn ran, so its start is missing.")
+  "Non-nil if the buffer was drawn while a turn ran, so its start is missing.")
 
 (defvar tiro-chat-mode-map
   (let ((map (make-sparse-keymap)))
@@ -52,7 +52,6 @@
     (define-key map (kbd "C-c C-k") 'tiro-cancel)
     (define-key map (kbd "C-c C-y") 'tiro-allow-once)
     (define-key map (kbd "C-c C-n") 'tiro-reject)
-    (define-key map [remap self-insert-command] #'tiro-chat-self-insert)
     map)
   "Keymap of `tiro-chat-mode'.")
 
@@ -73,6 +72,7 @@ Type at the end and send with \\[tiro-chat-send]; \\[newline] breaks the line.
   (setq-local tiro-chat--history (make-ring 100))
   (setq tiro-chat--late (and (tiro-session-turn tiro-session) t))
   (add-hook 'kill-buffer-hook #'tiro-chat--killed nil t)
+  (add-hook 'pre-command-hook #'tiro-chat--go-to-prompt nil t)
   (tiro-transcript-setup)
   (goto-char (point-max)))
 
@@ -83,6 +83,13 @@ Type at the end and send with \\[tiro-chat-send]; \\[newline] breaks the line.
         (tiro-chat-mode)
         (tiro-chat--greet)
         (current-buffer))))
+
+(defun tiro-chat-open ()
+  "Return the chat buffer with the session in it, made where needed."
+  (unless (get-buffer "*tiro*")
+    (tiro-chat-buffer)
+    (when (tiro-session-id tiro-session) (tiro-session-refresh)))
+  (tiro-chat-buffer))
 
 (defun tiro-chat-show ()
   "Show the chat buffer without selecting it, and return its window."
@@ -104,20 +111,28 @@ Type at the end and send with \\[tiro-chat-send]; \\[newline] breaks the line.
 ;;;; What happens in the session
 
 (defun tiro-chat--on-session (kind value)
-  "Show that KIND with VALUE happened; see `tiro-session-functions'."
-  (with-current-buffer (tiro-chat-buffer)
-    (unless (memq kind '(event state)) (tiro-chat-flush))
-    (pcase kind
-      ('event (tiro-chat--event value))
-      ('view (tiro-chat--draw value))
-      ('offer (tiro-chat--offer value))
-      ('ask (tiro-transcript-delete-line 'offer)
-            (tiro-message-show-prompt (plist-get value :prompt) (plist-get value :attachments))
-            (tiro-chat--remember (plist-get value :prompt)))
-      ('over (tiro-chat--over value))
-      ('notice (tiro-chat--notice value))
-      ('progress (tiro-chat--progress value))))
-  (when (eq kind 'state) (force-mode-line-update t)))
+  "Show that KIND with VALUE happened; see `tiro-session-functions'.
+A chat buffer that was killed stays so until it is asked for again."
+  (if (eq kind 'state) (force-mode-line-update t)
+    (if (or (get-buffer "*tiro*") (memq kind '(ask view offer)))
+        (with-current-buffer (tiro-chat-buffer) (tiro-chat--show kind value))
+      (pcase kind
+        ('notice (message "Tiro: %s" value))
+        ('over (when value (message "Tiro: %s" (tiro-rpc-error-text value))))))))
+
+(defun tiro-chat--show (kind value)
+  "Show that KIND with VALUE happened, in this buffer."
+  (unless (eq kind 'event) (tiro-chat-flush))
+  (pcase kind
+    ('event (tiro-chat--event value))
+    ('view (tiro-chat--draw value))
+    ('offer (tiro-chat--offer value))
+    ('ask (tiro-transcript-delete-line 'offer)
+          (tiro-message-show-prompt (plist-get value :prompt) (plist-get value :attachments))
+          (tiro-chat--remember (plist-get value :prompt)))
+    ('over (tiro-chat--over value))
+    ('notice (tiro-chat--notice value))
+    ('progress (tiro-chat--progress value))))
 
 (add-hook 'tiro-session-functions #'tiro-chat--on-session)
 
@@ -157,13 +172,12 @@ Type at the end and send with \\[tiro-chat-send]; \\[newline] breaks the line.
 (defun tiro-chat--over (err)
   "Show that the turn is over, with ERR if it failed."
   (when err
-    (tiro-transcript-add 'error (tiro-session-error-text err))
-    (unless (get-buffer-window nil t) (message "Tiro: %s" (tiro-session-error-text err))))
+    (tiro-transcript-add 'error (tiro-rpc-error-text err))
+    (unless (get-buffer-window nil t) (message "Tiro: %s" (tiro-rpc-error-text err))))
   (tiro-transcript-close)
   (when tiro-chat--late
-    ;; The beginning of the answer was missed; not here, this is a filter.
     (setq tiro-chat--late nil)
-    (run-at-time 0 nil #'tiro-session-refresh)))
+    (tiro-session-look-again)))
 
 (defun tiro-chat--notice (text)
   "Show the notice TEXT in the chat, and below if the chat is not seen."
@@ -191,7 +205,7 @@ Type at the end and send with \\[tiro-chat-send]; \\[newline] breaks the line.
 (defun tiro-chat--draw (view)
   "Show the session of VIEW, a SessionView, instead of what is shown."
   (tiro-transcript-setup)
-  (setq tiro-chat--late nil)
+  (setq tiro-chat--late (and (tiro-session-turn tiro-session) t))
   (let ((messages (plist-get view :messages)))
     (if (seq-empty-p messages)
         (tiro-chat--greet)
@@ -260,11 +274,11 @@ Type at the end and send with \\[tiro-chat-send]; \\[newline] breaks the line.
       (delete-region tiro-transcript-prompt (point-max))
       (setq buffer-undo-list nil))))
 
-(defun tiro-chat-self-insert (count)
-  "Insert the typed character COUNT times, in the prompt area."
-  (interactive "p")
-  (when (< (point) tiro-transcript-prompt) (goto-char (point-max)))
-  (self-insert-command count))
+(defun tiro-chat--go-to-prompt ()
+  "Let what is typed or yanked above the prompt go into the prompt."
+  (when (and (memq this-command '(self-insert-command yank))
+             (< (point) tiro-transcript-prompt))
+    (goto-char (point-max))))
 
 (defun tiro-chat-next-button (count)
   "Go to the next line of the transcript that RET opens, COUNT times."

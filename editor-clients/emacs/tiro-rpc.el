@@ -49,25 +49,25 @@ give the answer with `tiro-rpc-reply' when there is one."
 
 ;;;; Start and stop
 
-(defun tiro-rpc-start (command root settings log-size on-end)
+(defun tiro-rpc-start (command roots settings log-size on-end)
   "Start the server COMMAND and return its connection, initialized.
-ROOT is the first workspace root or nil, SETTINGS a plist in the form of
-the config file.  LOG-SIZE characters of traffic are kept.  ON-END is
+ROOTS are the workspace roots, SETTINGS is a plist in the form of the
+config file.  LOG-SIZE characters of traffic are kept.  ON-END is
 called with the connection when the server has ended."
   (unless (executable-find (car command))
     (user-error "Tiro: no program `%s'; install Tiro or set `tiro-server-command'"
                 (car command)))
-  (let ((connection (tiro-rpc--open command root log-size on-end)))
+  (let ((connection (tiro-rpc--open command (car roots) log-size on-end)))
     (condition-case err
-        (tiro-rpc--initialize connection root settings)
+        (tiro-rpc--initialize connection roots settings)
       ((error quit)
        (setf (tiro-rpc-ending connection) t)
-       (let ((tail (tiro-rpc-stderr-tail connection)))
-         (jsonrpc-shutdown connection)
-         (if (eq (car err) 'quit) (signal 'quit nil)
-           (user-error "Tiro: the server `%s' did not start: %s"
-                       (string-join command " ")
-                       (if (string-empty-p tail) (error-message-string err) tail))))))
+       (jsonrpc-shutdown connection)
+       (when (eq (car err) 'quit) (signal 'quit nil))
+       (let ((tail (tiro-rpc--last-words connection)))
+         (user-error "Tiro: the server `%s' did not start: %s"
+                     (string-join command " ")
+                     (if (string-empty-p tail) (tiro-rpc-error-text err) tail)))))
     connection))
 
 (defun tiro-rpc--open (command root log-size on-end)
@@ -104,15 +104,15 @@ LOG-SIZE and ON-END are as in `tiro-rpc-start'."
         (kill-local-variable 'after-change-functions)))
     connection))
 
-(defun tiro-rpc--initialize (connection root settings)
-  "Introduce this editor over CONNECTION, with ROOT and SETTINGS."
+(defun tiro-rpc--initialize (connection roots settings)
+  "Introduce this editor over CONNECTION, with ROOTS and SETTINGS."
   (let* ((result
           (tiro-rpc-request
            connection 'initialize
            `( :processId ,(emacs-pid)
               :clientInfo (:name "Emacs" :version ,emacs-version)
-              :rootUri ,(and root (tiro-rpc-uri root))
-              :workspaceFolders ,(and root (vector (tiro-rpc-folder root)))
+              :rootUri ,(and roots (tiro-rpc-uri (car roots)))
+              :workspaceFolders ,(and roots (vconcat (mapcar #'tiro-rpc-folder roots)))
               :capabilities
               ( :general (:positionEncodings ["utf-32" "utf-16"])
                 :window (:workDoneProgress t)
@@ -162,6 +162,13 @@ LOG-SIZE and ON-END are as in `tiro-rpc-start'."
           (buffer-substring-no-properties
            (line-beginning-position) (min (point) (+ 300 (line-beginning-position)))))))))
 
+(defun tiro-rpc--last-words (connection)
+  "Wait until all that the server of CONNECTION wrote is read; return the tail."
+  (let ((stderr (get-buffer-process (jsonrpc-stderr-buffer connection))))
+    (cl-loop repeat 20 while (and stderr (process-live-p stderr))
+             do (accept-process-output stderr 0.1)))
+  (tiro-rpc-stderr-tail connection))
+
 (defun tiro-rpc--trim-stderr (connection)
   "Keep what the server of CONNECTION wrote to stderr from growing for ever."
   (let ((buffer (jsonrpc-stderr-buffer connection)))
@@ -207,6 +214,14 @@ ON-RESULT is called with the result, ON-ERROR with a plist of :code,
   (tiro-rpc--trim-stderr connection)
   (jsonrpc-async-request connection method params :timeout nil
                          :success-fn on-result :error-fn on-error))
+
+(defun tiro-rpc-error-text (err)
+  "Return the sentence for the user in ERR, a plist or a `jsonrpc-error'."
+  (or (pcase err
+        (`(jsonrpc-error ,_ . ,fields) (alist-get 'jsonrpc-error-message fields))
+        (`(,(pred keywordp) . ,_) (plist-get err :message))
+        (_ (error-message-string err)))
+      "unknown error"))
 
 ;;;; Dispatch and replies that come later
 

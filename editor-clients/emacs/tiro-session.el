@@ -68,11 +68,12 @@ line).")
   (when (tiro-session-connection tiro-session)
     (tiro-session--ended (tiro-session-connection tiro-session)))
   (let* ((root (tiro-session-root))
-         (connection (tiro-rpc-start tiro-server-command root tiro-settings
+         (roots (delete-dups (append (and root (list root)) (tiro-session-roots tiro-session))))
+         (connection (tiro-rpc-start tiro-server-command roots tiro-settings
                                      tiro-log-size #'tiro-session--ended))
          (resume (plist-get (tiro-rpc-server connection) :resume)))
     (setf (tiro-session-connection tiro-session) connection
-          (tiro-session-roots tiro-session) (and root (list root))
+          (tiro-session-roots tiro-session) roots
           (tiro-session-earlier tiro-session) nil)
     (cond
      ((and (tiro-session-lost tiro-session) (tiro-session-id tiro-session))
@@ -100,7 +101,7 @@ line).")
        (setf (tiro-session-id tiro-session) nil)
        (tiro-session--tell
         'notice (format "The server was started again, with a new session: %s"
-                        (tiro-session-error-text err)))))))
+                        (tiro-rpc-error-text err)))))))
 
 (defun tiro-session--ended (connection)
   "Say that the server of CONNECTION has ended, unless we ended it."
@@ -154,19 +155,12 @@ home folder or the root of the disk: tools may read all of it."
   "Return the result of METHOD with PARAMS; an error becomes a `user-error'."
   (condition-case err
       (tiro-rpc-request (tiro-session-live) method params)
-    (jsonrpc-error (user-error "Tiro: %s" (tiro-session-error-text err)))))
-
-(defun tiro-session-error-text (err)
-  "Return the sentence for the user in ERR, a plist or a `jsonrpc-error'."
-  (or (if (eq (car-safe err) 'jsonrpc-error)
-          (alist-get 'jsonrpc-error-message (cddr err))
-        (plist-get err :message))
-      "unknown error"))
+    (jsonrpc-error (user-error "Tiro: %s" (tiro-rpc-error-text err)))))
 
 (defun tiro-session-take-view (view)
   "Make VIEW, a SessionView, the session that is shown."
-  (setf (tiro-session-turn tiro-session) nil
-        (tiro-session-earlier tiro-session) nil)
+  (unless (plist-get view :busy) (setf (tiro-session-turn tiro-session) nil))
+  (setf (tiro-session-earlier tiro-session) nil)
   (tiro-session--note view)
   (tiro-session--tell 'view view)
   (tiro-session--tell 'state))
@@ -175,9 +169,9 @@ home folder or the root of the disk: tools may read all of it."
   "Ask for the current session and show it; the newest 100 messages."
   (tiro-session-take-view (tiro-session-call 'tiro/session/get '(:limit 100))))
 
-(defun tiro-session-load (id)
-  "Make the saved session ID the current one, and show it."
-  (tiro-session-call 'tiro/session/load (list :id id))
+(defun tiro-session-load (id &optional file)
+  "Make the saved session ID, or the one in FILE, the current one, and show it."
+  (tiro-session-call 'tiro/session/load (if file (list :path file) (list :id id)))
   (tiro-session-refresh))
 
 (defun tiro-session-resume ()
@@ -282,10 +276,10 @@ TURNID, TYPE, SESSIONID, AGENT and MODEL are fields of it."
   (when-let ((text (cdr (assoc reason tiro-session--change-texts))))
     (tiro-session--tell 'notice (format text id)))
   (when (member reason '("changedOnDisk" "titled" "expired"))
-    (tiro-session--look-again (equal reason "titled")))
+    (tiro-session-look-again (equal reason "titled")))
   (tiro-session--tell 'state))
 
-(defun tiro-session--look-again (facts-only)
+(defun tiro-session-look-again (&optional facts-only)
   "Ask for the session without waiting, and show it unless FACTS-ONLY."
   (tiro-rpc-send (tiro-session-connection tiro-session)
                  'tiro/session/get (list :limit (if facts-only 1 100))

@@ -71,7 +71,7 @@ A log makes Emacs several times slower while an answer arrives."
   "Open the chat with Tiro, starting the server where needed."
   (interactive)
   (tiro-session-live)
-  (pop-to-buffer (tiro-chat-buffer))
+  (pop-to-buffer (tiro-chat-open))
   (goto-char (point-max)))
 
 ;;;###autoload
@@ -168,13 +168,16 @@ Ask first only if it is not saved anywhere, or an answer is being written."
     (message "Tiro: saved %s, %s bytes" (abbreviate-file-name (plist-get result :path))
              (plist-get result :bytes))))
 
-(defun tiro-load-session (id)
+(defun tiro-load-session (id &optional file)
   "Make the saved session ID the current one, and show it.
-The one that was current is saved first."
-  (interactive (list (tiro-view-read-session "Load session: ")))
-  (tiro-session-load id)
+With a prefix argument it is read from FILE, and lives there from then
+on.  The session that was current is saved first."
+  (interactive (if current-prefix-arg
+                   (list nil (expand-file-name (read-file-name "Load session from: " nil nil t)))
+                 (list (tiro-view-read-session "Load session: "))))
+  (tiro-session-load id file)
   (pop-to-buffer (tiro-chat-buffer))
-  (message "Tiro: %s goes on" id))
+  (message "Tiro: %s goes on" (tiro-session-id tiro-session)))
 
 (defun tiro-resume-session ()
   "Go on with the session that was saved last."

@@ -1,10 +1,12 @@
 """The strict local provider for tests that run in Emacs: what the model says stands in the prompt.
 
-`stream N` gives N words, `slow N` the same with pauses, `read FILE` a use of read_file and then its
-first line, `break` half an answer and a lost connection; other prompts are echoed whole. The first
-line of the output is the base URL; it ends when its input ends.
+`stream N` gives N words, `slow N` the same with pauses, `read FILE` a use of read_file and then
+what it gave, `break` half an answer and a lost connection; other prompts are echoed whole. The
+first line of the output is the base URL and the key. Each line of the input asks for the requests
+that a real provider would have refused since the last one, told as a line of JSON.
 """
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -37,7 +39,7 @@ def answer(request: Recorded) -> replies.Reply:
     """Say what the newest user message asks for."""
     newest = request.messages[-1]
     if newest["role"] == "tool":
-        return replies.text(f"The first line is: {text_of(newest).splitlines()[0]}")
+        return replies.text("It says: ", text_of(newest))
     prompt = text_of(newest)
     word, _, rest = prompt.partition(" ")
     match word:
@@ -53,15 +55,20 @@ def answer(request: Recorded) -> replies.Reply:
             return replies.text("You said: ", prompt)
 
 
+def say(line: str) -> None:
+    """Write one line."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Serve until the input ends."""
     with Provider() as provider:
         provider.otherwise(answer)
-        sys.stdout.write(f"{provider.base_url} {API_KEY}\n")
-        sys.stdout.flush()
-        sys.stdin.read()
-        for fault in provider.refused:
-            sys.stderr.write(fault + "\n")
+        say(f"{provider.base_url} {API_KEY}")
+        for _ in sys.stdin:
+            say(json.dumps(provider.refused))
+            provider.requests.clear()
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@
   (tiro-permission-test-with
     (with-current-buffer "*tiro*"
       (goto-char (point-max))
-      (should (eq (key-binding (kbd "y")) #'tiro-chat-self-insert))
+      (should (eq (key-binding (kbd "y")) #'self-insert-command))
       (goto-char (point-min))
       (search-forward "[y Allow")
       (call-interactively (key-binding (kbd "y"))))

@@ -16,6 +16,7 @@
   "A notification in the same write as the answer we wait for is handled too.
 The `jsonrpc-request' of Emacs 28 would leave it until more arrives."
   (tiro-testing-with-peer
+    (tiro)
     (tiro-session-call 'tiro/session/getId)
     (tiro-testing-wait-for "right behind the answer")))
 

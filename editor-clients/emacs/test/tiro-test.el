@@ -110,7 +110,7 @@
   (tiro-testing-with-server
     (with-current-buffer
         (find-file-noselect (tiro-testing-write "app.py" "one\ntwo\nthree\n"))
-      (transient-mark-mode 1)
+      (setq-local transient-mark-mode t)
       (goto-char (point-min))
       (forward-line)
       (push-mark (point) t t)

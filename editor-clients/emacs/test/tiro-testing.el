@@ -96,29 +96,36 @@
   (declare (indent 0) (debug t))
   `(tiro-testing-call
     (lambda ()
-      (let ((provider (tiro-testing--start-provider))
-            (tiro-server-command (list (tiro-testing-python) "-m" "tiro" "serve")))
-        (unwind-protect (progn ,@body)
-          (process-send-eof provider)
-          (while (process-live-p provider) (accept-process-output provider 0.1))
-          (should (equal "" (with-current-buffer (process-get provider 'refused)
-                              (buffer-string)))))))))
+      (let ((tiro-server-command (list (tiro-testing-python) "-m" "tiro" "serve")))
+        (pcase-let ((`(,url ,key) (split-string (tiro-testing--provider-address))))
+          (tiro-testing-configure (list :base_url url :api_key key)))
+        ,@body
+        (should (equal "[]" (tiro-testing--ask-provider "refused?\n")))))))
 
-(defun tiro-testing--start-provider ()
-  "Start the provider, write the config for it, and return its process."
-  (let* ((output "")
-         (refused (generate-new-buffer " *refused*"))
-         (provider (make-process
-                    :name "provider" :connection-type 'pipe :noquery t :stderr refused
-                    :command (list (tiro-testing-python)
-                                   (concat tiro-testing-directory "provider.py"))
-                    :filter (lambda (_ text) (setq output (concat output text))))))
-    (set-process-sentinel (get-buffer-process refused) #'ignore)
-    (process-put provider 'refused refused)
-    (tiro-testing-wait "provider" (lambda () (string-suffix-p "\n" output)))
-    (pcase-let ((`(,url ,key) (split-string output)))
-      (tiro-testing-configure `(:base_url ,url :api_key ,key)))
-    provider))
+(defvar tiro-testing--provider nil "The process of the provider, once it is started.")
+
+(defun tiro-testing--provider-address ()
+  "Return the base URL and the key of the provider, starting it where needed."
+  (unless tiro-testing--provider
+    (setq tiro-testing--provider
+          (make-process
+           :name "provider" :connection-type 'pipe :noquery t
+           :command (list (tiro-testing-python) (concat tiro-testing-directory "provider.py"))
+           :filter (lambda (process text)
+                     (process-put process 'said
+                                  (concat (process-get process 'said) text)))))
+    (process-put tiro-testing--provider 'address (tiro-testing--ask-provider "")))
+  (process-get tiro-testing--provider 'address))
+
+(defun tiro-testing--ask-provider (question)
+  "Send QUESTION to the provider and return the line that it says."
+  (process-put tiro-testing--provider 'said "")
+  (unless (string-empty-p question)
+    (process-send-string tiro-testing--provider question))
+  (tiro-testing-wait "the provider's answer"
+                     (lambda ()
+                       (string-suffix-p "\n" (process-get tiro-testing--provider 'said))))
+  (string-trim (process-get tiro-testing--provider 'said)))
 
 (defun tiro-testing-configure (provider &rest more)
   "Write a config file with PROVIDER, a plist of its settings, and MORE."

@@ -1,0 +1,118 @@
+;;; tiro-chat-test.el --- Tests of the chat buffer  -*- lexical-binding: t; -*-
+
+;;; Code:
+
+(require 'tiro-testing)
+
+(defun tiro-chat-test-command (command)
+  "Run COMMAND as a key would, with its hooks."
+  (let ((this-command command) (last-command-event ?x))
+    (run-hooks 'pre-command-hook)
+    (call-interactively command)))
+
+(ert-deftest tiro-chat-sends-the-prompt ()
+  (tiro-testing-with-peer
+    (tiro)
+    (with-current-buffer "*tiro*"
+      (goto-char (point-max))
+      (insert "hello\nworld ")
+      (tiro-chat-test-command #'tiro-chat-send)
+      (should (equal (tiro-transcript-draft) ""))
+      (should-error (tiro-chat-send) :type 'user-error))
+    (tiro-testing-wait-idle)
+    (should (string-search "You: hello\nworld\n\nYou said: hello\nworld" (tiro-testing-chat)))))
+
+(ert-deftest tiro-chat-letters-go-to-the-prompt ()
+  "Typing or sending above the prompt goes there; nothing is sent by accident."
+  (tiro-testing-with-peer
+    (tiro)
+    (with-current-buffer "*tiro*"
+      (insert "ab")
+      (goto-char (point-min))
+      (tiro-chat-test-command #'self-insert-command)
+      (should (equal (tiro-transcript-draft) "abx"))
+      (goto-char (point-min))
+      (tiro-chat-test-command #'tiro-chat-send)
+      (should (eobp))
+      (should (equal (tiro-transcript-draft) "abx")))))
+
+(ert-deftest tiro-chat-history-brings-prompts-back ()
+  (tiro-testing-with-peer
+    (tiro-testing-ask "first")
+    (tiro-testing-ask "second")
+    (with-current-buffer "*tiro*"
+      (goto-char (point-max))
+      (tiro-chat-previous-prompt 1)
+      (should (equal (tiro-transcript-draft) "second"))
+      (tiro-chat-previous-prompt 1)
+      (should (equal (tiro-transcript-draft) "first"))
+      (tiro-chat-next-prompt 2)
+      (should (equal (tiro-transcript-draft) "")))))
+
+(ert-deftest tiro-chat-killed-buffer-leaves-nothing ()
+  "B64 (vi): killed in mid-stream: no error, no timer; reopened it shows the session."
+  (tiro-testing-with-server
+    (tiro-ask "slow 60")
+    (tiro-testing-wait-for "word3")
+    (kill-buffer "*tiro*")
+    (should-not (seq-find (lambda (timer)
+                            (eq (timer--function timer) 'tiro-chat--flush-buffer))
+                          timer-list))
+    (tiro-testing-wait "the turn ends" (lambda () (not (tiro-session-turn tiro-session))))
+    (should-not (get-buffer "*tiro*"))
+    (tiro)
+    (should (string-search "You: slow 60" (tiro-testing-chat)))
+    (should (string-search "word59" (tiro-testing-chat)))))
+
+(ert-deftest tiro-chat-reopened-in-mid-answer-is-whole-at-the-end ()
+  (tiro-testing-with-server
+    (tiro-ask "slow 60")
+    (tiro-testing-wait-for "word3")
+    (kill-buffer "*tiro*")
+    (tiro)
+    (should (tiro-session-turn tiro-session))
+    (tiro-testing-wait-for "word59")
+    (tiro-testing-wait-for "word0 ")
+    (should (string-match-p "word0 word1 [^z]*word58 word59" (tiro-testing-chat)))))
+
+(ert-deftest tiro-chat-gathers-deltas ()
+  "Deltas that come together are one change of the buffer, with the same text."
+  (with-temp-buffer
+    (setq tiro-session (tiro-session--create))
+    (tiro-chat-mode)
+    (let ((changes 0) (tiro-flush-interval 0.03))
+      (add-hook 'after-change-functions (lambda (&rest _) (cl-incf changes)) nil t)
+      (dotimes (n 500)
+        (tiro-chat--event (list :type "text" :delta (format "%d " n))))
+      (tiro-testing-wait "flush" (lambda () (not tiro-chat--timer)))
+      (should (= changes 1))
+      (should (string-search (mapconcat #'number-to-string (number-sequence 0 499) " ")
+                             (buffer-string))))))
+
+(ert-deftest tiro-chat-order-of-kinds-is-kept ()
+  "A tool's line waits for no timer, yet stands behind the text before it."
+  (with-temp-buffer
+    (setq tiro-session (tiro-session--create))
+    (tiro-chat-mode)
+    (dolist (event '((:type "thinking" :delta "hm") (:type "text" :delta "first")
+                     (:type "toolUse" :toolUse (:id "1" :name "glob" :input (:pattern "*.el"))
+                      :status "running")
+                     (:type "text" :delta "second")
+                     (:type "toolResult" :toolUseId "1" :isError :json-false
+                      :content "a\nb")
+                     (:type "of-tomorrow" :x 1)))
+      (tiro-chat--event event))
+    (tiro-chat-flush)
+    (should (string-prefix-p "hm\n\nfirst\n\n* glob *.el: done, 2 lines\n\nsecond"
+                             (buffer-substring-no-properties (point-min) (point-max))))))
+
+(ert-deftest tiro-chat-mode-line-shows-how-full-the-window-is ()
+  (let ((tiro-session (tiro-session--create)))
+    (should (equal (tiro-chat-mode-line) ":stopped"))
+    (setf (tiro-session-context-size tiro-session) '(:tokens 1234 :contextWindow 8000))
+    (should (equal (tiro-chat-mode-line) ":stopped 1.2k/8.0k 15%%"))
+    (setf (tiro-session-context-size tiro-session) '(:tokens 12345 :contextWindow nil))
+    (should (equal (tiro-chat-mode-line) ":stopped 12k tokens"))))
+
+(provide 'tiro-chat-test)
+;;; tiro-chat-test.el ends here
