@@ -146,7 +146,7 @@ class ToolUses:
         rule: str | None = None
         try:
             tool, given = self._checked(index)
-            decision = await asyncio.to_thread(self._decide, tool, given)
+            decision = await self._decision(tool, given)
             rule = decision.rule
             refusal = await self._refusal(index, tool, given, decision)
             if refusal is not None:
@@ -180,14 +180,14 @@ class ToolUses:
             raise ToolError(UNREADABLE_INPUT.format(raw=done.raw[:MAX_RAW_SHOWN]))
         return tool, check_input(tool.input_schema, done.input)
 
-    def _decide(self, tool: Tool, given: dict[str, Any]) -> PermissionDecision:
+    async def _decision(self, tool: Tool, given: dict[str, Any]) -> PermissionDecision:
         """The stricter of two decisions: on the path as it is written and as it really leads."""
         rules, subject = self._needs.rules(), subject_of(tool, given)
         decision = rules.decide(tool.permission_key, subject)
         if subject is None or tool.subject_field != "path":
             return decision
-        place = self._needs.workspace.locate(subject)
-        return strictest(decision, rules.decide(tool.permission_key, self._named(place.path)))
+        real = await asyncio.to_thread(self._real_name, subject)
+        return strictest(decision, rules.decide(tool.permission_key, real))
 
     async def _refusal(
         self, index: int, tool: Tool, given: dict[str, Any], decision: PermissionDecision
@@ -236,6 +236,9 @@ class ToolUses:
             on_output=on_output,
             cancelled=self._cancelled[index],
         )
+
+    def _real_name(self, given: str) -> str:
+        return self._named(self._needs.workspace.locate(given).path)
 
     def _named(self, path: Path) -> str:
         """The path as patterns see it: relative to the root it lies in, else absolute."""
