@@ -107,7 +107,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def _faults(schema: dict[str, Any], value: Any, path: str) -> "list[str]":
+def _faults(schema: dict[str, Any], value: Any, path: str) -> list[str]:
     """Every fault of a value, as "`path` must be …"."""
     name = f"`{path}`" if path else "the input"
     kind = schema.get("type")
@@ -124,13 +124,14 @@ def _faults(schema: dict[str, Any], value: Any, path: str) -> "list[str]":
 
 def _object_faults(schema: dict[str, Any], value: dict[str, Any], path: str) -> list[str]:
     properties = schema.get("properties", {})
-    faults = [f"`{path}{key}` is missing" for key in schema.get("required", ()) if key not in value]
+    start = f"{path}." if path else ""
+    missing = [key for key in schema.get("required", ()) if key not in value]
+    faults = [f"`{start}{key}` is missing" for key in missing]
     for key, item in value.items():
         if key in properties:
-            inner = f"{path}{key}"
-            faults += _faults(properties[key], item, inner)
+            faults += _faults(properties[key], item, f"{start}{key}")
         elif schema.get("additionalProperties") is False:
-            faults.append(f"`{path}{key}` is unknown (known: {', '.join(properties)})")
+            faults.append(f"`{start}{key}` is unknown (known: {', '.join(properties)})")
     return faults
 
 

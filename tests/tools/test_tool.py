@@ -1,0 +1,82 @@
+"""The input check and the output limit that every tool passes through."""
+
+from typing import Any
+
+import pytest
+
+from tiro.errors import ToolError
+from tiro.tools.files import FILE_TOOLS
+from tiro.tools.tool import check_input, limit_output
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "s": {"type": "string", "minLength": 1, "maxLength": 3},
+        "i": {"type": "integer", "minimum": 1, "maximum": 5},
+        "n": {"type": "number"},
+        "b": {"type": "boolean"},
+        "e": {"enum": ["x", "y"]},
+        "l": {"type": "array", "maxItems": 2, "items": {"type": "object", "required": ["k"]}},
+        "u": {"type": ["string", "null"]},
+    },
+    "required": ["s"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"s": "a"}, {"s": "a"}),
+        ({"s": "a", "i": None, "u": None}, {"s": "a"}),
+        ({"s": "a", "i": 5, "n": 1, "b": True, "e": "x"}, None),
+        ({"s": "a", "l": [{"k": 1}], "n": 1.5, "u": "x"}, None),
+    ],
+)
+def test_input_that_fits(given: dict[str, Any], expected: dict[str, Any] | None) -> None:
+    assert check_input(SCHEMA, given) == (given if expected is None else expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({}, "`s` is missing"),
+        ({"s": None}, "`s` must be of type string, not null"),
+        ({"s": ""}, "`s` must not be empty"),
+        ({"s": "abcd"}, "at most 3 characters"),
+        ({"s": "a", "i": "1"}, "`i` must be of type integer, not string"),
+        ({"s": "a", "i": True}, "`i` must be of type integer, not boolean"),
+        ({"s": "a", "i": 1.5}, "not number"),
+        ({"s": "a", "i": 0}, "at least 1"),
+        ({"s": "a", "i": 6}, "at most 5"),
+        ({"s": "a", "b": 1}, "`b` must be of type boolean"),
+        ({"s": "a", "e": "z"}, "one of 'x', 'y'"),
+        ({"s": "a", "l": [{"k": 1}, {}]}, "`l[1].k` is missing"),
+        ({"s": "a", "l": [1, 2, 3]}, "at most 2 items"),
+        ({"s": "a", "zz": 1}, "`zz` is unknown (known: s, i,"),
+        ({"i": 0}, "`s` is missing; `i` must be at least 1"),
+    ],
+)
+def test_input_with_a_fault_names_it(given: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ToolError) as raised:
+        check_input(SCHEMA, given)
+    assert fault in str(raised.value)
+    assert "Nothing was run" in str(raised.value)
+
+
+def test_limit_output_leaves_short_text_alone() -> None:
+    assert limit_output("x" * 10, max_chars=10) == "x" * 10
+
+
+def test_limit_output_marks_the_cut() -> None:
+    told = limit_output("x" * 11, max_chars=10, advice="Ask again.")
+    assert told == "x" * 10 + "\n\n[Output cut here: 10 of 11 characters are shown. Ask again.]"
+
+
+@pytest.mark.parametrize("tool", FILE_TOOLS, ids=lambda tool: tool.name)
+def test_every_tool_reads_only_and_has_a_closed_schema(tool: Any) -> None:
+    """Issue 2, point 5: read tools."""
+    assert tool.effect == "read"
+    assert tool.input_schema["additionalProperties"] is False
+    assert tool.subject_field in tool.input_schema["properties"]
+    assert set(tool.input_schema.get("required", ())) <= set(tool.input_schema["properties"])
