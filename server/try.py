@@ -13,6 +13,7 @@ Python 3.11 or newer and its standard library, and a package index to install fr
 import argparse
 import contextlib
 import hashlib
+import importlib
 import itertools
 import json
 import os
@@ -29,7 +30,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tiro" / "try"
 DEFAULT_FILE = ROOT / "LICENSE"
-DEFAULT_QUESTION = "What does this license allow me to do? Answer in two sentences."
+DEFAULT_QUESTION = "What is the name of this license?"
+EMBEDDED = {"model": "local", "turn": {"max_output_tokens": 200}}  # it repeats itself after that
 A_STORY = "Tell me a long story about a secretary."
 GO_ON = "Go on from where you stopped."
 KILL_AFTER_CHARS = 40
@@ -108,6 +110,8 @@ def once(talk: "Talk", question: str, files: list[str], *, kill: bool) -> int:
 
 def converse(talk: "Talk", files: list[str]) -> int:
     """Read lines until the end; a line is a question or one of the commands in HELP."""
+    with contextlib.suppress(ImportError):  # arrow keys, where the system has them
+        importlib.import_module("readline")
     print(f"\n{HELP}\n")
     talk.files = list(files)
     while True:
@@ -150,6 +154,7 @@ class Talk:
         self._python, self._config_dir, self._model = python, config_dir, model
         self.server = Server(python, config_dir, model)
         self.files: list[str] = []
+        self._note = ""
 
     def ask(self, question: str) -> None:
         """Ask and show the answer as it comes; Ctrl-C stops it."""
@@ -162,7 +167,7 @@ class Talk:
                 continue
             if message.get("id") == turn:
                 break
-            _show_event(message)
+            self._show(message)
         print(flush=True)
         result = _result(message)
         tokens = result["usage"].get("outputTokens", 0)
@@ -176,7 +181,7 @@ class Talk:
             if message.get("id") == turn:
                 _result(message)
                 break
-            printed += _show_event(message)
+            printed += self._show(message)
         self.server.kill()
         print("\n\n[kill -9: the server is gone. Starting another, loading what it had stored.]")
         self.server = Server(self._python, self._config_dir, self._model)
@@ -198,6 +203,24 @@ class Talk:
         params = {"prompt": question, "attachments": attachments}
         return self.server.send("tiro/turn/start", params)
 
+    def _show(self, message: dict[str, Any]) -> int:
+        """Print what a notification has to show; returns how much of the answer was in it."""
+        event = message.get("params") or {}
+        if message.get("method") == "$/progress":
+            note = event["value"].get("message")
+            if note and note != self._note:
+                print(f"[{note}]", file=sys.stderr)
+                self._note = note
+        if message.get("method") != "tiro/turn/event":
+            return 0
+        if event["type"] == "text":
+            print(event["delta"], end="", flush=True)
+            return len(event["delta"])
+        if event["type"] == "toolUse" and event["status"] == "running":
+            use = event["toolUse"]
+            print(f"\n[{use['name']} {json.dumps(use['input'])}]", file=sys.stderr)
+        return 0
+
     def shown(self) -> str:
         """The session, by the server's own show."""
         text = self.server.request("tiro/session/show", {})["text"]
@@ -218,25 +241,6 @@ class Talk:
         return f"Loaded {view['path']}: {view['total']} messages\n{self.shown()}"
 
 
-def _show_event(message: dict[str, Any]) -> int:
-    """Print what a notification has to show; the number of characters of the answer in it."""
-    event = message.get("params") or {}
-    if message.get("method") == "$/progress":
-        value = event.get("value") or {}
-        note = value.get("message") or value.get("title")
-        if note:
-            print(f"[{note}]", file=sys.stderr)
-    if message.get("method") != "tiro/turn/event":
-        return 0
-    if event["type"] == "text":
-        print(event["delta"], end="", flush=True)
-        return len(event["delta"])
-    if event["type"] == "toolUse" and event["status"] == "running":
-        use = event["toolUse"]
-        print(f"\n[{use['name']} {json.dumps(use['input'])}]", file=sys.stderr)
-    return 0
-
-
 # --- JSON-RPC over stdio, as an editor speaks it --------------------------------------------
 
 
@@ -254,12 +258,13 @@ class Server:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
+            start_new_session=True,  # Ctrl-C is for us: it cancels the answer, not the server
             env={**os.environ, "TIRO_CONFIG_DIR": config_dir},
         )
         self._ids = itertools.count(1)
         self._arrived: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
-        settings = {"model": model} if model else {"model": "local"}
+        settings: dict[str, Any] = {"model": model} if model else EMBEDDED
         params = {
             "processId": os.getpid(),
             "rootUri": Path.cwd().as_uri(),

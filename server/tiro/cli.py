@@ -192,13 +192,15 @@ def doctor(given: argparse.Namespace) -> int:
     from tiro import terminal
 
     found = terminal.examine()
-    status, usable = found.status, [row for row in found.models if row["available"]]
+    status = found.status
+    usable = [row["name"] for row in found.models if row["available"]]
+    model = status["model"] or next(iter(usable), None)
     lines = [
         f"Tiro        {status['version']} (protocol {status['protocolVersion']})",
         f"Python      {status['python']}",
         f"Config      {', '.join(status['configFiles']) or 'no file; the defaults hold'}",
         f"Sessions    {found.saved_sessions} in {status['sessionsDirectory']}",
-        f"Model       {status['model'] or 'none can be used'}",
+        f"Model       {model or 'none can be used'}",
     ]
     lines += [
         f"  {'ok' if r['available'] else '--'}  {r['name']:<34} {r['reason'] or ''}".rstrip()

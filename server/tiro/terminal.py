@@ -91,14 +91,14 @@ class Screen:
         """Set when nobody wants more: after Ctrl-C, or when stdout is closed."""
         self._is_closed = False
         self._last = "\n"
+        self._progress: str | None = None
 
     def hear(self, method: str, params: Any) -> None:
         """Show what a notification has to show."""
         if method == "tiro/turn/event":
             self.show(params)
         elif method == "$/progress":
-            value = params.get("value") or {}
-            _tell(value.get("message") or value.get("title"))
+            self.tell_progress(params["value"].get("message"))
         elif method == "window/showMessage":
             _tell(params.get("message"))
         elif method == "tiro/session/changed" and params["reason"] == "saveFailed":
@@ -117,6 +117,12 @@ class Screen:
                 _tell(f"{reason}; trying again in {seconds:.0f} s")
             case _:
                 pass
+
+    def tell_progress(self, message: str | None) -> None:
+        """What goes on before the answer, once."""
+        if message != self._progress:
+            self._progress = message
+            _tell(message)
 
     def end(self, result: dict[str, Any]) -> None:
         """Close the last line, and say why it ended if not by itself."""
