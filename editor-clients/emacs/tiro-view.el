@@ -86,7 +86,7 @@
                           (or (tiro-view-sessions) (user-error "Tiro: no session is saved yet"))))
          (annotate (lambda (choice) (tiro-view--annotation (cdr (assoc choice choices)))))
          (choice (completing-read
-                  prompt
+                  (format-prompt prompt (plist-get (cdar choices) :id))
                   (lambda (string predicate action)
                     (if (eq action 'metadata)
                         ;; They come newest first and stay so.

@@ -174,7 +174,7 @@ With a prefix argument it is read from FILE, and lives there from then
 on.  The session that was current is saved first."
   (interactive (if current-prefix-arg
                    (list nil (expand-file-name (read-file-name "Load session from: " nil nil t)))
-                 (list (tiro-view-read-session "Load session: "))))
+                 (list (tiro-view-read-session "Load session"))))
   (tiro-session-load id file)
   (pop-to-buffer (tiro-chat-buffer))
   (message "Tiro: %s goes on" (tiro-session-id tiro-session)))

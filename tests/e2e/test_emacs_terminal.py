@@ -192,7 +192,6 @@ def test_reading_back_is_not_disturbed(terminal: Terminal, provider: Provider) -
     terminal.ask("long")
     terminal.wait_for("line 99")
     terminal.keys("M-v")
-    terminal.keys("M-v")
     before = terminal.wait_gone("line 99").splitlines()[2:20]
     hold.release()
     after = terminal.wait_for("Tiro:idle").splitlines()[2:20]
@@ -204,7 +203,7 @@ def test_reading_back_is_not_disturbed(terminal: Terminal, provider: Provider) -
 def test_ask_from_a_file_about_the_region(terminal: Terminal, provider: Provider) -> None:
     """A question from the minibuffer with the region; the chat shows beside the file."""
     provider.script(replies.text("It counts."))
-    terminal.keys("C-SPC")
+    terminal.keys("C-Space")
     terminal.keys("C-n")
     terminal.keys("C-c", "o", "r")
     terminal.wait_for("Ask Tiro about notes.txt:1:")
@@ -238,8 +237,8 @@ def test_tools_and_the_session(terminal: Terminal, provider: Provider) -> None:
     screen = terminal.wait_for("cleared 4 messages; saved as")
     assert "Two lines." not in screen
     terminal.keys("C-c", "o", "l")
-    terminal.wait_for("Load session: ")
-    terminal.keys("Tab")
+    terminal.wait_for("Load session (default session-")
+    terminal.keys("?")
     terminal.wait_for("4 messages")
     terminal.keys("Enter")
     screen = terminal.wait_for("Two lines.")
