@@ -13,7 +13,6 @@ import httpx
 from tiro.errors import InvalidInputError
 from tiro.models.model import Progress, bare_url
 from tiro.models.part_file import (
-    CHUNK_BYTES,
     Brought,
     Expected,
     Meter,
@@ -122,7 +121,7 @@ async def _fetch(
         part.check_room(length)
         meter = Meter("Downloading", on_progress)
         with part.path.open("ab", buffering=0) as file:
-            async for chunk in response.aiter_raw(CHUNK_BYTES):
+            async for chunk in response.aiter_raw():
                 file.write(chunk)
                 offset += len(chunk)
                 meter.tell(offset, total)

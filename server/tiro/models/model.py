@@ -167,8 +167,8 @@ def bare_url(url: str) -> str:
     scheme, separator, rest = url.partition("://")
     if not separator:
         scheme, rest = "", url
-    authority, slash, path = re.split(r"[?#]", rest, maxsplit=1)[0].partition("/")
-    return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path}"
+    address = re.split(r"[?#]", rest, maxsplit=1)[0]
+    return f"{scheme}{separator}{address.rpartition('@')[2]}"
 
 
 def attachment_text(block: AttachmentBlock) -> str:

@@ -104,7 +104,8 @@ class AnswerReader:
     def read_document(self, body: bytes) -> list[Delta]:
         """The deltas of an answer that came whole: some servers do not stream."""
         deltas: list[Delta] = []
-        self._read("", body, deltas)
+        if not self._read("", body, deltas).choices:
+            raise openai_failure.unreadable(self._provider, body)
         self._flush(deltas)
         self.is_ended = True
         return deltas
@@ -123,7 +124,7 @@ class AnswerReader:
         deltas.append(Finished(reason, self._usage))
         return deltas
 
-    def _read(self, name: str, data: bytes, deltas: list[Delta]) -> None:
+    def _read(self, name: str, data: bytes, deltas: list[Delta]) -> _WireAnswer:
         answer = self._decode(data)
         if answer.error or name == "error" or answer.object == "error":
             raise openai_failure.from_wire_fault(self._provider, _fault(answer))
@@ -131,9 +132,11 @@ class AnswerReader:
             self._usage = from_wire_usage(answer.usage, self._price) or self._usage
         if answer.prompt_progress is not None:
             deltas += _from_wire_progress(answer.prompt_progress)
-        if not answer.choices:
-            return
-        choice = answer.choices[0]
+        if answer.choices:
+            self._read_choice(answer.choices[0], deltas)
+        return answer
+
+    def _read_choice(self, choice: _WireChoice, deltas: list[Delta]) -> None:
         if choice.error:
             raise openai_failure.from_wire_fault(self._provider, choice.error)
         piece = choice.delta or choice.message

@@ -128,11 +128,6 @@ class WeightsDirectory:
         return existed
 
 
-def known_model(name: str) -> KnownModel | None:
-    """The known model of that name."""
-    return next((model for model in KNOWN_MODELS if model.name == name), None)
-
-
 def name_from(file_name: str) -> str:
     """The name under which a file of one's own is kept."""
     stem = file_name.lower().removesuffix(".gguf")

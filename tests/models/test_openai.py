@@ -1,0 +1,680 @@
+"""Answers in OpenAI's format, read into deltas: recorded streams, and B28 to B33 piece by piece."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.models.wire import (
+    DONE,
+    Body,
+    Step,
+    Waits,
+    Wire,
+    answer,
+    ask,
+    event,
+    joined,
+    model,
+    only,
+    piece,
+    refuses,
+    request,
+    says,
+    streams,
+    text,
+)
+from tiro.errors import ContextOverflowError, ModelError, TiroError
+from tiro.models.model import (
+    Delta,
+    Finished,
+    ModelFacts,
+    Price,
+    Progress,
+    RetryWait,
+    TextDelta,
+    ThinkingDelta,
+    ToolSchema,
+    ToolUseDone,
+)
+from tiro.session.messages import StopReason, Usage
+
+STREAMS = Path(__file__).parents[1] / "data" / "streams"
+
+
+def recorded(name: str) -> bytes:
+    return (STREAMS / name).read_bytes()
+
+
+def failure(*responses: httpx.Response | Exception, **given: Any) -> TiroError:
+    with pytest.raises(TiroError) as caught:
+        answer(*responses, **given)
+    return caught.value
+
+
+def broken(*steps: Step) -> tuple[list[Delta], ModelError]:
+    """The deltas that come before a stream breaks, and how it ends."""
+
+    async def read() -> tuple[list[Delta], ModelError]:
+        deltas: list[Delta] = []
+        asked = model(Wire(streams(*steps)))
+        try:
+            async for delta in asked.stream(request()):
+                deltas.append(delta)
+        except ModelError as error:
+            return deltas, error
+        finally:
+            await asked.close()
+        raise AssertionError(f"ended well: {deltas}")
+
+    return asyncio.run(read())
+
+
+# --- recorded streams ----------------------------------------------------------------------
+
+
+def test_llamacpp_with_progress_usage_and_length() -> None:
+    deltas = answer(streams(recorded("llamacpp-text.sse")))
+    assert deltas == [
+        Progress("Reading the prompt", 0.0),
+        Progress("Reading the prompt", 1.0),
+        TextDelta("Hello! I'm here to help with any kind of creative"),
+        Finished("max_tokens", Usage(input_tokens=33, output_tokens=12)),
+    ]
+
+
+def test_openai_with_two_tool_uses_and_cached_tokens() -> None:
+    """B23: the cached tokens are inside prompt_tokens, and are counted once."""
+    deltas = answer(streams(recorded("openai-tools.sse")))
+    assert only(deltas, ToolUseDone, Finished, TextDelta) == [
+        ToolUseDone(
+            id="call_A",
+            name="read_file",
+            input={"path": "é漢🙂.py"},
+            raw='{"path":"é漢🙂.py"}',
+        ),
+        ToolUseDone(id="call_B", name="glob", input={"pattern": "*.py"}, raw='{"pattern":"*.py"}'),
+        Finished("tool_use", Usage(input_tokens=768, output_tokens=49, cache_read_tokens=183_936)),
+    ]
+
+
+def test_openrouter_with_comments_reasoning_and_cost() -> None:
+    assert answer(streams(recorded("openrouter-reasoning.sse"))) == [
+        ThinkingDelta("Let me think."),
+        TextDelta("Two."),
+        Finished("end_turn", Usage(input_tokens=10, output_tokens=5, cost_usd=0.00014)),
+    ]
+
+
+def test_deepseek_with_reasoning_content_and_its_own_cache_field() -> None:
+    assert answer(streams(recorded("deepseek-reasoning.sse"))) == [
+        ThinkingDelta("Thinking"),
+        TextDelta("Two"),
+        Finished("end_turn", Usage(input_tokens=6, output_tokens=9, cache_read_tokens=8)),
+    ]
+
+
+def test_ollama_with_index_0_for_all() -> None:
+    deltas = answer(streams(recorded("ollama-tool.sse")))
+    assert only(deltas, ToolUseDone) == [
+        ToolUseDone(id="call_o1", name="glob", input={"pattern": "*"}, raw='{"pattern":"*"}'),
+        ToolUseDone(id="call_o2", name="read_file", input={"path": "a"}, raw='{"path":"a"}'),
+    ]
+
+
+def test_mistral_with_content_in_parts() -> None:
+    assert answer(streams(recorded("mistral-thinking.sse"))) == [
+        ThinkingDelta("Hm"),
+        TextDelta("Two."),
+        Finished("end_turn", Usage(input_tokens=4, output_tokens=3)),
+    ]
+
+
+def test_an_answer_that_is_not_streamed() -> None:
+    whole = refuses(200, json.loads(recorded("llamacpp-whole.json")))
+    assert answer(whole) == [
+        TextDelta("Hello! I'm here to help with any kind of creative"),
+        Finished("max_tokens", Usage(input_tokens=1, output_tokens=12, cache_read_tokens=32)),
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in STREAMS.glob("*.sse")))
+def test_a_recorded_stream_is_the_same_in_any_chunks(name: str) -> None:
+    stream = recorded(name)
+    whole = answer(streams(stream))
+    one_by_one = answer(streams(*(stream[i : i + 1] for i in range(len(stream)))))
+    assert joined(one_by_one) == joined(whole)
+    assert joined(one_by_one, ThinkingDelta) == joined(whole, ThinkingDelta)
+    assert only(one_by_one, ToolUseDone, Finished) == only(whole, ToolUseDone, Finished)
+
+
+# --- B28, B29: bytes -----------------------------------------------------------------------
+
+ODD = "é漢🙂\u2028\u2029\u0085"
+ARGUMENTS = json.dumps({"text": ODD}, ensure_ascii=False)
+NOISE = b": ping\n\n:\n\nevent: message\nid: 1\nretry: 10\n"
+ODD_STREAM = b"".join(
+    [
+        NOISE,
+        text(ODD).replace(b"\n", b"\r\n"),
+        text(ODD).replace(b"data: ", b"data:"),
+        b'data: {"choices":[{"delta":\ndata: {"content":"x"}}]}\n\n',
+        piece(tool_calls=[{"index": 0, "id": "c", "function": {"name": "t", "arguments": ""}}]),
+        piece(tool_calls=[{"index": 0, "function": {"arguments": ARGUMENTS[:14]}}]),
+        piece(tool_calls=[{"index": 0, "function": {"arguments": ARGUMENTS[14:]}}]),
+        piece("tool_calls"),
+        DONE,
+    ]
+)
+WRONG_CHARSET = {"content-type": "text/event-stream; charset=iso-8859-1"}
+
+
+def check_odd(*chunks: bytes) -> None:
+    deltas = answer(streams(*chunks, **WRONG_CHARSET))
+    assert joined(deltas) == ODD + ODD + "x"
+    assert [t.input for t in deltas if isinstance(t, ToolUseDone)] == [{"text": ODD}]
+    assert isinstance(deltas[-1], Finished)
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_b28_b29_every_two_chunk_split(part: int) -> None:
+    for at in range(part, len(ODD_STREAM), 8):
+        check_odd(ODD_STREAM[:at], ODD_STREAM[at:])
+
+
+def test_b28_b29_byte_by_byte() -> None:
+    check_odd(*(ODD_STREAM[i : i + 1] for i in range(len(ODD_STREAM))))
+
+
+@pytest.mark.parametrize("mark", ["\x0b", "\x0c", "\x1c", "\x00"])
+def test_b29_raw_control_characters_are_a_clean_error(mark: str) -> None:
+    stream = f'data: {{"choices":[{{"delta":{{"content":"a{mark}b"}}}}]}}\n\n'.encode()
+    assert "cannot be read" in str(failure(streams(stream)))
+
+
+def test_text_that_arrives_together_leaves_together() -> None:
+    assert answer(streams(text("a") + text("b"), text("c") + piece("stop"), DONE))[:-1] == [
+        TextDelta("ab"),
+        TextDelta("c"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("halves", "expected"),
+    [
+        (['"\\ud83d"', '"\\ude42"'], "🙂"),
+        (['"a\\ud83d"', '""', '"\\ude42b"'], "a🙂b"),
+        (['"a\\ud83d"', '"b"'], "a\ufffdb"),
+        (['"a\\ud83d"'], "a\ufffd"),
+        (['"\\ude42a"'], "\ufffda"),
+        (['"a\xff"'], "a\ufffd"),
+    ],
+)
+@pytest.mark.parametrize("together", [True, False])
+def test_b12_half_a_character(halves: list[str], expected: str, together: bool) -> None:
+    chunks = [
+        f'data: {{"choices":[{{"delta":{{"content":{half}}}}}]}}\n\n'.encode("latin-1")
+        for half in halves
+    ]
+    chunks = [b"".join(chunks)] if together else chunks
+    deltas = answer(streams(*chunks, piece("stop"), DONE))
+    assert joined(deltas) == expected
+    for delta in only(deltas, TextDelta):
+        assert isinstance(delta, TextDelta)
+        delta.text.encode()
+
+
+# --- B30: how an answer ends ---------------------------------------------------------------
+
+
+def test_b30_i_closed_after_two_deltas() -> None:
+    deltas, error = broken(text("a"), text("b"))
+    assert deltas == [TextDelta("a"), TextDelta("b")]
+    assert "broke off in the middle" in str(error)
+
+
+def test_b30_ii_done_without_finish_reason() -> None:
+    assert answer(streams(text("a"), DONE)) == [TextDelta("a"), Finished("end_turn")]
+
+
+def test_b30_iii_finish_reason_without_done() -> None:
+    assert answer(streams(text("a"), piece("stop"))) == [TextDelta("a"), Finished("end_turn")]
+
+
+def test_b30_iii_reset_after_the_finish_reason() -> None:
+    deltas = answer(streams(text("a"), piece("stop"), httpx.ReadError("reset")))
+    assert deltas == [TextDelta("a"), Finished("end_turn")]
+
+
+def test_b30_iv_the_socket_stays_open_after_done() -> None:
+    body = Body(text("a"), piece("stop"), DONE, asyncio.Event())
+    response = httpx.Response(200, stream=body)
+    assert answer(response)[-1] == Finished("end_turn")
+    assert body.is_closed
+
+
+def test_b30_v_closed_in_the_middle_of_arguments() -> None:
+    call = {"index": 0, "id": "c", "function": {"name": "t", "arguments": '{"a'}}
+    deltas, error = broken(text("a"), piece(tool_calls=[call]))
+    assert not only(deltas, ToolUseDone, Finished)
+    assert error.data["retryable"]
+
+
+def test_an_empty_finish_reason_is_none() -> None:
+    deltas, _ = broken(text("a", finish=""), text("b", finish=""))
+    assert joined(deltas) == "ab"
+
+
+@pytest.mark.parametrize(
+    ("wire", "expected"),
+    [
+        ("stop", "end_turn"),
+        ("eos", "end_turn"),
+        ("tool_calls", "end_turn"),
+        ("length", "max_tokens"),
+        ("content_filter", "refusal"),
+    ],
+)
+def test_stop_reasons(wire: str, expected: StopReason) -> None:
+    assert answer(streams(text("a", wire), DONE))[-1] == Finished(expected)
+
+
+def test_a_refusal_is_told_as_one() -> None:
+    deltas = answer(streams(piece(refusal="I can't"), piece("stop"), DONE))
+    assert deltas == [TextDelta("I can't"), Finished("refusal")]
+
+
+def test_an_answer_with_nothing_in_it() -> None:
+    assert answer(streams(piece("stop"), DONE)) == [Finished("end_turn")]
+
+
+def test_nothing_at_all_is_no_answer() -> None:
+    assert "broke off" in str(failure(*(streams() for _ in range(4))))
+
+
+# --- usage ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        (None, None),
+        ("many", None),
+        ({}, Usage()),
+        ({"prompt_tokens": 5, "completion_tokens": None}, Usage(5)),
+        ({"prompt_tokens": 5, "prompt_tokens_details": None}, Usage(5)),
+        ({"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9}}, Usage(0, 0, 5)),
+        ({"prompt_tokens": "5", "completion_tokens": 2.0}, Usage(0, 2)),
+    ],
+)
+def test_usage_as_servers_report_it(usage: Any, expected: Usage | None) -> None:
+    last = event({"choices": [], "usage": usage})
+    assert answer(streams(text("a", "stop"), last, DONE))[-1] == Finished("end_turn", expected)
+
+
+def test_a_configured_price_beats_the_reported_cost() -> None:
+    facts = {"m1": ModelFacts(price_per_million=Price(input=2, output=10, cache_read=1))}
+    usage = {
+        "prompt_tokens": 3_000_000,
+        "completion_tokens": 100_000,
+        "cost": 99,
+        "prompt_tokens_details": {"cached_tokens": 1_000_000},
+    }
+    last = event({"choices": [], "usage": usage})
+    finished = answer(streams(text("a", "stop"), last, DONE), models=facts)[-1]
+    assert isinstance(finished, Finished)
+    assert finished.usage == Usage(2_000_000, 100_000, 1_000_000, cost_usd=6.0)
+
+
+# --- B31: tool uses from pieces ------------------------------------------------------------
+
+
+def call(arguments: Any = ..., name: str | None = None, **fields: Any) -> dict[str, Any]:
+    function: dict[str, Any] = {} if name is None else {"name": name}
+    if arguments is not ...:
+        function["arguments"] = arguments
+    return {"type": "function", "function": function, **fields}
+
+
+def tool_uses(*deltas_of_calls: Any) -> list[tuple[str, str, Any]]:
+    """(id, name, input) of what these deltas' tool_calls give."""
+    pieces = [piece(tool_calls=calls) for calls in deltas_of_calls]
+    deltas = answer(streams(*pieces, piece("tool_calls"), DONE))
+    return [(t.id, t.name, t.input) for t in deltas if isinstance(t, ToolUseDone)]
+
+
+AB = [("1", "a", {"x": 1}), ("2", "b", {"y": 2})]
+
+
+def test_b31_i_interleaved_by_index_id_only_first() -> None:
+    assert (
+        tool_uses(
+            [call("", "a", index=0, id="1")],
+            [call("", "b", index=1, id="2")],
+            [call('{"x"', index=0), call('{"y"', index=1)],
+            [call(":1}", index=0)],
+            [call(":2}", index=1)],
+        )
+        == AB
+    )
+
+
+def test_b31_i_id_and_name_on_every_piece() -> None:
+    assert (
+        tool_uses(
+            [call('{"x"', "a", index=0, id="1")],
+            [call('{"y"', "b", index=1, id="2")],
+            [call(":1}", "a", index=0, id="1")],
+            [call(":2}", "b", index=1, id="2")],
+        )
+        == AB
+    )
+
+
+def test_b31_ii_all_index_0_but_different_ids() -> None:
+    assert (
+        tool_uses(
+            [call('{"x"', "a", index=0, id="1")],
+            [call(":1}", index=0)],
+            [call('{"y"', "b", index=0, id="2")],
+            [call(":2}", index=0)],
+        )
+        == AB
+    )
+
+
+def test_b31_iii_no_index() -> None:
+    assert (
+        tool_uses(
+            [call('{"x"', "a", id="1")], [call(":1}")], [call('{"y"', "b", id="2")], [call(":2}")]
+        )
+        == AB
+    )
+
+
+def test_b31_iii_no_index_and_no_id() -> None:
+    expected = [("made_1", "a", {"x": 1}), ("made_2", "b", {"y": 2})]
+    assert tool_uses([call('{"x":1}', "a")], [call('{"y":2}', "b")]) == expected
+    assert tool_uses([call('{"x":1}', "a"), call('{"y":2}', "b")]) == expected
+    assert tool_uses([call({}, "a"), call({}, "b")]) == [
+        ("made_1", "a", {}),
+        ("made_2", "b", {}),
+    ]
+
+
+def test_the_same_tool_twice_without_ids() -> None:
+    assert tool_uses([call('{"x":1}', "a", index=0)], [call('{"x":2}', "a", index=0)]) == [
+        ("made_1", "a", {"x": 1}),
+        ("made_2", "a", {"x": 2}),
+    ]
+
+
+def test_the_same_id_twice_gets_another_one() -> None:
+    assert tool_uses(
+        [call('{"x":1}', "a", index=0, id="1")], [call('{"x":2}', "a", index=1, id="1")]
+    ) == [("1", "a", {"x": 1}), ("made_1", "a", {"x": 2})]
+
+
+def test_an_id_that_comes_late() -> None:
+    assert tool_uses([call("", "a", index=0)], [call("{}", index=0, id="9")]) == [("9", "a", {})]
+
+
+@pytest.mark.parametrize("arguments", ["", None, ..., "{}", " ", "null", {}])
+def test_b31_iv_no_arguments(arguments: Any) -> None:
+    assert tool_uses([call(arguments, "a", index=0, id="1")]) == [("1", "a", {})]
+
+
+def test_b31_v_name_split_over_two_deltas() -> None:
+    assert tool_uses([call("", "read_", index=0, id="1")], [call('{"x":1}', "file", index=0)]) == [
+        ("1", "read_file", {"x": 1})
+    ]
+
+
+def test_b31_vi_arguments_as_an_object() -> None:
+    assert tool_uses([call({"x": [1, "é"]}, "a", index=0, id="1")]) == [("1", "a", {"x": [1, "é"]})]
+
+
+@pytest.mark.parametrize("raw", ['{"x": ', "[1]", '"text"', "1", "{'x': 1}", '{"x":1}}'])
+def test_b31_vii_unreadable_arguments_are_shown_not_run(raw: str) -> None:
+    deltas = answer(
+        streams(piece(tool_calls=[call(raw, "a", index=0, id="1")]), piece("tool_calls"), DONE)
+    )
+    assert only(deltas, ToolUseDone) == [ToolUseDone(id="1", name="a", input=None, raw=raw)]
+
+
+def test_b32_arguments_cut_by_the_output_limit() -> None:
+    deltas = answer(
+        streams(piece(tool_calls=[call('{"p', "a", index=0, id="1")]), piece("length"), DONE)
+    )
+    assert deltas[-2:] == [
+        ToolUseDone(id="1", name="a", input=None, raw='{"p'),
+        Finished("max_tokens"),
+    ]
+
+
+@pytest.mark.parametrize("calls", [None, [], [None], "none", [{}], [{"function": None}]])
+def test_b31_viii_no_call(calls: Any) -> None:
+    deltas = answer(streams(piece(content="a", tool_calls=calls), piece("stop"), DONE))
+    assert deltas[-1] == Finished("end_turn")
+    assert not only(deltas, ToolUseDone)
+
+
+def test_lone_surrogates_in_arguments() -> None:
+    raw = '{"x": "a\\ud83d", "y": "\\ud83d\\ude42"}'
+    assert tool_uses([call(raw, "a", index=0, id="1")]) == [("1", "a", {"x": "a\ufffd", "y": "🙂"})]
+
+
+INPUTS = st.dictionaries(st.text(max_size=4), st.text(max_size=8) | st.integers(), max_size=3)
+
+
+@given(st.lists(INPUTS, min_size=1, max_size=4), st.data())
+def test_b31_any_interleaving_by_index_gives_the_same(
+    inputs: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    """Pieces of one tool use stay in order; those of different ones come in any order."""
+    queues = []
+    for index, value in enumerate(inputs):
+        raw = json.dumps(value)
+        at = data.draw(st.integers(0, len(raw)))
+        queues.append(
+            [
+                call("", f"t{index}", index=index, id=f"id{index}"),
+                call(raw[:at], index=index),
+                call(raw[at:], index=index),
+            ]
+        )
+    pieces = []
+    while any(queues):
+        queue = data.draw(st.sampled_from([queue for queue in queues if queue]))
+        pieces.append([queue.pop(0)])
+    found = sorted(tool_uses(*pieces))
+    assert found == sorted((f"id{i}", f"t{i}", value) for i, value in enumerate(inputs))
+
+
+# --- B33: errors inside the answer ---------------------------------------------------------
+
+FAULT = {"error": {"message": "Overloaded, sorry", "type": "overloaded", "code": 529}}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        event(FAULT),
+        b"event: error\n" + event(FAULT["error"]),
+        event({"object": "error", "message": "Overloaded, sorry", "code": 529}),
+        event({"error": "Overloaded, sorry"}),
+        event({"choices": [{"error": {"message": "Overloaded, sorry", "code": 502}}]}),
+        event({"choices": [{"delta": {}, "finish_reason": "error"}], **FAULT}),
+    ],
+)
+def test_b33_after_the_first_delta_an_error_ends_it(fault: bytes) -> None:
+    deltas, error = broken(text("half"), fault, DONE)
+    assert deltas == [TextDelta("half")]
+    assert "Overloaded, sorry" in str(error)
+
+
+def test_b33_before_the_first_delta_it_is_asked_again() -> None:
+    waits = Waits()
+    wire = Wire(streams(piece(role="assistant"), event(FAULT)), says("whole"))
+    deltas = asyncio.run(ask(model(wire, waits=waits)))
+    assert joined(deltas) == "whole"
+    assert [type(delta) for delta in deltas] == [RetryWait, TextDelta, Finished]
+    assert waits.seconds == [0.5]
+
+
+def test_a_fault_that_will_stay_is_not_asked_again() -> None:
+    wire = Wire(streams(event({"error": {"message": "bad", "code": 400}})))
+    with pytest.raises(ModelError, match="bad"):
+        asyncio.run(ask(model(wire)))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        httpx.RemoteProtocolError("peer closed connection"),
+        httpx.ReadError("reset"),
+        httpx.DecodingError("bad gzip"),
+    ],
+)
+def test_b33_a_broken_connection(error: Exception) -> None:
+    deltas, failed = broken(text("half"), error)
+    assert deltas == [TextDelta("half")]
+    assert failed.__cause__ is error
+    assert joined(answer(streams(error), says("whole"))) == "whole"
+
+
+# --- other answers -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", ["<!DOCTYPE html>", "\n <html>", "\ufeff<html>"])
+@pytest.mark.parametrize("status", [200, 404])
+def test_a_web_page_is_told_as_one(start: str, status: int) -> None:
+    page = f"{start}<body>Log in to the guest network</body>".encode()
+    error = failure(httpx.Response(status, stream=Body(page)))
+    assert isinstance(error, ModelError)
+    assert "guest network" in error.data["body"]
+    assert ("web page" in str(error)) == (status == 200)
+
+
+@pytest.mark.parametrize("body", [b"{}", b"[]", b'{"choices": 1}', b'{"hello": "world"}', b"{nope"])
+def test_json_that_is_no_answer(body: bytes) -> None:
+    with pytest.raises(ModelError) as caught:
+        answer(httpx.Response(200, stream=Body(body)))
+    assert "cannot be read" in str(caught.value)
+
+
+def test_an_error_with_status_200() -> None:
+    answers = [refuses(200, {"error": {"message": "quota"}}) for _ in range(4)]
+    assert "quota" in str(failure(*answers))
+
+
+OVERFLOWS: list[tuple[Any, int | None, int | None]] = [
+    (json.loads(recorded("llamacpp-overflow.json")), 9031, 4096),
+    (
+        {
+            "error": {
+                "message": "This model's maximum context length is 128000 tokens. However, your "
+                "messages resulted in 150123 tokens. Please reduce the length of the messages.",
+                "type": "invalid_request_error",
+                "param": "messages",
+                "code": "context_length_exceeded",
+            }
+        },
+        150_123,
+        128_000,
+    ),
+    (
+        {
+            "object": "error",
+            "message": "This model's maximum context length is 4096 tokens. However, you requested "
+            "5000 tokens (4000 in the messages, 1000 in the completion).",
+            "code": 400,
+        },
+        5000,
+        4096,
+    ),
+    ({"error": {"message": "prompt is too long: 21000 tokens > 20000 maximum"}}, 21_000, 20_000),
+    (
+        [{"error": {"message": "The input token count (1,200,000) exceeds the maximum number of "
+                    "tokens allowed (1048576).", "code": 400}}],
+        1_200_000,
+        1_048_576,
+    ),
+    (
+        {"message": "Prompt contains 40000 tokens and 0 draft tokens, too large for model with "
+         "32768 maximum context length"},
+        40_000,
+        32_768,
+    ),
+    ({"error": {"message": "Please shorten", "code": "context_length_exceeded"}}, None, None),
+    ({"error": {"message": "Input is too long for requested model."}}, None, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "tokens", "window"), OVERFLOWS)
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_context_overflow_is_recognised(
+    body: Any, tokens: int | None, window: int | None, inside: bool
+) -> None:
+    if inside:
+        body = body[0] if isinstance(body, list) else body
+        body = body if "error" in body else {"error": body}
+        error = failure(streams(event(body)))
+    else:
+        error = failure(refuses(400, body))
+    assert isinstance(error, ContextOverflowError)
+    assert error.data["tokens"] == tokens
+    assert error.data["context_window"] == window
+
+
+def test_a_rate_limit_in_tokens_is_no_overflow() -> None:
+    body = {"error": {"message": "Request too large: tokens per min (TPM): Limit 6000, Requested "
+                      "9000", "code": "rate_limit_exceeded"}}  # fmt: skip
+    error = failure(*(refuses(429, body, retry_after="1") for _ in range(4)))
+    assert isinstance(error, ModelError)
+    assert error.data["status"] == 429
+
+
+# --- what a server does not take -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("message", "gone", "instead"),
+    [
+        ("Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+         "'max_completion_tokens' instead.", "max_tokens", "max_completion_tokens"),
+        ("Unsupported value: 'temperature' does not support 0.2 with this model.",
+         "temperature", None),
+        ("Unrecognized request argument supplied: stream_options", "stream_options", None),
+        ("m1 does not support tools", "tools", None),
+    ],
+)  # fmt: skip
+def test_a_refused_parameter_is_left_out_then_and_later(
+    message: str, gone: str, instead: str | None
+) -> None:
+    wanted = request(
+        max_output_tokens=9, temperature=0.2, tools=[ToolSchema("t", "T.", {"type": "object"})]
+    )
+    wire = Wire(refuses(400, {"error": {"message": message}}), says("a"), says("b"))
+    asked = model(wire)
+
+    async def twice() -> list[Delta]:
+        first = [delta async for delta in asked.stream(wanted)]
+        return first + await ask(asked, wanted)
+
+    assert joined(asyncio.run(twice())) == "ab"
+    first, second, third = wire.bodies()
+    assert gone in first
+    assert gone not in second
+    assert second == third
+    assert instead is None or second[instead] == 9
+
+
+def test_another_refusal_is_told_at_once() -> None:
+    error = failure(refuses(400, {"error": {"message": "Invalid 'messages[3].role'"}}))
+    assert "messages[3].role" in str(error)

@@ -1,0 +1,427 @@
+"""Asking again (B34), what httpx raises, timeouts, and no secret anywhere (B52)."""
+
+import asyncio
+import inspect
+import logging
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.models.wire import (
+    DONE,
+    SECRET,
+    URL,
+    Body,
+    Waits,
+    Wire,
+    ask,
+    joined,
+    model,
+    only,
+    refuses,
+    request,
+    says,
+    settings,
+    streams,
+    text,
+)
+from tiro.errors import ModelError
+from tiro.models import failures, transport
+from tiro.models.model import Delta, Finished, RetryWait, TextDelta
+
+NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
+
+
+def run(*answers: httpx.Response | Exception, **given: Any) -> tuple[list[Delta], Waits, Wire]:
+    waits, wire = Waits(), Wire(*answers)
+    return asyncio.run(ask(model(wire, waits=waits, **given))), waits, wire
+
+
+def fails(*answers: httpx.Response | Exception, **given: Any) -> tuple[ModelError, Wire]:
+    wire = Wire(*answers)
+    with pytest.raises(ModelError) as caught:
+        asyncio.run(ask(model(wire, **given)))
+    return caught.value, wire
+
+
+# --- the table of httpx's exceptions -------------------------------------------------------
+
+HTTPX_ERRORS = [
+    value
+    for name in httpx.__all__
+    if inspect.isclass(value := getattr(httpx, name)) and issubclass(value, Exception)
+]
+
+
+def raised(kind: type[Exception]) -> Exception:
+    """An instance, whatever its class wants."""
+    if kind is httpx.HTTPStatusError:
+        asked = httpx.Request("POST", URL)
+        return kind("refused", request=asked, response=httpx.Response(500, request=asked))
+    if kind in (
+        httpx.StreamConsumed,
+        httpx.StreamClosed,
+        httpx.ResponseNotRead,
+        httpx.RequestNotRead,
+    ):
+        return kind()
+    return kind("what happened")
+
+
+def test_every_exception_of_httpx_is_in_the_table() -> None:
+    assert set(HTTPX_ERRORS) == set(failures.HTTPX_MEANINGS)
+
+
+@pytest.mark.parametrize("kind", HTTPX_ERRORS, ids=lambda kind: kind.__name__)
+def test_each_exception_of_httpx_becomes_a_model_error(kind: type[Exception]) -> None:
+    cause = raised(kind)
+    error, _ = fails(*(cause for _ in range(4)))
+    assert error.__cause__ is cause
+    assert str(error).startswith("The provider 'acme' ")
+    assert not str(error).endswith(".")
+    assert set(error.data) == {"provider", "status", "retryable", "retry_after_seconds", "body"}
+
+
+@pytest.mark.parametrize("kind", HTTPX_ERRORS, ids=lambda kind: kind.__name__)
+def test_each_exception_in_the_middle_of_an_answer_too(kind: type[Exception]) -> None:
+    cause = raised(kind)
+    error, wire = fails(streams(text("half"), cause))
+    assert error.__cause__ is cause
+    assert len(wire.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [httpx.ConnectError("refused"), httpx.ConnectTimeout("slow"), httpx.ReadError("reset")],
+)
+def test_a_connection_that_fails_is_tried_again(cause: Exception) -> None:
+    deltas, waits, _ = run(cause, cause, says("a"))
+    assert joined(deltas) == "a"
+    assert waits.seconds == [0.5, 1.0]
+
+
+def test_a_long_silence_is_not_waited_for_again() -> None:
+    error, wire = fails(httpx.ReadTimeout("silent"))
+    assert len(wire.requests) == 1
+    assert error.data["retryable"]
+
+
+# --- B34: asking again ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
+def test_b34_a_busy_provider_is_asked_again(status: int) -> None:
+    deltas, waits, wire = run(*(refuses(status) for _ in range(3)), says("a"))
+    assert waits.seconds == [0.5, 1.0, 2.0]
+    assert only(deltas, TextDelta) == [TextDelta("a")]
+    told = [delta for delta in deltas if isinstance(delta, RetryWait)]
+    assert [(t.attempt, t.wait_seconds) for t in told] == [(1, 0.5), (2, 1.0), (3, 2.0)]
+    assert all(str(status) in t.reason for t in told)
+    assert len({request.content for request in wire.requests}) == 1
+
+
+def test_b34_at_most_three_times() -> None:
+    error, wire = fails(*(refuses(503) for _ in range(9)))
+    assert len(wire.requests) == 4
+    assert error.data["status"] == 503
+    assert error.data["retryable"]
+
+
+@pytest.mark.parametrize("status", [301, 400, 401, 402, 403, 404, 405, 413, 418, 422])
+def test_b34_a_refusal_is_not_asked_again(status: int) -> None:
+    error, wire = fails(refuses(status, {"error": {"message": "No, because."}}))
+    assert len(wire.requests) == 1
+    assert not error.data["retryable"]
+    assert str(error).endswith("No, because")
+
+
+@pytest.mark.parametrize(
+    ("value", "waited"),
+    [("2", 2.0), ("0", 0.0), ("1.5", 1.5), ("60", 60.0), ("soon", 0.5), ("", 0.5), ("-1", 0.5)],
+)
+def test_b34_retry_after_is_told_and_waited(value: str, waited: float) -> None:
+    deltas, waits, _ = run(refuses(429, retry_after=value), says("a"))
+    assert waits.seconds == [waited]
+    assert isinstance(deltas[0], RetryWait)
+    assert deltas[0].wait_seconds == waited
+
+
+def http_date(at: datetime) -> str:
+    return at.strftime("%a, %d %b %Y %H:%M:%S GMT")
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (http_date(NOW + timedelta(seconds=7)), 7.0),
+        (http_date(NOW - timedelta(seconds=7)), 0.0),
+        (http_date(NOW + timedelta(hours=1)).replace("GMT", "+0100"), 0.0),
+        (" 3 ", 3.0),
+        ("nan", None),
+        ("inf", None),
+        ("1e999", None),
+        ("Fri, 99 Foo 2026 12:00:00 GMT", None),
+        ("28 Nov", None),
+        (None, None),
+    ],
+)
+def test_b34_retry_after_as_seconds_or_a_date(value: str | None, seconds: float | None) -> None:
+    assert failures.retry_after_seconds(value, lambda: NOW) == seconds
+
+
+@pytest.mark.parametrize("value", ["61", "3600", http_date(datetime(2999, 1, 1, tzinfo=UTC))])
+def test_b34_too_long_a_wait_is_told_instead(value: str) -> None:
+    error, wire = fails(refuses(429, retry_after=value))
+    assert len(wire.requests) == 1
+    assert error.data["retryable"]
+    assert re.search(r"ask again in \d+ seconds", str(error))
+
+
+def test_no_credit_is_not_asked_again() -> None:
+    body = {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
+    error, wire = fails(refuses(429, body))
+    assert len(wire.requests) == 1
+    assert "no credit" in str(error)
+
+
+def test_backoff_has_jitter() -> None:
+    waits, numbers = Waits(), iter([0.0, 0.5, 1.0])
+    wire = Wire(*(refuses(503) for _ in range(3)), says("a"))
+    asyncio.run(ask(model(wire, waits=waits, jitter=lambda: next(numbers))))
+    assert waits.seconds == [0.5, 1.5, 4.0]
+
+
+def test_b43_a_wait_can_be_cancelled() -> None:
+    """The wait is told before it begins, and a cancel during it ends at once."""
+
+    async def scenario() -> list[Delta]:
+        deltas: list[Delta] = []
+        is_waiting = asyncio.Event()
+
+        async def wait(seconds: float) -> None:
+            is_waiting.set()
+            await asyncio.sleep(seconds)
+
+        asked = model(Wire(refuses(429, retry_after="50")), waits=wait)
+
+        async def read() -> None:
+            async for delta in asked.stream(request()):
+                deltas.append(delta)
+
+        reading = asyncio.create_task(read())
+        await is_waiting.wait()
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        await asked.close()
+        return deltas
+
+    assert [type(delta) for delta in asyncio.run(scenario())] == [RetryWait]
+
+
+@pytest.mark.parametrize("by", ["aclose", "cancel", "break"])
+def test_b43_stopping_to_read_closes_the_connection(by: str) -> None:
+    async def scenario() -> Body:
+        body = Body(text("a"), asyncio.Event())
+        asked = model(Wire(httpx.Response(200, stream=body)))
+        deltas = asked.stream(request())
+        assert await anext(deltas) == TextDelta("a")
+        if by == "cancel":
+            waiting = asyncio.ensure_future(anext(deltas))
+            await asyncio.sleep(0.01)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+        else:
+            await deltas.aclose()
+        assert body.is_closed
+        await asked.close()
+        return body
+
+    asyncio.run(scenario())
+
+
+# --- B52: secrets --------------------------------------------------------------------------
+
+LEAKY = {
+    "api_key": SECRET,
+    "base_url": f"https://user:{SECRET}-pw@provider.test/v1?key={SECRET}-q&v=1",
+    "headers": {"x-extra": f"{SECRET}-h"},
+}
+
+
+def everything(error: BaseException | None) -> Iterator[str]:
+    """All text that a log or a frame could take from an error."""
+    while error is not None:
+        yield str(error)
+        yield repr(error)
+        yield str(getattr(error, "data", ""))
+        error = error.__cause__ or error.__context__
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        refuses(401, {"error": {"message": f"Incorrect API key: {SECRET}"}}),
+        refuses(400, f"{SECRET} {SECRET}-pw {SECRET}-q {SECRET}-h".encode()),
+        streams(b'data: {"error": {"message": "' + SECRET.encode() + b'", "code": 400}}\n\n'),
+        httpx.Response(200, stream=Body(b"<html>" + SECRET.encode())),
+        httpx.Response(200, stream=Body(b"{nope " + SECRET.encode())),
+    ],
+)
+def test_b52_no_secret_in_an_error(answer: httpx.Response) -> None:
+    error, _ = fails(answer, **LEAKY)
+    assert "c0ffee" not in " ".join(everything(error))
+    assert "[secret]" in str(error.data["body"])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"base_url": f"https://user:{SECRET}@provider.test:port/v1"},
+        {"base_url": f"user:{SECRET}@provider.test/v1"},
+        {"base_url": f"ftp://user:{SECRET}@provider.test/v1"},
+        {"api_key": f"{SECRET}\u2026"},
+        {"api_key": f"{SECRET}\nx: y"},
+        {"headers": {"x-extra": f"{SECRET}\r\n"}},
+        {"proxy": f"nonsense://user:{SECRET}@proxy.test"},
+    ],
+)
+def test_b52_no_secret_in_the_error_of_a_wrong_setting(given: dict[str, Any]) -> None:
+    asked = model(None, **given)
+    with pytest.raises(ModelError) as caught:
+        asyncio.run(ask(asked))
+    assert "c0ffee" not in " ".join(everything(caught.value))
+    assert not caught.value.data["retryable"]
+
+
+def test_b52_no_secret_in_a_repr() -> None:
+    provider = settings(**LEAKY, proxy=f"http://user:{SECRET}@proxy.test")
+    assert "c0ffee" not in repr(provider)
+    assert "c0ffee" not in str(provider)
+    assert "https://provider.test/v1" in repr(provider)
+
+
+def test_b52_no_secret_in_a_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    for name in ("httpx", "httpcore", "asyncio"):
+        caplog.set_level(logging.DEBUG, logger=name)
+    run(says("a"), **LEAKY)
+    assert "provider.test" in caplog.text
+    assert "c0ffee" not in caplog.text
+
+
+def test_the_key_is_sent_and_its_line_break_is_not() -> None:
+    _, _, wire = run(says("a"), api_key=f"{SECRET}\n")
+    assert wire.requests[0].headers["authorization"] == f"Bearer {SECRET}"
+
+
+def test_an_error_tells_the_first_2_kb_of_the_body() -> None:
+    body = (SECRET + "漢" * 5000).encode()
+    error, _ = fails(refuses(400, body))
+    told = error.data["body"]
+    assert 2046 <= len(told.encode()) <= 2048
+    assert told.startswith("[secret]漢")
+
+
+def test_a_body_that_never_ends_does_not_hold_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "REFUSAL_SECONDS", 0.01)
+    error, _ = fails(httpx.Response(400, stream=Body(b"so far", asyncio.Event())))
+    assert error.data["body"] == "so far"
+
+
+# --- addresses and timeouts ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("base", "asked"),
+    [
+        ("https://provider.test/v1", "https://provider.test/v1/chat/completions"),
+        ("https://provider.test/v1/", "https://provider.test/v1/chat/completions"),
+        ("http://127.0.0.1:8080", "http://127.0.0.1:8080/chat/completions"),
+        ("https://p.test/a%20b/v1?x=1", "https://p.test/a%20b/v1/chat/completions?x=1"),
+    ],
+)
+def test_the_address_that_is_asked(base: str, asked: str) -> None:
+    _, _, wire = run(says("a"), base_url=base)
+    assert str(wire.requests[0].url) == asked
+
+
+def timeout_of(**given: Any) -> dict[str, float]:
+    _, _, wire = run(says("a"), **given)
+    found: dict[str, float] = wire.requests[0].extensions["timeout"]
+    return found
+
+
+def test_a_model_on_this_machine_may_be_silent_for_longer() -> None:
+    hosted, local = timeout_of(), timeout_of(base_url="http://127.0.0.1:1/v1")
+    assert hosted["connect"] == local["connect"] == transport.CONNECT_SECONDS
+    assert hosted["read"] == transport.SILENCE_SECONDS < local["read"]
+    assert timeout_of(timeout_seconds=7)["read"] == 7
+
+
+def test_a_proxy_of_the_environment_is_not_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    with Server() as server:
+        deltas = asyncio.run(ask(model(None, base_url=f"http://127.0.0.1:{server.port}/v1")))
+    assert joined(deltas) == "a"
+
+
+def test_no_connection_is_kept_to_a_server_on_this_machine() -> None:
+    """llama.cpp closes its end after a stream although it promises to keep it."""
+    with Server() as server:
+        asked = model(None, base_url=f"http://127.0.0.1:{server.port}/v1")
+
+        async def three_times() -> list[Delta]:
+            deltas = [d async for d in asked.stream(request())]
+            deltas += [d async for d in asked.stream(request())]
+            return deltas + await ask(asked)
+
+        deltas = asyncio.run(three_times())
+    assert joined(deltas) == "aaa"
+    assert only(deltas, RetryWait) == []
+    assert len(only(deltas, Finished)) == 3
+    assert server.connections == 3
+
+
+class Server(threading.Thread):
+    """Answers each connection once, promises to keep it and closes it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.connections = 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self.listener.getsockname()[1]
+
+    def __enter__(self) -> "Server":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.join()
+
+    def run(self) -> None:
+        body = text("a", "stop") + DONE
+        head = f"HTTP/1.1 200 OK\r\nconnection: keep-alive\r\ncontent-length: {len(body)}\r\n\r\n"
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            with connection:
+                asked = b""
+                while not asked.endswith(b"}"):
+                    asked += connection.recv(65536)
+                connection.sendall(head.encode() + body)
