@@ -13,17 +13,19 @@ import os
 import signal
 import stat
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 import platformdirs
 
 from tiro.agents.agent import DEFAULT_AGENT
-from tiro.agents.permissions import problem_of
+from tiro.agents.permissions import PERMISSION_KEYS, narrowing, problem_of
+from tiro.agents.settings import Seconds, SessionDefaults
 from tiro.agents.turn import TurnSettings
+from tiro.agents.yaml_tree import parse_yaml
 from tiro.errors import TiroError
 from tiro.models.model import ModelFacts, ProviderApi, ProviderSettings
 
@@ -32,62 +34,6 @@ WORKSPACE_FILE = Path(".tiro", FILE_NAME)
 MAX_FILE_BYTES = 1_000_000
 KEY_COMMAND_SECONDS = 10.0
 """How long a command that prints an API key may take."""
-
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-NotNegative = Annotated[int, msgspec.Meta(ge=0)]
-Seconds = Annotated[float, msgspec.Meta(gt=0)]
-
-
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """`session.limit`: null is unset, 0 is off."""
-
-    chars: NotNegative | None = None
-    messages: NotNegative | None = None
-
-
-class ResizeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`session.resize`: when a session is brought under its limits, besides the token budget."""
-
-    every_n_turns: NotNegative | None = 8
-    max_messages_text_length: NotNegative | None = None
-    max_keep_messages_count: NotNegative | None = None
-
-
-class MemoSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`session.memo`."""
-
-    enabled: bool | None = None
-    """None: by the mode."""
-    instruct: str | list[str] | None = None
-
-
-class SummarySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`session.summary`."""
-
-    enabled: bool = True
-    message_buffer_limit: Positive | None = None
-    """None: no trim before turns."""
-    message_buffer_min: NotNegative = 10
-    model: str | None = None
-
-
-class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`session`: what holds for every session that does not say otherwise."""
-
-    max_history: Positive | None = 100
-    mode: Literal["lite", "memo"] = "lite"
-    limit: Limits = Limits()
-    budget_ratio: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = 0.75
-    """Of the model's context window; None switches the token budget off."""
-    resize: ResizeSettings = ResizeSettings()
-    memo: MemoSettings = MemoSettings()
-    summary: SummarySettings = SummarySettings()
-    autosave: bool = True
-    titles: Literal["first_line", "model"] = "first_line"
-    fsync: Literal["message", "turn", "never"] = "turn"
-    resume: Literal["latest", "new", "ask"] = "ask"
-    ttl_seconds: Seconds | None = None
-    redact: bool = True
 
 
 class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,7 +78,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     key_commands: dict[str, str | list[str]] = {}
     """The providers whose key a command prints; it is run by `run_key_command`, when needed."""
     agent: str = DEFAULT_AGENT
-    session: SessionSettings = SessionSettings()
+    session: SessionDefaults = SessionDefaults()
     turn: TurnSettings = TurnSettings()
     permission_set: Literal["strict", "open"] = "strict"
     permission: dict[str, Any] = {}
@@ -161,49 +107,21 @@ class KeyCommandError(TiroError, RuntimeError):
     """A command that should print an API key failed."""
 
 
-BUILT_IN_PROVIDERS: dict[str, dict[str, str]] = {
-    "anthropic": {
-        "api": "anthropic",
-        "base_url": "https://api.anthropic.com",
-        "api_key_env": "ANTHROPIC_API_KEY",
-    },
-    "openai": {
-        "api": "openai",
-        "base_url": "https://api.openai.com/v1",
-        "api_key_env": "OPENAI_API_KEY",
-    },
-    "openrouter": {
-        "api": "openai",
-        "base_url": "https://openrouter.ai/api/v1",
-        "api_key_env": "OPENROUTER_API_KEY",
-    },
-    "ollama": {"api": "openai", "base_url": "http://127.0.0.1:11434/v1"},
-    "llamacpp": {"api": "openai", "base_url": "http://127.0.0.1:8080/v1"},
-    "local": {"api": "local"},
+BUILT_IN_PROVIDERS = {
+    name: {"api": api, "base_url": url, "api_key_env": key_env}
+    for name, api, url, key_env in (
+        ("anthropic", "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+        ("openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+        ("openrouter", "openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+        ("ollama", "openai", "http://127.0.0.1:11434/v1", None),
+        ("llamacpp", "openai", "http://127.0.0.1:8080/v1", None),
+        ("local", "local", None, None),
+    )
 }
 
 WORKSPACE_MAY_SET = (
-    ("agent",),
-    ("model",),
-    ("session", "max_history"),
-    ("session", "mode"),
-    ("session", "limit"),
-    ("session", "resize"),
-    ("turn", "max_steps"),
-    ("permission",),
-)
-
-PERMISSION_KEYS = (
-    "read",
-    "glob",
-    "grep",
-    "edit",
-    "write",
-    "bash",
-    "delegate",
-    "external_directory",
-    "doom_loop",
-    "*",
+    *("agent", "model", "session.max_history", "session.mode", "session.limit", "session.resize"),
+    *("turn.max_steps", "permission"),
 )
 _SECRET_KEYS = frozenset({"api_key", "api_key_command", "headers", "proxy", "base_url", "url"})
 """Values under these keys may hold a secret and are never shown."""
@@ -316,7 +234,7 @@ class _Document(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     providers: dict[str, ProviderConfig] = {}
     agent: str = DEFAULT_AGENT
-    session: SessionSettings = SessionSettings()
+    session: SessionDefaults = SessionDefaults()
     turn: TurnSettings = TurnSettings()
     permission_set: Literal["strict", "open"] = "strict"
     permission: dict[str, Any] = {}
@@ -427,7 +345,7 @@ class _Merge:
                 self._tell(source, here, problem.partition(": ")[2])
             elif not source.is_workspace:
                 self._values.setdefault("permission", {})[key] = rule
-            elif (narrowed := _narrowing(rule)) != rule:
+            elif (narrowed := narrowing(rule)) != rule:
                 self._tell(source, here, "may not allow anything in a workspace, only narrow")
                 if narrowed:
                     self._workspace_permission[key] = narrowed
@@ -519,44 +437,20 @@ def _read_text(path: Path, root: Path | None) -> str | None:
 
 def _parsed(name: str, text: str, is_workspace: bool, problems: list[str]) -> _Source | None:
     """The settings in a YAML text, with the line of every key; None for an empty text."""
-    import yaml  # only who has a configuration file pays for it at the start
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
     try:
-        node = loader.get_single_node()
-        tree = None if node is None else loader.construct_document(node)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark is not None else ""
-        why = getattr(error, "problem", None) or "it cannot be read"
-        raise _UnusableError(f"{line}: this is no valid YAML ({why})") from error
-    except (RecursionError, ValueError, TypeError) as error:
-        raise _UnusableError(": this is no valid YAML (it cannot be read)") from error
-    finally:
-        loader.dispose()
-    if tree is None:
+        found = parse_yaml(text)
+    except ValueError as error:
+        raise _UnusableError(str(error)) from error
+    if found.tree is None:
         return None
-    if not isinstance(tree, dict):
-        raise _UnusableError(f" must hold keys and values, not {_shown((), tree)}")
-    lines: dict[tuple[str, ...], int] = {}
-    for path, number in _key_lines(node, ()):
-        if path in lines:
-            dotted = ".".join(path)
-            problems.append(f"{name}, line {number}: {dotted} is given twice; this one holds")
-        lines[path] = number
-    return _Source(name, tree, lines, is_workspace)
-
-
-def _key_lines(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Every key of a YAML tree as (path, line), as deep as settings go."""
-    if not isinstance(node.value, list) or len(path) > 6:
-        return
-    for pair in node.value:
-        if isinstance(pair, tuple):
-            key, value = pair
-            here = (*path, str(key.value))
-            yield here, key.start_mark.line + 1
-            yield from _key_lines(value, here)
+    if not isinstance(found.tree, dict):
+        raise _UnusableError(f" must hold keys and values, not {_shown((), found.tree)}")
+    for path in found.repeated:
+        dotted = ".".join(path)
+        problems.append(
+            f"{name}, line {found.lines[path]}: {dotted} is given twice; this one holds"
+        )
+    return _Source(name, found.tree, found.lines, is_workspace)
 
 
 def _build(kind: Callable[..., Any], values: Mapping[str, Any]) -> Any:
@@ -585,15 +479,9 @@ def _table_of(kind: Any) -> Any:
 
 
 def _workspace_may_set(path: tuple[str, ...]) -> bool:
-    return any(path[: len(one)] == one[: len(path)] for one in WORKSPACE_MAY_SET)
-
-
-def _narrowing(rule: Any) -> Any:
-    """What is left of a rule without what it allows."""
-    if isinstance(rule, str):
-        return None if rule == "allow" else rule
-    pairs = rule.items() if isinstance(rule, Mapping) else rule
-    return {pattern: kind for pattern, kind in pairs if kind != "allow"}
+    """Whether a key, something in it or the section around it is among WORKSPACE_MAY_SET."""
+    key = ".".join(path) + "."
+    return any(key.startswith(f"{one}.") or f"{one}.".startswith(key) for one in WORKSPACE_MAY_SET)
 
 
 def _shown(path: tuple[str, ...], value: Any) -> str:

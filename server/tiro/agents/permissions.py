@@ -40,6 +40,20 @@ KEY_OF_TOOL = {
 }
 """The key that governs a tool; every other tool's key is its name."""
 
+PERMISSION_KEYS = (
+    "read",
+    "glob",
+    "grep",
+    "edit",
+    "write",
+    "bash",
+    "delegate",
+    "external_directory",
+    "doom_loop",
+    "*",
+)
+"""The keys that a configuration may use."""
+
 SECRET_FILES: tuple[tuple[str, Kind], ...] = (
     ("*.env.example", "allow"),
     ("*.env", "deny"),
@@ -172,6 +186,14 @@ def problem_of(permission: Any) -> str | None:
         if wrong:
             return f"{key}: must be {', '.join(KINDS)}, not {wrong[0]!r}"
     return None
+
+
+def narrowing(rule: Any) -> Any:
+    """What is left of a rule without what it allows."""
+    if isinstance(rule, str):
+        return None if rule == "allow" else rule
+    pairs = rule.items() if isinstance(rule, Mapping) else rule
+    return {pattern: kind for pattern, kind in pairs if kind != "allow"}
 
 
 def _as_table(permission: Permission) -> Mapping[str, Any]:

@@ -1,0 +1,59 @@
+"""YAML text as plain values, with the line of every key, so that a fault can be told by place."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+MAX_DEPTH = 6
+"""How deep the lines of keys are noted; settings go no deeper."""
+
+Path = tuple[str, ...]
+
+
+class YamlTree(msgspec.Struct, frozen=True):
+    """The values of one YAML document."""
+
+    tree: Any
+    lines: dict[Path, int]
+    """The path of every key → its line, counted from 1."""
+    repeated: list[Path]
+    """Keys that are there twice; the last one is the one that holds."""
+
+
+def parse_yaml(text: str) -> YamlTree:
+    """Read one YAML document; ValueError says line and reason, beginning with `, line` or `:`."""
+    import yaml  # only who has a configuration file pays for it at the start
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    try:
+        node = loader.get_single_node()
+        tree = None if node is None else loader.construct_document(node)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark is not None else ""
+        why = getattr(error, "problem", None) or "it cannot be read"
+        raise ValueError(f"{line}: this is no valid YAML ({why})") from error
+    except (RecursionError, ValueError, TypeError) as error:
+        raise ValueError(": this is no valid YAML (it cannot be read)") from error
+    finally:
+        loader.dispose()
+    lines: dict[Path, int] = {}
+    repeated = []
+    for path, number in _key_lines(node, ()):
+        if path in lines:
+            repeated.append(path)
+        lines[path] = number
+    return YamlTree(tree, lines, repeated)
+
+
+def _key_lines(node: Any, path: Path) -> Iterator[tuple[Path, int]]:
+    """Every key of a YAML tree as (path, line), as deep as settings go."""
+    if node is None or not isinstance(node.value, list) or len(path) >= MAX_DEPTH:
+        return
+    for pair in node.value:
+        if isinstance(pair, tuple):
+            key, value = pair
+            here = (*path, str(key.value))
+            yield here, key.start_mark.line + 1
+            yield from _key_lines(value, here)
