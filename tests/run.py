@@ -25,10 +25,11 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -76,7 +77,6 @@ class Run:
             "TIRO_CONFIG_DIR": str(home / "tiro"),
             "TIRO_OUT": str(home / "out"),
             "TIRO_PYTHON": str(self.python),
-            "TIRO_TEST_CACHE": str(machine.CACHE.parent),
             "TIRO_TEST_SIZE": self.size,
             "TIRO_WORKBENCH": str(self.workbench),
         }
@@ -176,7 +176,12 @@ def _tell(step: Step, outcome: Outcome) -> None:
 
 
 def command(
-    run: Run, name: str, *argv: str | Path, cwd: Path = ROOT, junit: Path | None = None
+    run: Run,
+    name: str,
+    *argv: str | Path,
+    cwd: Path = ROOT,
+    junit: Path | None = None,
+    env: Mapping[str, str] = MappingProxyType({}),
 ) -> Outcome:
     """Run a program to its end and count: its JUnit file, its last line, or itself as one."""
     log = run.folder / f"{_file_name(name)}.log"
@@ -184,7 +189,7 @@ def command(
         child = subprocess.Popen(
             [str(word) for word in argv],
             cwd=cwd,
-            env=run.environment(name),
+            env=run.environment(name) | env,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -312,7 +317,8 @@ def pytest(run: Run, name: str, *arguments: str) -> Outcome:
     """A run of pytest, counted by its JUnit file."""
     junit = run.folder / f"{_file_name(name)}.xml"
     options = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={junit}")
-    return command(run, name, run.python, *options, *arguments, junit=junit)
+    env = {"XDG_CACHE_HOME": str(machine.CACHE.parents[1])}  # where the local model lies
+    return command(run, name, run.python, *options, *arguments, junit=junit, env=env)
 
 
 def pure(run: Run) -> Outcome:
@@ -358,9 +364,9 @@ STEPS = {
         Step("ruff format", ruff_format, needs=("python",)),
         Step("mypy", mypy, needs=("python",)),
     ],
-    "test": [Step("test", pure, needs=("python",))],
+    "test": [Step("test", pure, needs=("python",), after=("model",))],
     "e2e": [
-        Step("e2e", end_to_end, needs=("python",), after=("test", "model", "debian")),
+        Step("e2e", end_to_end, needs=("python",), after=("test", "debian")),
         Step("emacs lint", emacs_lint, needs=("debian",)),
         Step("emacs ert", emacs_ert, needs=("debian", "python")),
         Step("emacs terminal", emacs_terminal, needs=("debian", "python"), after=("emacs ert",)),
