@@ -189,7 +189,7 @@ def command(
         child = subprocess.Popen(
             [str(word) for word in argv],
             cwd=cwd,
-            env=run.environment(name) | env,
+            env={**run.environment(name), **env},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
