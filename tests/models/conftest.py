@@ -1,0 +1,26 @@
+"""Where the embedded model's file lies for the tests that really run it."""
+
+from pathlib import Path
+
+import pytest
+
+from tiro.config import cache_directory
+from tiro.models.local import LocalModels
+from tiro.models.weights import DEFAULT_MODEL
+
+CACHE = cache_directory()
+"""Read before a test has a home of its own: the file is large and brought once a machine."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker of tests that run a real model."""
+    config.addinivalue_line("markers", "local: runs the real embedded model")
+
+
+@pytest.fixture(scope="session")
+def real_cache() -> Path:
+    """A cache directory that holds the default model."""
+    pytest.importorskip("xllamacpp", reason="the extra tiro[local] is not installed")
+    if not LocalModels(CACHE).has(DEFAULT_MODEL.name):
+        pytest.skip("the embedded model is not here, bring it with: tiro local pull")
+    return CACHE

@@ -1,0 +1,262 @@
+"""The embedded model in its real process: protocol, usage, cancel, overflow, and how it ends.
+
+It runs with one thread at temperature 0 and says few words; what it says is never tested.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.models.wire import only, settings
+from tiro.errors import ContextOverflowError, ModelError, ModelNotConfiguredError
+from tiro.models.local import LocalModel, LocalModels
+from tiro.models.model import (
+    Delta,
+    Finished,
+    ModelRequest,
+    Progress,
+    ProviderSettings,
+    TextDelta,
+)
+from tiro.models.weights import Weights, WeightsDirectory
+from tiro.session.messages import Message
+
+PROVIDER = ProviderSettings(name="local", api="local")
+NAME = "smollm2-135m"
+
+pytestmark = pytest.mark.timeout(240)
+
+
+def asks(text: str, **given: Any) -> ModelRequest:
+    message = Message("user", [{"type": "text", "text": text}])
+    wanted = {"temperature": 0.0, "max_output_tokens": 3, **given}
+    return ModelRequest(model=NAME, messages=[message], **wanted)
+
+
+def with_model(cache: Path, scenario: Callable[[LocalModel], Awaitable[None]]) -> None:
+    async def run() -> None:
+        model = LocalModel(PROVIDER, NAME, LocalModels(cache), threads=1)
+        try:
+            await scenario(model)
+        finally:
+            await model.close()
+
+    asyncio.run(run())
+
+
+async def deltas_of(model: LocalModel, request: ModelRequest) -> list[Delta]:
+    return [delta async for delta in model.stream(request)]
+
+
+def finished(deltas: list[Delta]) -> Finished:
+    (last,) = only(deltas, Finished)
+    assert deltas[-1] is last
+    assert isinstance(last, Finished)
+    return last
+
+
+@pytest.mark.local
+def test_it_answers_with_usage_and_the_same_at_temperature_0(real_cache: Path) -> None:
+    async def scenario(model: LocalModel) -> None:
+        first = await deltas_of(model, asks("Say hello."))
+        assert isinstance(first[0], Progress)
+        assert "Loading" in first[0].message
+        assert only(first, TextDelta)
+        last = finished(first)
+        assert last.stop_reason == "max_tokens"
+        assert last.usage is not None
+        assert last.usage.output_tokens == 3
+        tokens = last.usage.input_tokens + last.usage.cache_read_tokens
+        assert 5 < tokens < 100
+        again = await deltas_of(model, asks("Say hello."))
+        assert not any("Loading" in d.message for d in again if isinstance(d, Progress))
+        assert only(again, TextDelta) == only(first, TextDelta)
+        usage = finished(again).usage
+        assert usage is not None
+        assert usage.input_tokens + usage.cache_read_tokens == tokens
+
+    with_model(real_cache, scenario)
+
+
+@pytest.mark.local
+def test_a_request_that_does_not_fit_tells_both_numbers(real_cache: Path) -> None:
+    async def scenario(model: LocalModel) -> None:
+        with pytest.raises(ContextOverflowError) as caught:
+            await deltas_of(model, asks("word " * 9000))
+        assert caught.value.data["tokens"] > caught.value.data["context_window"] == 8192
+        finished(await deltas_of(model, asks("Hi")))
+
+    with_model(real_cache, scenario)
+
+
+@pytest.mark.local
+def test_a_cancel_while_it_reads_the_prompt_or_writes(real_cache: Path) -> None:
+    async def scenario(model: LocalModel) -> None:
+        for wanted, kind in ((asks("word " * 6000), Progress), (asks("Hi"), TextDelta)):
+            stream = model.stream(wanted)
+            async for delta in stream:
+                if isinstance(delta, kind) and getattr(delta, "fraction", 1) not in (None, 0.0):
+                    break
+            await stream.aclose()
+        # It would take minutes to come to this one had the long prompt not been given up.
+        finished(await deltas_of(model, asks("Hi", max_output_tokens=1)))
+
+    with_model(real_cache, scenario)
+
+
+@pytest.mark.local
+def test_two_requests_are_answered_at_once(real_cache: Path) -> None:
+    async def scenario(model: LocalModel) -> None:
+        both = await asyncio.gather(*(deltas_of(model, asks(t)) for t in ("Hi", "Hello")))
+        assert [finished(deltas).stop_reason for deltas in both] == ["max_tokens"] * 2
+
+    with_model(real_cache, scenario)
+
+
+@pytest.mark.local
+def test_a_process_that_died_is_started_again(real_cache: Path) -> None:
+    async def scenario(model: LocalModel) -> None:
+        await deltas_of(model, asks("Hi"))
+        (child,) = children()
+        os.kill(child, signal.SIGKILL)
+        finished(await deltas_of(model, asks("Hi")))
+        await model.close()
+        assert children() == []
+        finished(await deltas_of(model, asks("Hi")))
+
+    with_model(real_cache, scenario)
+    assert children() == []
+
+
+@pytest.mark.local
+def test_a_cancel_while_it_loads_ends_the_process(real_cache: Path) -> None:
+    async def scenario(model: LocalModel) -> None:
+        stream = model.stream(asks("Hi"))
+        await anext(stream)
+        waiting = asyncio.ensure_future(anext(stream))
+        while not children():  # noqa: ASYNC110  # nothing tells that a process has appeared
+            await asyncio.sleep(0.001)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert children() == []
+
+    with_model(real_cache, scenario)
+
+
+@pytest.mark.local
+def test_it_keeps_its_output_and_its_key_to_itself(
+    real_cache: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """B41, B52: nothing on our stdout or stderr, and no key on a command line."""
+
+    async def scenario(model: LocalModel) -> None:
+        await deltas_of(model, asks("Hi"))
+        (child,) = children()
+        assert len(command_line(child)) == 3
+
+    with_model(real_cache, scenario)
+    assert capfd.readouterr() == ("", "")
+
+
+OWNER = """
+import asyncio, sys
+from pathlib import Path
+from tests.models.test_local import LocalModel, LocalModels, NAME, PROVIDER, asks, children
+
+async def main():
+    model = LocalModel(PROVIDER, NAME, LocalModels(Path(sys.argv[1])), threads=1)
+    async for delta in model.stream(asks("Hi")):
+        pass
+    print(*children(), flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.local
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_it_dies_with_its_owner_however_that_dies(real_cache: Path, number: int) -> None:
+    """B42: no process is left behind."""
+    command = [sys.executable, "-c", OWNER, str(real_cache)]
+    path = os.pathsep.join(filter(None, sys.path))
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path}
+    ) as owner:
+        assert owner.stdout is not None
+        child = int(owner.stdout.readline())
+        owner.send_signal(number)
+        owner.wait()
+    wait_until_gone(child)
+
+
+def command_line(pid: int) -> list[bytes]:
+    """What every user of this machine can read about a process."""
+    return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+
+
+def children() -> list[int]:
+    """The processes this one has started and that still run."""
+    listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    return [pid for pid in map(int, listed.split()) if is_alive(pid)]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state not in "ZX"
+
+
+def wait_until_gone(pid: int) -> None:
+    """The test's own time limit ends this when it never happens."""
+    while is_alive(pid):
+        os.sched_yield()
+
+
+# --- what cannot be started ----------------------------------------------------------------
+
+
+def test_a_model_that_was_not_pulled(tmp_path: Path) -> None:
+    model = LocalModel(PROVIDER, "qwen2.5-coder-0.5b", LocalModels(tmp_path))
+    with pytest.raises(ModelNotConfiguredError, match="tiro local pull"):
+        asyncio.run(deltas_of(model, asks("Hi")))
+
+
+def test_a_file_that_is_no_model_says_so(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    directory = WeightsDirectory(tmp_path / "models")
+    directory.path.mkdir()
+    content = b"GGUF" + bytes(100)
+    directory.file_of("broken").write_bytes(content)
+    directory.write(Weights(name="broken", bytes=len(content), sha256="", source="here"))
+    model = LocalModel(PROVIDER, "broken", LocalModels(tmp_path))
+    with pytest.raises(ModelError, match="'broken' cannot be loaded: ") as caught:
+        asyncio.run(deltas_of(model, asks("Hi")))
+    assert not caught.value.data["retryable"]
+    assert "gguf" in caught.value.data["body"]
+
+
+def test_without_the_extra_the_error_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "python").write_text(
+        "#!/bin/sh\nread order\necho \"ModuleNotFoundError: No module named 'xllamacpp'\" >&2\n"
+    )
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    directory = WeightsDirectory(tmp_path / "models")
+    directory.write(Weights(name="own", bytes=4, sha256="", source="here"))
+    directory.file_of("own").write_bytes(b"GGUF")
+    model = LocalModel(settings(name="local", api="local"), "own", LocalModels(tmp_path))
+    with pytest.raises(ModelError, match=r"pip install 'tiro\[local\]'"):
+        asyncio.run(deltas_of(model, asks("Hi")))
