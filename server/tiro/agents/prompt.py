@@ -92,11 +92,14 @@ def request_size(
         summary=summary_text(session.summary),
         draft=draft,
         context_window=context_window,
+        known=session.token_counts,
     )
 
 
 def _with_instructions(session: Core, prompt: str) -> str:
     """The prompt and the system messages of the full history, in order (U3.9)."""
+    if not session.has_instructions:
+        return prompt
     full = (*session.archive_rows, *reversed(session.newest_first))
     texts = standing_instructions(m for m in full if m.role in SYSTEM_ROLES)
     return "\n\n".join(part for part in (prompt, *texts) if part) if texts else prompt

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Any, assert_never, overload
+from typing import TYPE_CHECKING, Any, assert_never, overload
 
 import msgspec
 
@@ -32,6 +32,9 @@ from tiro.session.cut import group_of, legal_cut
 from tiro.session.messages import Message, Usage, flat
 from tiro.session.settings import SessionSettings
 from tiro.session.snapshot import FIELDS, SCHEMA_VERSION, StoredSession
+
+if TYPE_CHECKING:
+    from tiro.session.tokens import Known
 
 Clock = Callable[[], datetime]
 Observer = Callable[[int, tuple[Change, ...]], None]
@@ -114,6 +117,10 @@ class Core:
         self.unknown: dict[str, Any] = {}
         self.own_settings: dict[str, Any] = {}
         self.n = 0
+        self.token_counts: Known = {}
+        """What each message of the window counts for, so that only new text is estimated."""
+        self.has_instructions = False
+        """Whether the history ever held a system or developer message (U3.9)."""
         self.quiet_length: int | None = None
         """Text length at which a resize could do no more; triggers rest until an add (A4.13)."""
         self.created = self.updated = clock().astimezone(UTC)
@@ -243,6 +250,9 @@ class Core:
             self.newest_first = deque(reversed(_timed(stored.messages, at)))
             self.archive_rows = _timed(stored.archive, at)
             self.unknown = dict(stored.unknown)
+            self.token_counts.clear()
+            roles = {m.role for rows in (stored.messages, stored.archive) for m in rows}
+            self.has_instructions = not roles.isdisjoint(("system", "developer"))
             self.quiet_length = None
 
     def _tell(self, changes: tuple[Change, ...]) -> None:
@@ -289,6 +299,8 @@ class Core:
         self.quiet_length = None
         if message.role == "assistant":
             self.turns += 1
+        elif message.role in ("system", "developer"):
+            self.has_instructions = True
 
     def _move(self, seqs: Iterable[int], **marks: Any) -> bool:
         """Take messages out of the window into the archive, with these marks."""
@@ -299,6 +311,7 @@ class Core:
             moved += [m for m in reversed(self.newest_first) if m.seq in leaving]
             self.newest_first = deque(m for m in self.newest_first if m.seq not in leaving)
         for message in moved:
+            self.token_counts.pop(_seq(message), None)
             self._keep(message.marked(**marks))
         if self.pins:
             self.pins = [seq for seq in self.pins if seq not in leaving]
@@ -339,6 +352,7 @@ class Core:
     def _clear(self, keep_memo: bool) -> None:
         self.newest_first.clear()
         self.archive_rows.clear()
+        self.token_counts.clear()
         self.summary, self.undo, self.pins = "", None, []
         self.turns = self.last_resize_turn = self.memo_cursor = 0
         self.quiet_length = None

@@ -339,15 +339,13 @@ def decode(data: bytes | str, kind: Any = Any) -> Any:
     """
     try:
         return msgspec.json.decode(data, type=kind)
-    except msgspec.ValidationError:
-        raise
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = data if isinstance(data, str) else bytes(data).decode("utf-8", "replace")
-        try:
-            value = clean(json.loads(text))
-        except RecursionError as error:
-            raise ValueError("The JSON is nested too deeply") from error
-        return value if kind is Any else msgspec.convert(value, kind)
+    try:
+        value = clean(json.loads(text))
+    except RecursionError as error:
+        raise ValueError("The JSON is nested too deeply") from error
+    return value if kind is Any else msgspec.convert(value, kind)
 
 
 def clean(value: Any) -> Any:

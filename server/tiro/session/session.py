@@ -216,8 +216,8 @@ class Session(Core):
 
     def statistics(self) -> transcript.Statistics:
         """Counts of messages and tool uses over the window, usage over the session."""
-        size = tokens.measure(self.oldest_first()).tokens
-        return transcript.count(self.oldest_first(), self.turns, size, self.usage)
+        size = tokens.measure(self.newest_first, known=self.token_counts).tokens
+        return transcript.count(self.newest_first, self.turns, size, self.usage)
 
     def text_length(self) -> int:
         """The length of the window in approximate characters (A3.7)."""

@@ -158,7 +158,7 @@ def _value(raw: msgspec.Raw, kind: Any, default: Any = None) -> Any:
 
 def _messages(raw: msgspec.Raw | None, data: bytes) -> list[Message]:
     """A list of messages: strictly in one go, else each one by itself."""
-    if raw is None:
+    if raw is None or bytes(raw) == b"null":
         return []
     try:
         return msgspec.json.decode(raw, type=list[Message])

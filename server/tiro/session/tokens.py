@@ -8,7 +8,7 @@ characters / 4 does not.
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -45,6 +45,10 @@ RATES: dict[str, float] = {
     "inner": 0.0,  # the further bytes of a character
 }
 """Tokens for one byte of each class; a character of several bytes counts at its first one."""
+
+
+Known: TypeAlias = dict[int, tuple[Message, list[tuple[str, int]]]]
+"""Messages by seq with what they count for."""
 
 
 class Breakdown(msgspec.Struct, frozen=True):
@@ -92,15 +96,20 @@ def measure(
     summary: str = "",
     draft: str = "",
     context_window: int | None = None,
+    known: Known | None = None,
 ) -> ContextSize:
-    """The size of a request with these messages; the texts are what is sent of each part."""
+    """The size of a request with these messages; the texts are what is sent of each part.
+
+    With `known` only messages that it does not hold yet are estimated, and put into it.
+    """
     sums = dict.fromkeys(Breakdown.__struct_fields__, 0)
     for name, text in (("system", system), ("tools", tools), ("memo", memo), ("summary", summary)):
         sums[name] = estimate_tokens(text)
     if draft:
         sums["user"] = estimate_tokens(draft) + MESSAGE_TOKENS
     for message in messages:
-        _count(message, sums)
+        for name, tokens in _parts(message, {} if known is None else known):
+            sums[name] += tokens
     tokens = sum(sums.values())
     ratio = round(tokens / context_window, 4) if context_window else None
     return ContextSize(tokens, None, context_window, ratio, Breakdown(**sums))
@@ -138,14 +147,20 @@ def _part_length(part: Any) -> int:
     return len(str(part))
 
 
-def _count(message: Message, sums: dict[str, int]) -> None:
+def _parts(message: Message, known: Known) -> list[tuple[str, int]]:
+    """The parts of the breakdown that a message counts for; a known message is not read again."""
+    found = known.get(message.seq or 0)
+    if found is not None and found[0] is message:
+        return found[1]
     role = message.role if message.role in ("assistant", "system") else "user"
     if message.role == "developer":
         role = "system"
-    sums["tool_result" if message.role == "tool" else role] += MESSAGE_TOKENS
-    for block in blocks_of(message):
-        name, tokens = _block_tokens(block, role)
-        sums[name] += tokens
+    frame = "tool_result" if message.role == "tool" else role
+    parts = [(frame, MESSAGE_TOKENS)]
+    parts += [_block_tokens(block, role) for block in blocks_of(message)]
+    if message.seq is not None:
+        known[message.seq] = (message, parts)
+    return parts
 
 
 def _block_tokens(block: Block, role: str) -> tuple[str, int]:
