@@ -224,7 +224,8 @@ class _Source(msgspec.Struct, frozen=True):
 
     def where(self, path: tuple[str, ...]) -> str:
         """The place of a key, for people."""
-        line = self.lines.get(path)
+        known = (self.lines.get(path[:length]) for length in range(len(path), 0, -1))
+        line = next(filter(None, known), None)
         return self.name if line is None else f"{self.name}, line {line}"
 
 
@@ -289,15 +290,13 @@ class _Merge:
         path: tuple[str, ...],
         source: _Source,
         into: dict[str, Any],
-    ) -> None:
-        """Take every key of a section."""
-        if given is None:
-            return
-        if not isinstance(given, Mapping):
+    ) -> bool:
+        """Take every key of a section; False when it is none."""
+        if given is not None and not isinstance(given, Mapping):
             self._tell(source, path, f"must be a section with keys, not {_shown(path, given)}")
-            return
+            return False
         types = {field.name: field.type for field in msgspec.structs.fields(kind)}
-        for key, value in given.items():
+        for key, value in (given or {}).items():
             here = (*path, str(key))
             if str(key) not in types:
                 self._tell(source, here, f"is no setting{_hint(str(key), types)}")
@@ -305,6 +304,7 @@ class _Merge:
                 self._tell(source, here, "may not be set by a workspace, only by you")
             else:
                 self._value(types[str(key)], value, here, source, into)
+        return True
 
     def _value(
         self, kind: Any, value: Any, here: tuple[str, ...], source: _Source, into: dict[str, Any]
@@ -321,9 +321,9 @@ class _Merge:
                 self._tell(source, here, f"must be a table of names, not {_shown(here, value)}")
                 return
             for name, entry in (value or {}).items():
-                self._struct(
-                    section, entry, (*here, str(name)), source, table.setdefault(str(name), {})
-                )
+                into_entry = table.get(str(name), {})
+                if self._struct(section, entry, (*here, str(name)), source, into_entry):
+                    table[str(name)] = into_entry
         elif value is not None or type(None) in get_args(kind):
             try:
                 into[key] = msgspec.convert(value, kind)

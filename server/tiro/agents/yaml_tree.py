@@ -1,12 +1,16 @@
 """YAML text as plain values, with the line of every key, so that a fault can be told by place."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 MAX_DEPTH = 6
 """How deep the lines of keys are noted; settings go no deeper."""
+
+MAX_KEYS = 20_000
+"""So many keys get a line; aliases can make a small file stand for very many."""
 
 Path = tuple[str, ...]
 
@@ -28,6 +32,7 @@ def parse_yaml(text: str) -> YamlTree:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
     try:
         node = loader.get_single_node()
+        lines, repeated = _lines_of(_key_lines(loader, node, ()))
         tree = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -38,22 +43,26 @@ def parse_yaml(text: str) -> YamlTree:
         raise ValueError(": this is no valid YAML (it cannot be read)") from error
     finally:
         loader.dispose()
-    lines: dict[Path, int] = {}
-    repeated = []
-    for path, number in _key_lines(node, ()):
-        if path in lines:
-            repeated.append(path)
-        lines[path] = number
     return YamlTree(tree, lines, repeated)
 
 
-def _key_lines(node: Any, path: Path) -> Iterator[tuple[Path, int]]:
+def _lines_of(found: Iterable[tuple[Path, int]]) -> tuple[dict[Path, int], list[Path]]:
+    lines: dict[Path, int] = {}
+    repeated = []
+    for path, number in islice(found, MAX_KEYS):
+        if path in lines:
+            repeated.append(path)
+        lines[path] = number
+    return lines, repeated
+
+
+def _key_lines(loader: Any, node: Any, path: Path) -> Iterator[tuple[Path, int]]:
     """Every key of a YAML tree as (path, line), as deep as settings go."""
     if node is None or not isinstance(node.value, list) or len(path) >= MAX_DEPTH:
         return
     for pair in node.value:
         if isinstance(pair, tuple):
             key, value = pair
-            here = (*path, str(key.value))
+            here = (*path, str(loader.construct_object(key, deep=True)))
             yield here, key.start_mark.line + 1
-            yield from _key_lines(value, here)
+            yield from _key_lines(loader, value, here)

@@ -1,0 +1,226 @@
+"""Permission rules as a table (M5.6 to M5.12)."""
+
+from typing import Any
+
+import pytest
+
+from tests.fakes import fake_tool
+from tiro.agents.agent import EXPLORE_PERMISSION, PLAN_PERMISSION
+from tiro.agents.permissions import (
+    OPEN_SET,
+    STRICT_SET,
+    PermissionDecision,
+    Rules,
+    decide,
+    merge,
+    narrowing,
+    problem_of,
+    strictest,
+)
+
+PY_ONLY: Any = {"read": [("*.py", "allow"), ("*", "deny")]}
+
+
+@pytest.mark.parametrize(
+    ("permission", "tool", "given", "kind", "rule"),
+    [
+        (None, "read_file", {}, "allow", "no rule: allow"),
+        ({}, "run_command", {}, "allow", "no rule: allow"),
+        ("deny", "grep", {}, "deny", "*: deny"),
+        ({"*": "deny", "grep": "allow"}, "grep", {}, "allow", "grep: allow"),
+        ({"*": "deny", "grep": "allow"}, "glob", {}, "deny", "*: deny"),
+        ({"read": "ask"}, "list_files", {}, "ask", "read: ask"),
+        ({"edit": "deny"}, "multi_edit", {}, "deny", "edit: deny"),
+        ({"edit": "deny"}, "write_file", {}, "allow", "no rule: allow"),
+        ({"write": "deny"}, "write_file", {}, "deny", "write: deny"),
+        ({"bash": "ask"}, "run_command", {"command": "ls"}, "ask", "bash: ask"),
+        (PY_ONLY, "read_file", {"path": "a/b.py"}, "allow", "read: *.py allow"),
+        (PY_ONLY, "read_file", {"path": "b.PY"}, "deny", "read: * deny"),
+        (PY_ONLY, "read_file", {}, "deny", "read: * deny"),
+        ({"read": {"src/*": "ask"}}, "read_file", {"path": "src/a"}, "ask", "read: src/* ask"),
+        ({"read": {"src/*": "ask"}}, "read_file", {"path": "src/a/b"}, "allow", "no rule: allow"),
+        ({"read": {"src/**": "ask"}}, "read_file", {"path": "src/a/b"}, "ask", "read: src/** ask"),
+        ({"read": {"a": "ask"}, "*": "deny"}, "read_file", {"path": "b"}, "deny", "*: deny"),
+        ({"read": [("*", "ask"), ("*.md", "allow")]}, "read_file", {"path": "x.md"}, "allow", None),
+        ({"fetch": "deny"}, "fetch", {}, "deny", "fetch: deny"),
+    ],
+)
+def test_one_table(permission: Any, tool: str, given: Any, kind: str, rule: str | None) -> None:
+    found = decide(permission, tool, given)
+    assert found.kind == kind
+    assert rule is None or found.rule == rule
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        (".env", "deny"),
+        ("a/prod.env", "deny"),
+        (".env.local", "deny"),
+        (".env.example", "allow"),
+        ("a/.env.example", "allow"),
+        ("environment", "allow"),
+        ("./.env", "deny"),
+        ("a/../.env", "deny"),
+        (".env/", "deny"),
+        ("../x/.env", "deny"),
+        ("/etc/.env", "deny"),
+    ],
+)
+@pytest.mark.parametrize("sets", [OPEN_SET, STRICT_SET])
+def test_files_with_secrets_are_banned_however_written(path: str, kind: str, sets: Any) -> None:
+    """M5.7, and U8.5: the strict set keeps it."""
+    assert decide(sets, "read_file", {"path": path}).kind == kind
+
+
+def test_ban_holds_whatever_else_allows_it() -> None:
+    """M5.6: across tables a deny wins; M5.12: no session can lift it."""
+    found = decide(
+        {"read": "allow"},
+        "read_file",
+        {"path": ".env"},
+        always={"read": "allow"},
+        config="allow",
+        default=OPEN_SET,
+    )
+    assert (found.kind, found.source) == ("deny", "default")
+
+
+@pytest.mark.parametrize(
+    ("tables", "kind", "source"),
+    [
+        ({}, "allow", "default"),
+        ({"default": "ask"}, "ask", "default"),
+        ({"default": "ask", "config": "allow"}, "allow", "config"),
+        ({"config": "allow", "agent": "ask"}, "ask", "agent"),
+        ({"agent": "ask", "always": "allow"}, "allow", "session"),
+        ({"agent": "ask", "always": "allow", "config": "deny"}, "deny", "config"),
+        ({"workspace": "allow", "default": "ask"}, "ask", "default"),
+        ({"workspace": "ask", "config": "allow"}, "ask", "workspace"),
+        ({"workspace": "ask", "config": "deny"}, "deny", "config"),
+        ({"workspace": "ask", "always": "allow"}, "ask", "workspace"),
+        ({"workspace": "deny", "always": "allow"}, "deny", "workspace"),
+    ],
+)
+def test_precedence_of_tables(tables: Any, kind: str, source: str) -> None:
+    found = Rules(**tables).decide("grep", None)
+    assert (found.kind, found.source) == (kind, source)
+
+
+@pytest.mark.parametrize(
+    ("tables", "is_offered"),
+    [
+        ({}, True),
+        ({"agent": {"read": "deny"}}, False),
+        ({"agent": {"*": "deny"}}, False),
+        ({"agent": {"*": "deny", "read": "ask"}}, True),
+        ({"agent": {"read": [("*.md", "allow"), ("*", "deny")]}}, True),
+        ({"agent": {"read": [("*.md", "deny"), ("*", "deny")]}}, False),
+        ({"agent": {"read": [("*.md", "deny")]}}, True),
+        ({"config": {"read": "deny"}}, False),
+        ({"workspace": {"read": "deny"}}, False),
+    ],
+)
+def test_offer(tables: Any, is_offered: bool) -> None:
+    """M5.10: allow and ask are offered."""
+    assert Rules(**tables).offers(fake_tool(permission_key="read")) is is_offered
+
+
+@pytest.mark.parametrize(
+    ("tables", "expected"),
+    [
+        ([], {}),
+        (["deny"], {"*": "deny"}),
+        ([{"*": "allow", "a": "ask"}, {"*": "deny"}], {"a": "ask", "*": "deny"}),
+        ([{"*": "allow"}, {"b": "deny"}], {"b": "deny", "*": "allow"}),
+        ([{"a": [("x", "allow")]}, {"a": "deny"}], {"a": "deny"}),
+        ([{"a": "deny"}, {"a": {"x": "allow"}}], {"a": [("x", "allow")]}),
+        (
+            [{"a": [("*", "deny"), ("x", "allow"), ("*", "allow")]}],
+            {"a": [("x", "allow"), ("*", "deny")]},
+        ),
+        ([None, {"a": "ask"}], {"a": "ask"}),
+    ],
+)
+def test_merge_has_one_wildcard_at_the_end(tables: Any, expected: Any) -> None:
+    """M5.8: the trap was that two wildcards survived and allow won."""
+    merged = merge(*tables)
+    assert merged == expected
+    assert "*" not in list(merged)[:-1]
+
+
+@pytest.mark.parametrize(
+    ("tool", "path", "kind"),
+    [
+        ("write_file", "a.py", "deny"),
+        ("edit_file", "a.py", "deny"),
+        ("multi_edit", "a.py", "deny"),
+        ("write_file", ".tiro/plan/x.md", "allow"),
+        ("write_file", "sub/.tiro/plan/x.md", "deny"),
+        ("write_file", ".tiro/plan/../../x.md", "deny"),
+        ("write_file", ".tiro/plan/deep/x.md", "deny"),
+        ("run_command", None, "deny"),
+        ("read_file", "a.py", "allow"),
+    ],
+)
+def test_plan_changes_nothing_but_plans(tool: str, path: str | None, kind: str) -> None:
+    """M5.8: write_file has a key of its own, and is restricted all the same."""
+    assert decide(PLAN_PERMISSION, tool, {"path": path, "command": "ls"}).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("tool", "path", "kind"),
+    [
+        ("read_file", "a.py", "allow"),
+        ("read_file", ".env", "deny"),
+        ("grep", "a", "allow"),
+        ("glob", "a", "allow"),
+        ("write_file", ".tiro/plan/x.md", "deny"),
+        ("edit_file", "a", "deny"),
+        ("run_command", None, "deny"),
+        ("delegate", None, "deny"),
+        ("something_new", None, "deny"),
+    ],
+)
+def test_explore_only_reads(tool: str, path: str | None, kind: str) -> None:
+    """M5.9."""
+    assert decide(EXPLORE_PERMISSION, tool, {"path": path}).kind == kind
+
+
+@pytest.mark.parametrize("tool", ["run_command", "write_file", "edit_file"])
+def test_strict_set_asks(tool: str) -> None:
+    """U8.5."""
+    assert decide(STRICT_SET, tool, {"path": "a", "command": "ls"}).kind == "ask"
+    assert decide(OPEN_SET, tool, {"path": "a", "command": "ls"}).kind == "allow"
+    assert STRICT_SET["external_directory"] == STRICT_SET["doom_loop"] == "ask"
+
+
+@pytest.mark.parametrize(
+    ("permission", "told"),
+    [
+        (None, None),
+        ("ask", None),
+        ({"read": "ask", "bash": {"git *": "allow"}, "x": [["a", "deny"]]}, None),
+        ("maybe", "must be allow, ask, deny or a table"),
+        (5, "not 5"),
+        ({"read": False}, "read: must be"),
+        ({"read": {"a": "no"}}, "read: must be allow, ask, deny, not 'no'"),
+        ({"read": ["a"]}, "read: must be a table of patterns"),
+        ({"read": {"": "deny"}}, "read: must be"),
+    ],
+)
+def test_problem_of_what_somebody_wrote(permission: Any, told: str | None) -> None:
+    found = problem_of(permission)
+    assert (found is None) == (told is None)
+    assert told is None or told in str(found)
+
+
+def test_narrowing_takes_away_what_allows() -> None:
+    assert narrowing("allow") is None
+    assert narrowing("ask") == "ask"
+    assert narrowing({"a": "allow", "b": "deny"}) == {"b": "deny"}
+
+
+def test_strictest_takes_the_first_of_equals() -> None:
+    first, second = PermissionDecision("ask", "1"), PermissionDecision("ask", "2")
+    assert strictest(first, second, PermissionDecision("allow", "3")) is first

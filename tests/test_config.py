@@ -1,0 +1,541 @@
+"""Configuration to the letter of config.md: sources, precedence, problems, keys, directories."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tiro import config
+from tiro.agents.permissions import Rules
+from tiro.config import Config, KeyCommandError, Settings, load, run_key_command
+from tiro.models.model import ModelFacts, Price
+
+EVERYTHING = """
+model: anthropic/claude-sonnet-4-5
+providers:
+  anthropic: {api: anthropic, base_url: "https://api.anthropic.com", api_key_env: A_KEY}
+  mine:
+    api: openai
+    base_url: "http://127.0.0.1:9/v1"
+    api_key: k-1
+    headers: {X-A: b}
+    proxy: "http://127.0.0.1:3128"
+    timeout_seconds: 5
+    default_model: m
+    models:
+      m:
+        context_window: 8000
+        max_output_tokens: 100
+        price_per_million: {input: 1, output: 2.5, cache_read: 0.1}
+agent: plan
+session:
+  max_history: 7
+  mode: memo
+  limit: {chars: 0, messages: 5}
+  budget_ratio: 0.5
+  resize: {every_n_turns: 3, max_messages_text_length: 100, max_keep_messages_count: 9}
+  memo: {enabled: true, instruct: [a, b]}
+  summary: {enabled: false, message_buffer_limit: 50, message_buffer_min: 5, model: openai/x}
+  autosave: false
+  titles: model
+  fsync: message
+  resume: latest
+  ttl_seconds: 60
+  redact: false
+turn: {max_steps: 9, max_output_tokens: 100, budget: {tokens: 1000, usd: 0.5}}
+permission_set: open
+permission: {bash: allow, read: {"*.pem": ask, "*": allow}, "*": ask}
+store: {kind: sqlite, path: /x}
+log: {level: debug, file: /y}
+"""
+
+
+def loaded(directory: Path, text: str | bytes = "", *roots: Path, **editor_settings: Any) -> Config:
+    """The configuration with this text in the user's file."""
+    directory.mkdir(exist_ok=True)
+    data = text if isinstance(text, bytes) else text.encode()
+    (directory / "config.yaml").write_bytes(data)
+    return load(directory, roots, editor_settings)
+
+
+def workspace(root: Path, text: str) -> Path:
+    """A workspace with this text in its own file."""
+    (root / ".tiro").mkdir(parents=True)
+    (root / ".tiro" / "config.yaml").write_text(text)
+    return root
+
+
+def only_problem(found: Config) -> str:
+    assert len(found.problems) == 1, found.problems
+    return found.problems[0]
+
+
+# Defaults and the whole file
+
+
+def test_defaults_are_those_of_the_document(config_dir: Path) -> None:
+    found = load()
+    settings = found.settings
+    assert (found.problems, found.files) == ([], [])
+    assert (settings.model, settings.agent, settings.permission_set) == (None, "build", "strict")
+    session = settings.session
+    assert (session.max_history, session.mode, session.budget_ratio) == (100, "lite", 0.75)
+    assert (session.limit.chars, session.limit.messages) == (None, None)
+    assert session.resize.every_n_turns == 8
+    assert session.resize.max_messages_text_length is None  # U8.2: the shipped server has a budget
+    assert (session.summary.enabled, session.summary.message_buffer_min) == (True, 10)
+    assert session.summary.message_buffer_limit is None  # U8.4
+    assert (session.autosave, session.titles, session.fsync) == (True, "first_line", "turn")
+    assert (session.resume, session.ttl_seconds, session.redact) == ("ask", None, True)
+    assert (settings.turn.max_steps, settings.turn.budget.usd) == (50, None)
+    assert (settings.store.kind, settings.log.level) == ("files", "warning")
+    assert list(settings.providers) == [
+        *("anthropic", "openai", "openrouter", "ollama", "llamacpp", "local")
+    ]
+
+
+def test_every_key_of_the_document_is_taken(tmp_path: Path) -> None:
+    found = loaded(tmp_path, EVERYTHING)
+    settings = found.settings
+    assert found.problems == []
+    assert found.files == [tmp_path / "config.yaml"]
+    mine = settings.providers["mine"]
+    assert mine.models == {"m": ModelFacts(8000, 100, Price(1.0, 2.5, 0.1))}
+    assert (mine.api_key, mine.headers, mine.timeout_seconds) == ("k-1", {"X-A": "b"}, 5.0)
+    assert (mine.proxy, mine.default_model) == ("http://127.0.0.1:3128", "m")
+    assert settings.session.memo.instruct == ["a", "b"]
+    assert settings.session.limit.chars == 0
+    assert settings.session.summary.model == "openai/x"
+    assert settings.turn.budget.tokens == 1000
+    assert settings.permission["read"] == {"*.pem": "ask", "*": "allow"}
+    assert (settings.store.path, settings.log.file) == ("/x", "/y")
+    assert settings.agent == "plan"
+
+
+@pytest.mark.parametrize("text", ["", "\n# nothing\n", "---\n", "session:\nturn: {}\n"])
+def test_empty_file_and_empty_sections_change_nothing(tmp_path: Path, text: str) -> None:
+    found = loaded(tmp_path, text)
+    assert (found.settings, found.problems) == (load(tmp_path / "none").settings, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("session: {max_history: null}", lambda s: s.session.max_history is None),
+        ("session: {budget_ratio: null}", lambda s: s.session.budget_ratio is None),
+        ("agent: null", lambda s: s.agent == "build"),
+        ("session: {mode: null}", lambda s: s.session.mode == "lite"),
+        ("\ufeffagent: plan", lambda s: s.agent == "plan"),
+        ("{agent: plan}", lambda s: s.agent == "plan"),
+        ("model: openai/a/b", lambda s: s.model == "openai/a/b"),
+        ("session: {ttl_seconds: 5}", lambda s: s.session.ttl_seconds == 5.0),
+    ],
+)
+def test_values_that_need_care(tmp_path: Path, text: str, read: Any) -> None:
+    found = loaded(tmp_path, text)
+    assert read(found.settings)
+    assert found.problems == []
+
+
+# Problems
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ("sesion: {}", 1, "sesion is no setting (did you mean session?)"),
+        ("\n\nfoo: 1", 3, "foo is no setting"),
+        ("session:\n  max_history: many", 2, "session.max_history cannot be 'many'"),
+        ("session:\n  max_history: 0", 2, "session.max_history cannot be 0 (Expected `int` >= 1)"),
+        ("session: {max_history: 1.5}", 1, "session.max_history cannot be 1.5"),
+        ("session: {autosave: 1}", 1, "session.autosave cannot be 1"),
+        ("session: {mode: big}", 1, "session.mode cannot be 'big'"),
+        ("session: {fsync: no}", 1, "session.fsync cannot be False"),
+        ("session: {budget_ratio: 2}", 1, "session.budget_ratio cannot be 2"),
+        ("session: {limit: {chars: -1}}", 1, "session.limit.chars cannot be -1"),
+        ("session: {limit: 5}", 1, "session.limit must be a section with keys, not 5"),
+        ("session: [1]", 1, "session must be a section with keys, not [1]"),
+        ("session: {memo: {instruct: {a: 1}}}", 1, "session.memo.instruct cannot be {'a': 1}"),
+        ("turn: {budget: {usd: free}}", 1, "turn.budget.usd cannot be 'free'"),
+        ("permission_set: lax", 1, "permission_set cannot be 'lax'"),
+        ("permission: [bash]", 1, "permission must be a table"),
+        (
+            "permission: {bahs: deny}",
+            1,
+            "permission.bahs is no permission key (did you mean bash?)",
+        ),
+        ("permission: {bash: no}", 1, "permission.bash must be allow, ask, deny"),
+        ("permission:\n  bash:\n    'git *': maybe", 2, "permission.bash must be allow"),
+        ("providers: [x]", 1, "providers must be a table of names"),
+        ("providers: {x: 1}", 1, "providers.x must be a section with keys"),
+        ("providers: {x: {base_url: 'http://a'}}", 1, "providers.x has no api"),
+        ("providers: {x: {api: openai}}", 1, "providers.x has no base_url"),
+        ("providers: {openai: {api: opnai}}", 1, "providers.openai.api cannot be 'opnai'"),
+        ("agent: [a]", 1, "agent cannot be ['a']"),
+        ("log: {level: loud}", 1, "log.level cannot be 'loud'"),
+        ("? [a, b]\n: 1", None, "no valid YAML"),
+        ("on: 1", 1, "is no setting"),
+        ("1: 1", 1, "1 is no setting"),
+        ("agent: 2026-01-01", 1, "agent cannot be"),
+    ],
+)
+def test_one_wrong_key_is_told_and_costs_only_itself(
+    tmp_path: Path, text: str, line: int | None, told: str
+) -> None:
+    found = loaded(tmp_path, text + "\n")
+    problem = only_problem(found)
+    where = str(tmp_path / "config.yaml") + (f", line {line}: " if line else "")
+    assert problem.startswith(where), problem
+    assert told in problem
+    assert found.settings == load(tmp_path / "none").settings
+
+
+def test_deep_key_is_told_with_its_line(tmp_path: Path) -> None:
+    text = "providers:\n openai:\n  models:\n   m:\n    context_window: big\n"
+    problem = only_problem(loaded(tmp_path, text))
+    assert ", line 5: providers.openai.models.m.context_window cannot be 'big'" in problem
+
+
+def test_wrong_keys_leave_the_others_alone(tmp_path: Path) -> None:
+    text = "agent: plan\nsession:\n  max_history: x\n  mode: memo\n  foo: 1\nturn: {max_steps: 3}\n"
+    found = loaded(tmp_path, text)
+    assert len(found.problems) == 2
+    settings = found.settings
+    assert (settings.agent, settings.session.mode) == ("plan", "memo")
+    assert (settings.turn.max_steps, settings.session.max_history) == (3, 100)
+
+
+def test_key_given_twice_is_told_and_the_later_one_holds(tmp_path: Path) -> None:
+    found = loaded(tmp_path, "session:\n  mode: memo\n  max_history: 5\n  mode: lite\n")
+    assert ", line 4: session.mode is given twice" in only_problem(found)
+    assert found.settings.session.mode == "lite"
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"a: [1", ", line 2: this is no valid YAML"),
+        (b"agent: plan\n\tx: 1\n", ", line 2: this is no valid YAML"),
+        (b"a: 1\n---\nb: 2\n", "no valid YAML"),
+        (b"- a\n", " must hold keys and values, not ['a']"),
+        (b"just text\n", " must hold keys and values, not 'just text'"),
+        (b"agent: caf\xe9\n", ", line 1: this is not UTF-8"),
+        (b"x: 1\n\xff", ", line 2: this is not UTF-8"),
+        (b"\0" * 100, "no valid YAML"),
+        (b"x: !!python/object:os.system a\n", "no valid YAML"),
+        (b"[" * 5000, "no valid YAML"),
+        (b"#" * 1_000_001, " is larger than 1,000,000 bytes"),
+    ],
+)
+def test_file_that_cannot_be_used_is_told_and_defaults_hold(
+    tmp_path: Path, data: bytes, told: str
+) -> None:
+    found = loaded(tmp_path, data)
+    problem = only_problem(found)
+    assert problem.startswith(f"{tmp_path / 'config.yaml'}")
+    assert told in problem
+    assert problem.endswith("; the whole file is ignored")
+    assert "\n" not in problem
+    assert found.settings == load(tmp_path / "none").settings
+
+
+def test_aliases_do_not_blow_up(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x]"] + [f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, 60)]
+    found = loaded(tmp_path, "\n".join([*lines, "agent: plan", "b: &b {c: *b}"]))
+    assert found.settings.agent == "plan"
+    assert len(found.problems) == 61
+
+
+def test_aliases_of_sections_do_not_blow_up(tmp_path: Path) -> None:
+    lines = ["a0: &a0 {x: 1}"]
+    for i in range(1, 6):
+        lines.append(f"a{i}: &a{i} {{" + ", ".join(f"k{n}: *a{i - 1}" for n in range(99)) + "}")
+    found = loaded(tmp_path, "\n".join([*lines, "agent: plan"]))
+    assert found.settings.agent == "plan"
+
+
+def test_file_that_is_a_pipe_or_a_folder_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config.yaml")
+    assert "is no regular file" in only_problem(load(tmp_path))
+    os.remove(tmp_path / "config.yaml")
+    os.mkdir(tmp_path / "config.yaml")
+    assert "config.yaml" in only_problem(load(tmp_path))
+
+
+def test_config_directory_that_is_a_file_is_told(tmp_path: Path) -> None:
+    """B15: CFG is a file; the server works all the same."""
+    (tmp_path / "cfg").write_text("")
+    found = load(tmp_path / "cfg")
+    assert "its folder is a file" in only_problem(found)
+    assert load(tmp_path / "missing" / "deeper").problems == []
+
+
+def test_unreadable_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "config.yaml").write_text("agent: plan")
+    monkeypatch.setattr(os, "open", refuse)
+    assert "cannot be read (Permission denied)" in only_problem(load(tmp_path))
+
+
+# Precedence
+
+
+def test_precedence_leaf_by_leaf(tmp_path: Path) -> None:
+    root = workspace(
+        tmp_path / "ws", "session: {max_history: 20, mode: memo, limit: {chars: 2}}\nagent: plan\n"
+    )
+    found = loaded(
+        tmp_path / "cfg",
+        "session: {max_history: 10, mode: lite, limit: {chars: 1, messages: 1}}\nagent: explore",
+        root,
+        session={"max_history": 30},
+    )
+    session = found.settings.session
+    assert found.problems == []
+    assert (session.max_history, session.mode, found.settings.agent) == (30, "memo", "plan")
+    assert (session.limit.chars, session.limit.messages) == (2, 1)
+    assert found.files == [tmp_path / "cfg/config.yaml", root / ".tiro/config.yaml"]
+
+
+def test_first_root_beats_the_second(tmp_path: Path) -> None:
+    one = workspace(tmp_path / "one", "agent: plan\nsession: {max_history: 1}")
+    two = workspace(tmp_path / "two", "agent: build\nsession: {mode: memo}")
+    settings = load(tmp_path, [one, two]).settings
+    assert (settings.agent, settings.session.max_history) == ("plan", 1)
+    assert settings.session.mode == "memo"
+
+
+def test_editor_settings_beat_everything_and_are_named(tmp_path: Path) -> None:
+    found = loaded(tmp_path, "agent: plan", agent="explore", session={"mode": 5}, odd=1)
+    assert found.settings.agent == "explore"
+    assert found.problems == [
+        "The editor's settings: session.mode cannot be 5 (Expected `str`, got `int`);"
+        " it is ignored",
+        "The editor's settings: odd is no setting; it is ignored",
+    ]
+
+
+def test_wrong_value_above_leaves_the_value_below(tmp_path: Path) -> None:
+    found = loaded(tmp_path, "session: {max_history: 7}", session={"max_history": "x"})
+    assert found.settings.session.max_history == 7
+
+
+def test_null_above_switches_off_what_stands_below(tmp_path: Path) -> None:
+    found = loaded(tmp_path, "session: {limit: {chars: 7}}", session={"limit": {"chars": None}})
+    assert found.settings.session.limit.chars is None
+
+
+def test_permission_keys_merge_and_the_higher_table_of_a_key_wins(tmp_path: Path) -> None:
+    found = loaded(
+        tmp_path,
+        "permission: {bash: ask, read: {a: deny, b: allow}}",
+        permission={"read": {"c": "ask"}},
+    )
+    assert found.settings.permission == {"bash": "ask", "read": {"c": "ask"}}
+
+
+def test_permission_may_be_one_decision(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "permission: deny").settings.permission == {"*": "deny"}
+
+
+# The workspace is not trusted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "providers: {openai: {base_url: 'http://evil'}}",
+        "providers: {evil: {api: openai, base_url: 'http://evil'}}",
+        "permission_set: open",
+        "session: {autosave: false}",
+        "session: {redact: false}",
+        "session: {summary: {model: evil/x}}",
+        "session: {memo: {enabled: true}}",
+        "session: {budget_ratio: null}",
+        "turn: {max_output_tokens: 1}",
+        "turn: {budget: {usd: 1}}",
+        "store: {kind: redis, url: 'redis://evil'}",
+        "log: {file: /etc/x}",
+        "permission: allow",
+        "permission: {bash: allow}",
+    ],
+)
+def test_workspace_may_not_set_what_could_hurt(tmp_path: Path, text: str) -> None:
+    found = load(tmp_path, [workspace(tmp_path / "ws", text)])
+    problem = only_problem(found)
+    assert "workspace" in problem
+    assert ".tiro/config.yaml, line 1: " in problem
+    assert found.settings == load(tmp_path).settings
+
+
+def test_workspace_may_set_its_subset(tmp_path: Path) -> None:
+    text = """
+agent: plan
+model: openai/gpt-5
+session: {max_history: 9, mode: memo, limit: {chars: 5}, resize: {every_n_turns: 2}}
+turn: {max_steps: 4}
+permission: {bash: deny, read: {"*.key": deny}}
+"""
+    found = load(tmp_path, [workspace(tmp_path / "ws", text)])
+    settings = found.settings
+    assert found.problems == []
+    assert (settings.agent, settings.model, settings.turn.max_steps) == ("plan", "openai/gpt-5", 4)
+    assert settings.session.resize.every_n_turns == 2
+    assert settings.workspace_permission == {"bash": "deny", "read": {"*.key": "deny"}}
+    assert settings.permission == {}
+
+
+def test_workspace_may_name_only_a_configured_provider(tmp_path: Path) -> None:
+    root = workspace(tmp_path / "ws", "model: evil/x")
+    found = loaded(tmp_path / "cfg", "model: openai/a", root)
+    assert "names no configured provider with 'evil/x'" in only_problem(found)
+    assert found.settings.model == "openai/a"
+
+
+def test_own_model_of_an_unknown_provider_is_told_and_sends_nothing_elsewhere(
+    tmp_path: Path,
+) -> None:
+    found = loaded(tmp_path, "model: olama/llama3")
+    assert "names no configured provider" in only_problem(found)
+    assert found.settings.model == "olama/llama3"
+
+
+def test_model_of_a_provider_from_another_source_is_known(tmp_path: Path) -> None:
+    provider = {"api": "openai", "base_url": "http://127.0.0.1:1/v1"}
+    found = loaded(tmp_path, "model: mine/x", providers={"mine": provider})
+    assert (found.settings.model, found.problems) == ("mine/x", [])
+
+
+def test_workspace_rules_never_widen(tmp_path: Path) -> None:
+    """An ask of the workspace must not replace a deny of the user for the same key."""
+    root = workspace(tmp_path / "ws", "permission: {read: {'*.pem': ask, '*.txt': deny}}")
+    settings = loaded(tmp_path / "cfg", "permission: {read: {'*.pem': deny}}", root).settings
+    rules = Rules(config=settings.permission, workspace=settings.workspace_permission)
+    assert rules.decide("read", "a.pem").kind == "deny"
+    assert rules.decide("read", "a.txt").kind == "deny"
+    assert rules.decide("read", "a.md").kind == "allow"
+
+
+def test_workspace_file_that_leads_out_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "secret.yaml").write_text("agent: SECRET\n")
+    root = tmp_path / "ws"
+    (root / ".tiro").mkdir(parents=True)
+    (root / ".tiro/config.yaml").symlink_to(tmp_path / "secret.yaml")
+    found = load(tmp_path, [root])
+    assert "leads out of the workspace" in only_problem(found)
+    assert found.settings.agent == "build"
+
+
+# Providers and keys
+
+
+def test_provider_that_is_overridden_keeps_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", " k \n")
+    found = loaded(tmp_path, "providers: {openai: {base_url: 'http://127.0.0.1:9/v1'}}")
+    openai = found.settings.providers["openai"]
+    assert (openai.base_url, openai.api, openai.api_key) == ("http://127.0.0.1:9/v1", "openai", "k")
+    assert found.settings.secrets() == ["k"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "key", "command"),
+    [
+        ("{}", "from-env", None),
+        ("{api_key: mine}", "mine", None),
+        ("{api_key_command: [echo, x]}", None, ["echo", "x"]),
+        ("{api_key_command: echo x}", None, "echo x"),
+        ("{api_key_env: OTHER}", "other", None),
+        ("{api_key_env: UNSET}", None, None),
+        ("{api_key: mine, api_key_command: echo x}", "mine", None),
+    ],
+)
+def test_key_comes_from_the_nearest_place(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    entry: str,
+    key: str | None,
+    command: Any,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "from-env")
+    monkeypatch.setenv("OTHER", "other")
+    settings = loaded(tmp_path, f"providers: {{openai: {entry}}}").settings
+    assert settings.providers["openai"].api_key == key
+    assert settings.key_commands.get("openai") == command
+
+
+def test_secrets_never_show(tmp_path: Path) -> None:
+    """B52: not in the repr of settings, not in a problem."""
+    text = """
+providers:
+  a: {api: openai, base_url: "http://u:SECRET@h/?key=SECRET", api_key: SECRET, headers: {A: SECRET}}
+  b: {api: openai, base_url: x, api_key: [SECRET], headers: [SECRET], api_key_command: {SECRET: 1}}
+  c: {api: openai, base_url: [SECRET], proxy: {a: SECRET}}
+store: {url: [SECRET]}
+"""
+    found = loaded(tmp_path, text)
+    assert len(found.problems) == 7
+    assert "SECRET" not in repr(found)
+    assert set(found.settings.secrets()) == {"SECRET"}
+
+
+def test_key_command_as_list_and_as_string() -> None:
+    assert run_key_command(["printf", "%s\n%s", "$HOME key ", "second"]) == "$HOME key"
+    assert run_key_command("printf key; echo error >&2") == "key"
+    assert run_key_command("cat; echo k") == "k", "stdin is empty"
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["/nowhere/pass"], "could not be started (No such file or directory)"),
+        ("echo SECRET; exit 3", "failed with exit code 3"),
+        ("true", "printed nothing"),
+        ("echo SECRET; sleep 60", "took longer than 0.3 seconds"),
+        ("(sleep 61 & echo SECRET; sleep 62)", "took longer than 0.3 seconds"),
+    ],
+)
+def test_key_command_that_fails_tells_no_output(command: Any, told: str) -> None:
+    with pytest.raises(KeyCommandError) as raised:
+        run_key_command(command, seconds=0.3)
+    assert told in str(raised.value)
+    assert "SECRET" not in str(raised.value)
+    running = subprocess.run(["ps", "ax"], capture_output=True, text=True, check=True).stdout
+    assert "sleep 61" not in running
+
+
+# Directories
+
+
+def test_config_directory_follows_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIRO_CONFIG_DIR", "~/ä b/tiro")
+    home = Path(os.environ["HOME"])
+    assert config.config_directory() == home / "ä b/tiro"
+    assert config.sessions_directory() == home / "ä b/tiro/sessions"
+    assert config.sessions_directory(Path("/x")) == Path("/x/sessions")
+
+
+def test_directories_of_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Path(os.environ["HOME"])
+    monkeypatch.delenv("TIRO_CONFIG_DIR")
+    assert config.config_directory() == home / ".config/tiro"
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/elsewhere")
+    assert config.config_directory() == Path("/elsewhere/tiro")
+    assert config.cache_directory() == home / ".cache/tiro"
+    assert config.state_directory() == home / ".local/state/tiro"
+    monkeypatch.delenv("HOME")
+    assert config.cache_directory().is_absolute()
+
+
+def test_loading_makes_and_changes_nothing(tmp_path: Path) -> None:
+    load(tmp_path / "cfg", [tmp_path / "ws"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_settings_are_frozen() -> None:
+    assert Settings.__struct_config__.frozen
