@@ -375,6 +375,8 @@ class Autosave:
                 self._put_in_place(session, temporary, n)
             elif state is State.CHANGED:
                 self._take_in(session)
+                if self._is_behind(session):
+                    self._save_whole(session)
         finally:
             self._turns.unlock_after_write()
 
@@ -389,7 +391,7 @@ class Autosave:
                 if is_behind:
                     self._save(session)
                 if self._turns.is_last_hold and self.files is not None:
-                    self.files.remove_journal()
+                    self.files.tidy()
         finally:
             self.leave(session)
 
@@ -443,15 +445,19 @@ class Autosave:
 
     def _catch_up(self, session: Core) -> None:
         """What to do first when the lock was taken: see what others wrote meanwhile."""
-        if self.files is None or not (self.owner.autosave or session.n == self.files.stored_n):
-            return  # without autosave our unsaved changes wait for an explicit save
+        if self.files is None:
+            return
         try:
-            if self.files.look() is State.CHANGED:
+            if self.files.look() is not State.CHANGED:
+                return
+            if self.owner.autosave:
                 self._take_in(session)
+            elif session.n == self.files.stored_n:  # else ours wait for an explicit save
+                self._take_over(session, self.files, read_session(self.files.path))
         except OSError as error:
             self._failed(session, error)
-        except Exception:
-            log.exception("The session's files could not be read again")
+        except (SessionFormatError, SessionNotFoundError) as error:
+            log.warning("The session's files could not be read again: %s", error)
 
     def _take_in(self, session: Core) -> None:
         """Take in what somebody else wrote to the files (U9.7, U9.8)."""
@@ -459,11 +465,11 @@ class Autosave:
         assert files is not None
         try:
             reading = read_session(files.path)
-        except SessionNotFoundError:
-            return
         except SessionFormatError as error:
             self._set_aside(session, files, error)
             return
+        except SessionNotFoundError:
+            return  # it went away just now; the next write sees to that
         if reading.stored.fields["id"] != session.id or session.n != files.stored_n:
             self._fork(session)  # another session stands there, or changes of ours are not in it
         else:
@@ -487,8 +493,11 @@ class Autosave:
 
     def _set_aside(self, session: Core, files: SessionFiles, error: SessionFormatError) -> None:
         """Rename a damaged file and write ours in its place, with a notice."""
+        if not files.journal_is_same():
+            self._fork(session)  # another process wrote before the damage was done
+            return
         aside = set_aside(self.owner.disk, files.path, self._stamp())
-        self._claim(session, first=files.path)
+        self._save_whole(session)
         detail = {"path": str(aside), "reason": error.data.get("reason")}
         self.owner.told("changedOnDisk", session, detail)
 

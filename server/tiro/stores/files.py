@@ -25,6 +25,7 @@ from tiro.stores.disk import (
     signature_of,
 )
 from tiro.stores.journal import Journal, header_line
+from tiro.stores.lock import remove_holder
 from tiro.stores.reading import JOURNAL_ENDING, Reading, beside
 
 HOLDER_ENDING = ".lock"
@@ -152,12 +153,13 @@ class SessionFiles:
             found = self.journal.signature()
         self.journal_size, self._bad, self._journal = 0, False, found
 
-    def remove_journal(self) -> None:
-        """Remove an empty journal, so that a session at rest is one file; needs the lock."""
+    def tidy(self) -> None:
+        """Remove what a session at rest does not need, so that it is one file; needs the lock."""
         signature = self.journal.signature()
         if signature is not None and signature.size == 0:
             with contextlib.suppress(OSError):
                 os.unlink(self.journal.path)
+        remove_holder(self.holder_path)  # that of a killed process
 
 
 def _sized(signature: Signature | None) -> Signature | None:

@@ -112,14 +112,10 @@ def read_session(path: Path) -> Reading:
     try:
         stored = read_snapshot(data)
     except SessionFormatError as error:
-        added = sum(isinstance(c, Add) for _, c in read_journal(journal_data, None).changes)
-        reason = error.data.get("reason", error.message)
-        raise SessionFormatError(
-            f"{str(path)!r} cannot be read as a session: {reason}",
-            path=str(path),
-            reason=reason,
-            recovered=error.data.get("recovered", 0) + added,
-        ) from error
+        raise _unreadable(path, error, journal_data) from error
+    except RecursionError as error:
+        reason = SessionFormatError("The JSON is nested too deeply")
+        raise _unreadable(path, reason, journal_data) from error
     if stored.fields["id"] is None:
         stored.fields["id"] = path.name.removesuffix(SNAPSHOT_ENDING)
     text = _journal_of(stored, journal_data)
@@ -153,6 +149,18 @@ def _read_both(path: Path) -> tuple[bytes, Signature, bytes, Signature | None]:
         if signature_at(path) == snapshot:
             break  # a journal is cut only after its snapshot was replaced
     return data, snapshot, journal_data, journal
+
+
+def _unreadable(path: Path, error: SessionFormatError, journal: bytes) -> SessionFormatError:
+    """The same error, naming the file and counting what a repair would find in the journal too."""
+    added = sum(isinstance(change, Add) for _, change in read_journal(journal, None).changes)
+    reason = error.data.get("reason", error.message)
+    return SessionFormatError(
+        f"{str(path)!r} cannot be read as a session: {reason}",
+        path=str(path),
+        reason=reason,
+        recovered=error.data.get("recovered", 0) + added,
+    )
 
 
 def _journal_of(stored: StoredSession, data: bytes) -> JournalText:

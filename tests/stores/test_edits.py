@@ -1,0 +1,181 @@
+"""Somebody edits the session's file by hand while it is live (U9.7): these files are the user's."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.stores.conftest import Make, Notices
+from tests.stores.look import names, texts
+from tiro.session.session import Session
+from tiro.stores.manager import SessionManager
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Change a session file the way an editor does: read, change, write a new file."""
+    fields = json.loads(path.read_text())
+    change(fields)
+    other = path.with_suffix(".edited")
+    other.write_text(json.dumps(fields, indent=2))
+    other.replace(path)
+
+
+def started(manager: SessionManager, count: int = 3) -> tuple[Session, Path]:
+    session = manager.create(id="x", max_history=100)
+    for number in range(count):
+        session.add_message("user", str(number))
+    return session, manager.save(session)
+
+
+def wait_for_snapshot(path: Path, text: str) -> None:
+    deadline = time.monotonic() + 20
+    while text not in path.read_text() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert text in path.read_text()
+
+
+def test_an_edit_is_seen_with_the_next_turn(manager: SessionManager, notices: Notices) -> None:
+    session, path = started(manager)
+    edit(path, lambda fields: fields["messages"][1].update(content="edited"))
+    with manager.writing(session):
+        assert texts(session) == ["0", "edited", "2"]
+        session.add_message("user", "3")
+    assert notices.reasons == ["changedOnDisk"]
+    assert texts(manager.load(path)) == ["0", "edited", "2", "3"]
+
+
+def test_an_edit_and_our_changes_are_both_kept(
+    make_manager: Make, manager: SessionManager, notices: Notices
+) -> None:
+    """The edited file becomes the base, our journal is replayed on it."""
+    session, path = started(manager)
+    session.add_message("user", "3")
+    edit(path, lambda fields: fields["messages"][1].update(content="edited"))
+    session.add_message("user", "4")
+    assert manager.is_stored(session)
+    assert texts(make_manager().load(path)) == ["0", "edited", "2", "3", "4"]
+    wait_for_snapshot(path, '"4"')
+    with session.lock:
+        assert texts(session) == ["0", "edited", "2", "3", "4"]
+        assert notices.reasons == ["changedOnDisk"]
+    assert notices[0].detail["dropped"] == 0
+
+
+def test_changes_to_messages_that_are_gone_are_counted(
+    manager: SessionManager, notices: Notices
+) -> None:
+    """U9.7: dropped and counted."""
+    session, path = started(manager)
+    session.edit_message(2, "mine")
+    session.add_message("user", "3")
+    edit(path, lambda fields: fields["messages"].pop(1))
+    with manager.changing(session):
+        pass
+    assert texts(session) == ["0", "2", "3"]
+    assert notices[0].detail["dropped"] == 1
+
+
+def test_an_edit_without_our_fields_is_a_base_all_the_same(
+    make_manager: Make, manager: SessionManager
+) -> None:
+    """U7.2: `journal_n`, seqs and times may be missing after an edit."""
+    session, path = started(manager)
+    session.add_message("user", "3")
+
+    def strip(fields: dict[str, Any]) -> None:
+        for name in [*fields]:
+            if name not in ("id", "messages", "timestamp"):
+                del fields[name]
+        for message in fields["messages"]:
+            del message["seq"], message["timestamp"]
+
+    edit(path, strip)
+    assert texts(make_manager().load(path)) == ["0", "1", "2", "3"]
+    with manager.writing(session):
+        session.add_message("user", "4")
+    assert texts(make_manager().load(path)) == ["0", "1", "2", "3", "4"]
+    seqs = [message.seq for message in session.messages]
+    assert len(set(seqs)) == 5
+
+
+def test_a_message_added_by_hand_is_kept(make_manager: Make, manager: SessionManager) -> None:
+    session, path = started(manager)
+    session.add_message("user", "3")
+    edit(path, lambda fields: fields["messages"].append({"role": "user", "content": "by hand"}))
+    with manager.writing(session):
+        session.add_message("user", "4")
+    found = texts(make_manager().load(path))
+    assert sorted(found) == ["0", "1", "2", "3", "4", "by hand"]
+    seqs = [message.seq for message in session.messages]
+    assert len(set(seqs)) == 6
+
+
+def test_an_older_file_put_back_does_not_lose_what_came_after_it(
+    make_manager: Make, manager: SessionManager
+) -> None:
+    """An editor that had the file open since long ago saves it: we know more than it did."""
+    session, path = started(manager)
+    old = path.read_bytes()
+    session.add_message("user", "3")
+    manager.save(session)
+    session.add_message("user", "4")
+    other = path.with_suffix(".edited")
+    other.write_bytes(old.replace(b'"content":"1"', b'"content":"edited"'))
+    other.replace(path)
+    with manager.writing(session):
+        session.add_message("user", "5")
+    expected = ["0", "edited", "2", "3", "4", "5"]
+    assert texts(session) == expected
+    assert texts(make_manager().load(path)) == expected
+
+
+def test_an_edit_that_made_the_file_unreadable_is_set_aside(
+    make_manager: Make, manager: SessionManager, notices: Notices
+) -> None:
+    """U9.7: it is renamed, ours is written, with a notice."""
+    session, path = started(manager)
+    path.write_text("{ oops")
+    session.add_message("user", "3")
+    assert manager.is_stored(session)
+    wait_for_snapshot(path, '"3"')
+    assert texts(make_manager().load(path)) == ["0", "1", "2", "3"]
+    [aside] = [name for name in names(path.parent) if ".bad-" in name]
+    assert aside.startswith("x.json.bad-")
+    assert (path.parent / aside).read_text() == "{ oops"
+    with session.lock:
+        assert notices.reasons == ["changedOnDisk"]
+
+
+@pytest.mark.parametrize("how", ["save", "writing", "message"])
+def test_a_file_removed_by_hand_comes_back_with_the_next_change(
+    make_manager: Make, manager: SessionManager, how: str
+) -> None:
+    session, path = started(manager)
+    path.unlink()
+    if how == "save":
+        manager.save(session)
+    elif how == "writing":
+        with manager.writing(session):
+            session.add_message("user", "3")
+    else:
+        session.add_message("user", "3")
+    assert texts(make_manager().load(path)) == texts(session)
+    assert manager.path_of(session) == path
+
+
+def test_another_session_put_in_our_place_is_not_overwritten(
+    make_manager: Make, manager: SessionManager, notices: Notices
+) -> None:
+    """M7.3: both are kept, ours under a new id."""
+    session, path = started(manager)
+    path.write_text(json.dumps({"id": "stranger", "messages": []}))
+    before = path.read_bytes()
+    with manager.writing(session):
+        session.add_message("user", "3")
+    assert path.read_bytes() == before
+    assert session.id == "x-01"
+    assert notices.reasons == ["renamed"]
+    assert texts(make_manager().load_id("x-01")) == ["0", "1", "2", "3"]

@@ -1,0 +1,297 @@
+"""Several processes use one session in turn (U9.8, B11, B05)."""
+
+import fcntl
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sizes import sized
+from tests.stores.conftest import Make, Notices
+from tests.stores.look import names, texts
+from tiro.errors import SessionInUseError
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+def test_two_go_on_in_turn(make_manager: Make, notices: Notices) -> None:
+    """Ask in one editor, go on in the other: one conversation, in order."""
+    one, other = make_manager(), make_manager()
+    mine = one.create()
+    with one.writing(mine):
+        mine.add_message("user", "one")
+    path = one.path_of(mine)
+    assert path is not None
+    theirs = other.load(path)
+    for manager, session, text in [
+        (other, theirs, "two"),
+        (one, mine, "three"),
+        (one, mine, "four"),
+        (other, theirs, "five"),
+        (one, mine, "six"),
+    ]:
+        with manager.writing(session):
+            session.add_message("user", text)
+    expected = ["one", "two", "three", "four", "five", "six"]
+    assert texts(mine) == expected
+    assert texts(make_manager().load(path)) == expected
+    assert [message.seq for message in mine.messages] == [1, 2, 3, 4, 5, 6]
+    assert set(notices.reasons) == {"changedOnDisk"}
+
+
+def test_saves_of_two_stale_copies_lose_nothing(make_manager: Make) -> None:
+    """B11: both load S; one, SAVE, two, SAVE, three, SAVE; all three exist afterwards."""
+    for autosave in (True, False):
+        one, other = make_manager(autosave=autosave), make_manager(autosave=autosave)
+        first = one.create()
+        first.add_message("user", "zero")
+        path = one.save(first)
+        mine, theirs = one.load(path), other.load(path)
+        mine.add_message("user", "one")
+        one.save(mine)
+        theirs.add_message("user", "two")
+        other.save(theirs)
+        mine.add_message("user", "three")
+        one.save(mine)
+        everything = [texts(one.load(file)) for file in one.list_saved()]
+        assert {text for found in everything for text in found} >= {"one", "two", "three"}
+        for manager in (one, other):
+            manager.close()
+
+
+def test_unsaved_changes_overtaken_are_kept_under_a_new_id(
+    make_manager: Make, notices: Notices
+) -> None:
+    """U9.8: both sides stay, and the user is told."""
+    one, other = make_manager(), make_manager()
+    mine = one.create(id="x")
+    mine.add_message("user", "shared")
+    path = one.path_of(mine)
+    assert path is not None
+    theirs = other.load(path)
+    theirs.add_message("user", "theirs")
+    mine.add_message("user", "mine")
+    assert mine.id == "x-01"
+    assert notices.reasons == ["renamed"]
+    assert notices[0].session is mine
+    assert notices[0].detail == {"old_id": "x", "path": str(path.with_name("x-01.json"))}
+    mine.add_message("user", "mine again")
+    assert texts(make_manager().load_id("x")) == ["shared", "theirs"]
+    assert texts(make_manager().load_id("x-01")) == ["shared", "mine", "mine again"]
+
+
+def test_a_held_session_is_in_use(make_manager: Make) -> None:
+    """The holder's process and host are named; a free one is to be had at once again."""
+    one, other = make_manager(), make_manager()
+    mine = one.create()
+    mine.add_message("user", "one")
+    path = one.path_of(mine)
+    assert path is not None
+    theirs = other.load(path)
+    with one.writing(mine), one.changing(mine):
+        for hold in (other.writing, other.changing):
+            with pytest.raises(SessionInUseError) as caught, hold(theirs):
+                pass
+            assert caught.value.data == {"pid": os.getpid(), "host": socket.gethostname()}
+        with pytest.raises(SessionInUseError):
+            other.delete(mine.id or "")
+    with other.writing(theirs):
+        theirs.add_message("user", "two")
+    assert not [name for name in names(path.parent) if name.endswith(".lock")]
+
+
+def test_who_waits_gets_its_turn(make_manager: Make) -> None:
+    """Up to a second of waiting is no error."""
+    one, other = make_manager(), make_manager()
+    mine = one.create()
+    mine.add_message("user", "one")
+    theirs = other.load(one.save(mine))
+    entered, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with one.writing(mine):
+            entered.set()
+            time.sleep(0.2)
+            mine.add_message("user", "two")
+            done.set()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    entered.wait()
+    with other.writing(theirs):
+        assert done.is_set()
+        theirs.add_message("user", "three")
+    thread.join()
+    assert texts(theirs) == ["one", "two", "three"]
+
+
+def test_the_lock_is_on_the_journal(make_manager: Make) -> None:
+    """U9.8: an advisory lock that any program can take."""
+    manager = make_manager()
+    session = manager.create()
+    session.add_message("user", "one")
+    session.add_message("user", "two")
+    path = manager.path_of(session)
+    assert path is not None
+    with open(path.with_suffix(".journal")) as journal:
+        fcntl.flock(journal, fcntl.LOCK_EX)
+        with pytest.raises(SessionInUseError), manager.writing(session):
+            pass
+        fcntl.flock(journal, fcntl.LOCK_UN)
+        with manager.writing(session), pytest.raises(BlockingIOError):
+            fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_change_while_another_process_answers_is_kept(
+    make_manager: Make, notices: Notices
+) -> None:
+    """Outside of any hold: never an exception into a commit, nothing lost on either side."""
+    one, other = make_manager(), make_manager()
+    mine = one.create(id="x")
+    mine.add_message("user", "one")
+    theirs = other.load_id("x")
+    with one.writing(mine):
+        mine.add_message("user", "two")
+        theirs.add_message("user", "meanwhile")
+        theirs.add_message("user", "and again")
+        assert not other.is_stored(theirs)
+        mine.add_message("user", "three")
+    theirs.add_message("user", "later")
+    assert other.is_stored(theirs)
+    assert theirs.id == "x-01"
+    assert texts(make_manager().load_id("x")) == ["one", "two", "three"]
+    found = texts(make_manager().load_id("x-01"))
+    assert found == ["one", "meanwhile", "and again", "later"]
+    assert notices.reasons == ["saveFailed", "renamed", "saveResumed"]
+
+
+def test_an_idle_session_is_not_locked(make_manager: Make) -> None:
+    """Sitting in a session keeps nobody out, nor does the background thread."""
+    one, other = make_manager(), make_manager()
+    mine = one.create()
+    for number in range(3):
+        mine.add_message("user", str(number))
+    theirs = other.load(one.save(mine))
+    for number in range(100):
+        with other.changing(theirs):
+            theirs.add_message("user", str(number))
+        with one.changing(mine):
+            mine.add_message("user", str(number))
+    assert texts(make_manager().load_id(mine.id or "")) == texts(mine)
+
+
+HOLDER = """
+import sys, time
+from tiro.stores.manager import SessionManager
+manager = SessionManager(sys.argv[1])
+session = manager.load_id("x")
+with manager.writing(session):
+    session.add_message("user", "from the other process")
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_the_lock_of_a_killed_process_is_free(make_manager: Make, directory: Path) -> None:
+    """A lock is never stale, and what the dead process stored is there."""
+    manager = make_manager()
+    session = manager.create(id="x")
+    session.add_message("user", "one")
+    child = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(directory)],
+        stdout=subprocess.PIPE,
+        env=ENVIRONMENT,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"held\n"
+    with pytest.raises(SessionInUseError) as caught, manager.writing(session):
+        pass
+    assert caught.value.data["pid"] == child.pid
+    child.kill()
+    child.wait()
+    child.stdout.close()
+    with manager.writing(session):
+        assert texts(session) == ["one", "from the other process"]
+    assert not [name for name in names(directory) if name.endswith(".lock")]
+
+
+def share(*commands: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Run these works at once, each in a process of its own; what they say at their end."""
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.stores.sharing", *command],
+            stdout=subprocess.PIPE,
+            env=ENVIRONMENT,
+            cwd=Path(__file__).parents[2],
+        )
+        for command in commands
+    ]
+    outputs = [child.communicate(timeout=50)[0] for child in children]
+    assert [child.returncode for child in children] == [0] * len(children)
+    return [json.loads(output) for output in outputs]
+
+
+def test_interleaved_saves_of_two_processes_lose_nothing(
+    make_manager: Make, directory: Path
+) -> None:
+    """Product bar: two processes, one directory, interleaved saves, nothing lost, order kept."""
+    count = sized(fast=20, normal=100, long=500)
+    manager = make_manager()
+    session = manager.create(id="shared", max_history=100_000)
+    session.add_message("user", "start")
+    manager.close()
+    answers = share(*(("add_in_turn", str(directory), who, str(count)) for who in ("one", "two")))
+    for answer in answers:
+        assert answer["id"] == "shared"
+        assert set(answer["told"]) <= {"changedOnDisk"}
+    found = texts(make_manager().load_id("shared"))
+    assert len(found) == 2 * count + 1
+    for who in ("one", "two"):
+        mine = [text for text in found if text.startswith(f"{who}:")]
+        assert mine == [f"{who}:{number}" for number in range(count)]
+    assert names(directory) == ["shared.json"]
+
+
+def test_two_processes_never_claim_one_name(directory: Path, make_manager: Make) -> None:
+    """B13: exclusive, also within one second."""
+    answers = share(*[("claim_many", str(directory), "25")] * 2)
+    manager = make_manager()
+    assert len({id for answer in answers for id in answer["ids"]}) == 50
+    for answer in answers:
+        for number, id in enumerate(answer["ids"]):
+            assert texts(manager.load_id(id)) == [f"{answer['pid']} {number}"]
+
+
+def test_fifty_saves_at_once_in_one_process(make_manager: Make, directory: Path) -> None:
+    """B11: concurrent saves and adds of one session from many threads."""
+    manager = make_manager()
+    session = manager.create(id="x", max_history=1000)
+    session.add_message("user", "start")
+    failures: list[BaseException] = []
+
+    def work(who: int) -> None:
+        try:
+            for number in range(5):
+                session.add_message("user", f"{who}:{number}")
+                manager.save(session)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(who,)) for who in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    manager.close()
+    stored = json.loads((directory / "x.json").read_text())["messages"]
+    assert len(stored) == 51
+    assert [message["seq"] for message in stored] == list(range(1, 52))
+    assert names(directory) == ["x.json"]
