@@ -160,6 +160,16 @@ def test_an_unreadable_setting_is_its_default(wrong: Any) -> None:
     assert session.settings.integer("session.resize.every_n_turns") == 8
 
 
+def test_limits_merge_with_those_of_the_parent() -> None:
+    """A2.7, A2.12: one entry shadows only itself, and None is off."""
+    session = Session({"session.limit": {"chars": 100, "messages": 7}})
+    session.set_limit(messages=5)
+    assert session.settings.limit("chars") == 100
+    assert session.settings.limit("messages") == 5
+    session.configure(limit={"chars": None})
+    assert session.settings.limit("chars") is None
+
+
 def test_settings_inherit_and_shadow() -> None:
     """A2.12."""
     parent = {"session.mode": "memo", "session": {"resize": {"every_n_turns": 3}}}

@@ -317,8 +317,8 @@ class Assistant:
         if current is None or current.id != id:
             return await asyncio.to_thread(self.manager.delete, id)
         self._refuse_during_turn()
-        self.manager.reset()
         await asyncio.to_thread(self.manager.delete, id)
+        self.manager.reset()
         return True
 
     # --- turns ---
@@ -511,20 +511,22 @@ async def _entered(holding: contextlib.AbstractContextManager[None]) -> AsyncIte
 
 
 def _configure(session: Session, given: Mapping[str, Any]) -> None:
-    own = configured(
-        session.own_settings, given.get("mode"), given.get("limit"), given.get("every_n_turns")
-    )
-    for name, key in (
-        ("memo_enabled", "session.memo.enabled"),
-        ("summary_enabled", "session.summary.enabled"),
-    ):
+    limit = given.get("limit", {})
+    off = {"chars": None, "messages": None}
+    own = configured(session.own_settings, given.get("mode"), off if limit is None else limit)
+    for name, key in _SETTINGS.items():
         if name in given:
             own[key] = given[name]
-    fields: dict[str, Any] = {
-        name: given[name] for name in ("max_history", "title") if name in given
-    }
+    fields = {name: given[name] for name in ("max_history", "title") if name in given}
     if own != session.own_settings:
         fields["settings"] = own
     if fields:
         session.change(**fields)
         session.prune()
+
+
+_SETTINGS = {
+    "every_n_turns": "session.resize.every_n_turns",
+    "memo_enabled": "session.memo.enabled",
+    "summary_enabled": "session.summary.enabled",
+}

@@ -334,13 +334,13 @@ def decode(data: bytes | str, kind: type[T]) -> T: ...
 def decode(data: bytes | str, kind: Any = Any) -> Any:
     """Read JSON, strictly first; what only Python's `json` accepts is read and cleaned.
 
-    Raises ValueError (msgspec.DecodeError, msgspec.ValidationError, JSONDecodeError) for what is
-    no JSON at all or does not have the wanted shape.
+    Raises ValueError (msgspec.DecodeError, JSONDecodeError, UnicodeDecodeError …) for what is no
+    JSON at all, no UTF-8, or does not have the wanted shape.
     """
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        text = data if isinstance(data, str) else bytes(data).decode("utf-8", "replace")
+        text = data if isinstance(data, str) else bytes(data).decode()
     try:
         value = clean(json.loads(text))
     except RecursionError as error:

@@ -67,14 +67,22 @@ class SessionSettings:
 
     def limit(self, name: str) -> int | None:
         """The limit `chars` or `messages` (A2.9); None, 0 or less means off."""
-        limits = self["session.limit"]
-        given = limits.get(name) if isinstance(limits, Mapping) else None
-        key = f"session.resize.{_LIMIT_KEYS[name]}"
-        if given is not None and type(given) is int:
-            value: int | None = given
+        limits = self._limits()
+        if name in limits:
+            value = limits[name]
         else:
-            value = self.integer(key)
-        return value if value is not None and value > 0 else None
+            value = self.integer(f"session.resize.{_LIMIT_KEYS[name]}")
+        return value if type(value) is int and value > 0 else None
+
+    def _limits(self) -> dict[str, Any]:
+        """`session.limit` with the parent's entries below the session's own."""
+        merged: dict[str, Any] = {}
+        for source in (self.parent, self.own):
+            if isinstance(source, SessionSettings):
+                merged |= source._limits()
+            elif source and isinstance(found := _look_up(source, "session.limit"), Mapping):
+                merged |= found
+        return merged
 
     def memo_is_enabled(self) -> bool:
         """Whether resizes update the memo: as the user set it, else by the mode (A2.10)."""
@@ -102,7 +110,7 @@ def configured(
             raise ValueError(f"The mode must be one of {', '.join(MODES)}, not {mode!r}")
         new["session.mode"] = mode
         new.pop("session.memo.enabled", None)
-    if limit is not None:
+    if limit:
         before = new.get("session.limit")
         new["session.limit"] = {**(before if isinstance(before, Mapping) else {}), **limit}
     if every_n_turns is not None:
