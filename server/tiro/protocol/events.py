@@ -38,10 +38,11 @@ class TurnEvents:
         *,
         send: Callable[[types.Event], None],
         when_idle: Callable[[Callable[[], None]], bool],
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self.session_id, self.turn_id = session_id, turn_id
         self._send, self._when_idle = send, when_idle
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop or asyncio.get_running_loop()
         self._waiting: list[_Waiting] = []
         self._sent = 0
         self._ready_at = 0.0
@@ -82,6 +83,8 @@ class TurnEvents:
 
     def _join(self, event: "events.Text | events.Thinking | events.ToolOutput") -> None:
         for item in reversed(self._waiting):
+            if isinstance(item.event, events.UsageSoFar):
+                continue  # a figure that only grows may as well come after the text
             if not item.pieces:
                 break
             if item.takes(event):

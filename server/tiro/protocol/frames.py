@@ -22,7 +22,7 @@ from tiro.session import messages
 MAX_BODY_BYTES = 64 * 1024 * 1024
 """A longer Content-Length is taken for garbage."""
 
-MAX_HEADER_BYTES = 64 * 1024
+MAX_HEADER_BYTES = 8 * 1024
 MAX_NESTING = 200
 MAX_OWN_BYTES = 1_000_000
 """No notification and no request of ours is larger than this."""
@@ -130,15 +130,20 @@ def decode_body(body: bytes) -> Any:
     Strictly first; lone surrogates and non-finite numbers are cleaned away by the second look.
     """
     try:
-        value = msgspec.json.decode(body)
+        value = _decode(body)
     except RecursionError as error:
         raise ValueError("The message is nested too deeply") from error
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        value = messages.decode(body.decode("utf-8"))
     brackets = body.count(b"[") + body.count(b"{")
     if brackets > MAX_NESTING and is_nested_deeper(value, MAX_NESTING):
         raise ValueError("The message is nested too deeply")
     return value
+
+
+def _decode(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return messages.clean(json.loads(body.decode("utf-8")))
 
 
 def is_nested_deeper(value: Any, limit: int) -> bool:

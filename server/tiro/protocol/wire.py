@@ -8,7 +8,7 @@ import msgspec
 from tiro.agents import events
 from tiro.agents.agent import AgentInfo
 from tiro.protocol import types
-from tiro.protocol.frames import encode_body
+from tiro.protocol.frames import clean_text, encode_body
 from tiro.session import messages
 from tiro.session.core import Core, rfc3339
 
@@ -148,7 +148,7 @@ def cut_text(text: str, max_bytes: int = MAX_RESULT_BYTES) -> tuple[str, bool]:
     """The beginning of a text as it will be on the wire, at a character; and whether it is cut."""
     if len(text) * 4 <= max_bytes:
         return text, False
-    data = text.replace("\0", "\ufffd").encode("utf-8", "surrogatepass")
+    data = clean_text(messages.clean(text)).encode()
     if len(data) <= max_bytes:
         return text, False
     return data[:max_bytes].decode("utf-8", "ignore"), True
@@ -195,7 +195,7 @@ def shortened(message: dict[str, Any], max_bytes: int) -> bytes:
     return body
 
 
-_CUTS = ((100_000, 10_000), (10_000, 1000), (1000, 100), (100, 20), (20, 5))
+_CUTS = ((100_000, 10_000), (10_000, 1000), (1000, 100), (100, 20), (20, 5), (20, 1))
 
 
 def _cut(value: Any, max_chars: int, max_items: int) -> Any:
