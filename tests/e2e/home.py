@@ -9,6 +9,9 @@ from tests.e2e.provider import API_KEY, MODEL, Provider
 
 SERVER = Path(__file__).resolve().parents[2] / "server"
 KEY_VARIABLE = "TIRO_E2E_KEY"
+ASKING = "ask-first.txt"
+"""The name of a file whose reading the default config asks about."""
+
 KEPT = ("PATH", "LANG", "TZ", "TMPDIR", "SYSTEMROOT", "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START")
 
 
@@ -43,7 +46,11 @@ class Home:
             "api_key_env": KEY_VARIABLE,
             "models": {MODEL: {"context_window": 100_000}},
         }
-        config = {"model": f"fake/{MODEL}", "providers": {"fake": fake}}
+        config: dict[str, Any] = {
+            "model": f"fake/{MODEL}",
+            "providers": {"fake": fake},
+            "permission": {"read": {ASKING: "ask"}},
+        }
         for key, value in more.items():
             old = config.get(key)
             config[key] = {**old, **value} if isinstance(old, dict) else value

@@ -288,7 +288,10 @@ class _Connection:
         if not self.listening.done():
             return True
         task, self.listening = self.listening, None
-        received = task.result()
+        try:
+            received = task.result()
+        except ConnectionError:
+            return False  # closed with bytes of ours unread
         self.buffer += received
         return bool(received)
 

@@ -9,10 +9,10 @@ import pytest
 
 from tests.e2e import replies
 from tests.e2e.client import Pending, Server
+from tests.e2e.home import ASKING
 from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold, Reply
 from tests.e2e.talk import ask, begin_ask, view, window, words
-from tests.e2e.turns import outside
 
 Stop = Callable[[Server, Pending], None]
 
@@ -111,7 +111,7 @@ def test_b43_in_the_middle_of_tool_arguments(
 
 @both
 def test_b03_while_a_question_is_open(server: Server, provider: Provider, stop: Stop) -> None:
-    outside(server)
+    server.home.write(ASKING, "TOPSECRET")
     server.home.write("fast.txt", "REAL RESULT")
     asked, answer = threading.Event(), threading.Event()
 
@@ -124,12 +124,13 @@ def test_b03_while_a_question_is_open(server: Server, provider: Provider, stop: 
     provider.script(
         replies.tools(
             ("c1", "read_file", {"path": "fast.txt"}),
-            ("c2", "read_file", {"path": "../secret.txt"}),
+            ("c2", "read_file", {"path": ASKING}),
             ("c3", "read_file", {"path": "fast.txt"}),
         )
     )
     turn = begin_ask(server, "go")
     assert asked.wait(5)
+    server.wait_event("toolResult", toolUseId="c1")
     stop(server, turn)
     found = last_events(server)
     answer.set()

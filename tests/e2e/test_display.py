@@ -105,8 +105,8 @@ def test_b44_a_reader_that_sleeps_stops_nothing(quiet: Server, provider: Provide
     done = turn.result()
     text = piece * count
     assert done["stopReason"] == "cancelled"
+    assert done["text"]
     assert text.startswith(done["text"])
-    assert len(done["text"]) == len(text)
     assert joined(events(server, done)) == done["text"]
     hold.release()
 

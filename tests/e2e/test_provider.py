@@ -284,3 +284,14 @@ def test_a_client_that_goes_away_is_seen(provider: Provider, client: Client) -> 
     client.close()
     assert provider.last.closed_by_client()
     assert time.monotonic() - started < 25
+
+
+def test_a_client_that_goes_away_with_bytes_unread_is_seen(
+    provider: Provider, client: Client
+) -> None:
+    hold = Hold()
+    provider.script(Reply([b"a", b"b" * 100_000, hold]))
+    assert client.post(GOOD).read(1) == b"a"
+    hold.wait()
+    client.close()
+    assert provider.last.closed_by_client()

@@ -10,7 +10,7 @@ from typing import Any
 from tests.e2e import replies
 from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
-from tests.e2e.home import Home
+from tests.e2e.home import ASKING, Home
 from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold, Reply
 from tests.e2e.talk import (
@@ -23,7 +23,6 @@ from tests.e2e.talk import (
     view,
     words,
 )
-from tests.e2e.turns import outside
 from tests.sizes import sized
 
 # kill -9
@@ -32,6 +31,7 @@ from tests.sizes import sized
 def test_every_acknowledged_message_survives_a_kill(start: StartServer, home: Home) -> None:
     dice = random.Random(7)
     said: list[str] = []
+    home.write_config(session={"max_history": 100_000})
     server = start()
     for run in range(sized(fast=3, normal=8, long=50)):
         if run:
@@ -133,7 +133,7 @@ def check_resumed(server: Server, provider: Provider, results: int) -> list[dict
 
 def test_b05_killed_while_a_tool_runs(start: StartServer, provider: Provider) -> None:
     server = start()
-    outside(server)
+    server.home.write(ASKING, "TOPSECRET")
     asked = threading.Event()
 
     def never(_: Any) -> dict[str, Any]:
@@ -142,9 +142,7 @@ def test_b05_killed_while_a_tool_runs(start: StartServer, provider: Provider) ->
         return {}
 
     server.on_request("tiro/permission/request", never)
-    tool_turn(
-        server, provider, third=[replies.tools(("c2", "read_file", {"path": "../secret.txt"}))]
-    )
+    tool_turn(server, provider, third=[replies.tools(("c2", "read_file", {"path": ASKING}))])
     assert asked.wait(10)
     server.kill()
     told = check_resumed(start(), provider, results=2)
@@ -222,9 +220,9 @@ def test_a_bad_line_in_a_journal_is_kept_aside_and_told(start: StartServer, home
     server = start()
     texts = latest(server)
     assert [t for t in ("m0", "m1", "m3", "m4") if t in texts] == ["m0", "m1", "m3", "m4"]
+    ask(server, "go on")
     (aside,) = home.sessions.glob("*.journal.bad-*")
     assert aside.read_bytes() == damaged
-    ask(server, "go on")
 
 
 def test_an_outside_edit_is_respected(start: StartServer, home: Home) -> None:

@@ -8,11 +8,11 @@ import pytest
 from tests.e2e import replies
 from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
+from tests.e2e.home import ASKING
 from tests.e2e.provider import Provider
 from tests.e2e.talk import add, ask, begin_ask, result, use, view, words
 from tests.e2e.turns import (
     events,
-    outside,
 )
 
 
@@ -111,7 +111,7 @@ def test_b62_nothing_of_the_old_turn_comes_after_the_answer(
 
 
 def test_b62_clear_while_a_question_is_open(server: Server, provider: Provider) -> None:
-    outside(server)
+    server.home.write(ASKING, "TOPSECRET")
     answer = replies.Hold()
 
     def late(_: Any) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def test_b62_clear_while_a_question_is_open(server: Server, provider: Provider) 
         return {"decision": "once"}
 
     server.on_request("tiro/permission/request", late)
-    provider.script(replies.tools(("c1", "read_file", {"path": "../secret.txt"})))
+    provider.script(replies.tools(("c1", "read_file", {"path": ASKING})))
     turn = begin_ask(server, "old prompt")
     answer.wait()
     old = view(server)["id"]

@@ -8,7 +8,7 @@ import pytest
 from tests.e2e import replies
 from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
-from tests.e2e.home import KEY_VARIABLE
+from tests.e2e.home import ASKING, KEY_VARIABLE
 from tests.e2e.provider import API_KEY, Provider
 from tests.e2e.talk import ask, use, view, window
 from tests.e2e.turns import (
@@ -125,15 +125,15 @@ def test_several_uses_in_one_message_are_all_answered(server: Server, provider: 
 
 
 def test_a_large_result_is_cut_for_display_only(server: Server, provider: Provider) -> None:
-    server.home.write("han.txt", "漢" * 3000)
+    server.home.write("han.txt", ("漢" * 30 + "\n") * 100)
     _, _, found = run_tool(server, provider, "read_file", {"path": "han.txt"})
     shown = next(e for e in found if e["type"] == "toolResult")
     assert shown["truncated"] is True
     assert 4000 <= len(shown["content"].encode()) <= 4096
     assert "\ufffd" not in shown["content"]
-    assert "漢" * 3000 in window(server)[2][1]["content"]
+    assert window(server)[2][1]["content"].count("漢") == 3000
     piece = server.request("tiro/session/content", {"seq": 3, "block": 0})
-    assert "漢" * 3000 in piece["text"]
+    assert piece["text"].count("漢") == 3000
 
 
 def test_an_empty_file_is_an_answer(server: Server, provider: Provider) -> None:
@@ -172,7 +172,7 @@ def test_b12_what_a_model_writes_is_clean_everywhere(server: Server, provider: P
 def test_b12_a_file_that_is_not_utf8_reads_with_visible_marks(
     server: Server, provider: Provider
 ) -> None:
-    server.home.write("latin.txt", "café \x1b[31m".encode("latin-1") + b"\x00\xed\xa0\xbd end")
+    server.home.write("latin.txt", "café \x1b[31m".encode("latin-1") + b"\xed\xa0\xbd end")
     text, _, _ = run_tool(server, provider, "read_file", {"path": "latin.txt"})
     assert "caf" in text
     bad_name = server.home.workspace / "bad"
@@ -244,8 +244,15 @@ def test_no_tool_leaves_the_workspace_unasked(server: Server, provider: Provider
     assert API_KEY not in told
 
 
-def test_reading_outside_asks_and_a_rejection_is_told(server: Server, provider: Provider) -> None:
+@pytest.fixture(params=["../secret.txt", ASKING])
+def asked_for(server: Server, request: pytest.FixtureRequest) -> str:
+    """A path that is asked about: outside the workspace (U8.5), or by a rule of the config."""
     outside(server)
+    server.home.write(ASKING, "TOPSECRET above")
+    return str(request.param)
+
+
+def test_a_rejection_is_told(server: Server, provider: Provider, asked_for: str) -> None:
     asked: list[dict[str, Any]] = []
 
     def refuse(params: dict[str, Any]) -> dict[str, Any]:
@@ -253,23 +260,19 @@ def test_reading_outside_asks_and_a_rejection_is_told(server: Server, provider: 
         return {"decision": "reject", "message": "not that one"}
 
     server.on_request("tiro/permission/request", refuse)
-    text, failed, found = run_tool(server, provider, "read_file", {"path": "../secret.txt"})
+    text, failed, found = run_tool(server, provider, "read_file", {"path": asked_for})
     assert failed
     assert "not that one" in text
     assert [e["status"] for e in found if e["type"] == "toolUse"][-1] == "rejected"
     (question,) = asked
     assert question["turnId"] == found[0]["turnId"]
-    assert question["toolUse"] == {
-        "id": "c1",
-        "name": "read_file",
-        "input": {"path": "../secret.txt"},
-    }
+    use_asked = {"id": "c1", "name": "read_file", "input": {"path": asked_for}}
+    assert question["toolUse"] == use_asked
     assert (question["agent"], question["effect"]) == ("build", "read")
     assert question["rule"]
 
 
-def test_reading_outside_works_once_when_allowed(server: Server, provider: Provider) -> None:
-    outside(server)
+def test_a_question_allows_once(server: Server, provider: Provider, asked_for: str) -> None:
     asked: list[Any] = []
 
     def allow(params: Any) -> dict[str, Any]:
@@ -278,9 +281,8 @@ def test_reading_outside_works_once_when_allowed(server: Server, provider: Provi
 
     server.on_request("tiro/permission/request", allow)
     for number in range(2):
-        text, failed, _ = run_tool(
-            server, provider, "read_file", {"path": "../secret.txt"}, f"c{number}"
-        )
+        given = {"path": asked_for}
+        text, failed, _ = run_tool(server, provider, "read_file", given, f"c{number}")
         assert (failed, "TOPSECRET above" in text) == (False, True)
     assert len(asked) == 2
 
@@ -291,9 +293,9 @@ def test_reading_outside_works_once_when_allowed(server: Server, provider: Provi
 def test_an_odd_answer_to_a_question_means_reject(
     server: Server, provider: Provider, answer: Any
 ) -> None:
-    outside(server)
+    server.home.write(ASKING, "TOPSECRET")
     server.on_request("tiro/permission/request", lambda _: answer)
-    text, failed, _ = run_tool(server, provider, "read_file", {"path": "../secret.txt"})
+    text, failed, _ = run_tool(server, provider, "read_file", {"path": ASKING})
     assert failed
     assert "TOPSECRET" not in text
 
@@ -302,17 +304,17 @@ def test_a_client_without_the_question_is_asked_the_standard_way(
     start: StartServer, provider: Provider
 ) -> None:
     server = start(features={"turnEvents": True})
-    outside(server)
+    server.home.write(ASKING, "TOPSECRET")
     asked: list[Any] = []
     server.on_request("window/showMessageRequest", lambda params: asked.append(params))
-    text, failed, _ = run_tool(server, provider, "read_file", {"path": "../secret.txt"})
+    text, failed, _ = run_tool(server, provider, "read_file", {"path": ASKING})
     assert failed
     assert "TOPSECRET" not in text
     assert len(asked) == 1
     assert asked[0]["message"]
     assert len(asked[0]["actions"]) >= 2
     server.on_request("window/showMessageRequest", lambda params: params["actions"][0])
-    run_tool(server, provider, "read_file", {"path": "../secret.txt"}, "c2")
+    run_tool(server, provider, "read_file", {"path": ASKING}, "c2")
 
 
 def test_the_env_ban_holds_for_every_tool(server: Server, provider: Provider) -> None:
