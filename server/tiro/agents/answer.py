@@ -7,7 +7,7 @@ from tiro.session.messages import Content, Message
 
 
 class Answer:
-    """Grows with each delta; `message()` is what there is so far."""
+    """Grows with each delta; `take_message()` is what has arrived when it ends."""
 
     def __init__(self) -> None:
         self.tool_uses: list[ToolUseDone] = []
@@ -35,13 +35,14 @@ class Answer:
         block = {"type": "tool_use", "id": done.id, "name": done.name, "input": done.input or {}}
         self._blocks.append(block)
 
-    def message(self) -> Message | None:
-        """The assistant message, or None when there is nothing worth storing in it.
+    def take_message(self) -> Message | None:
+        """The assistant message, once; None when there is nothing worth storing in it.
 
         Blank text is left out: no provider takes it back.
         """
         self._close()
         blocks = [block for block in self._blocks if not _is_blank(block)]
+        self._blocks = []
         if not blocks:
             return None
         content: Content = blocks

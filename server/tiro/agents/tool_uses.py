@@ -14,10 +14,12 @@ from typing import Any
 
 import msgspec
 
-from tiro.agents.events import ToolUseStatus
+from tiro.agents.events import ToolUse, ToolUseShown, ToolUseStatus, TurnEvent, shown_result
 from tiro.agents.permissions import PermissionDecision, Rules, strictest, subject_of
+from tiro.agents.record import Record
 from tiro.errors import ToolError
 from tiro.models.model import ToolUseDone
+from tiro.session.messages import Message, clean
 from tiro.tools.tool import Tool, ToolOutput, ToolRun, check_input, limit_output
 from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
 
@@ -82,12 +84,10 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
 
     agent: str
     tools: dict[str, Tool]
-    rules: Callable[[], Rules]
-    """The rules as they are right now: an answer "always" adds one."""
+    rules: Rules
+    record: Record
     workspace: Workspace
     ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]]
-    on_always: Callable[[str, str | None], None]
-    """A rule for this key and subject holds from now on."""
     put: Callable[[Moved | Said | AllEnded], None]
 
 
@@ -102,19 +102,21 @@ class ToolUses:
         self._cancelled = [threading.Event() for _ in given]
         self._asking = asyncio.Lock()
 
-    @property
-    def open(self) -> list[int]:
-        """The indexes of those that have no result yet."""
-        return [index for index, status in enumerate(self.statuses) if not _is_final(status)]
+    def act(self, moved: Moved) -> Iterator[TurnEvent]:
+        """Bring a tool use into its next status; an output is stored as its result."""
+        done = self.given[moved.index]
+        yield shown_use(done, self._move(moved.index, moved.what), moved.rule)
+        if moved.output is not None:
+            yield from self._store(done, moved.output)
 
-    def move(self, index: int, what: str) -> ToolUseStatus:
-        """Bring a tool use into its next status; a miss says what was allowed."""
-        status = self.statuses[index]
-        allowed = [event for before, event in STATUSES if before == status]
-        if what not in allowed:
-            raise RuntimeError(f"A tool use that is {status} cannot {what}, only {allowed}")
-        self.statuses[index] = STATUSES[status, what]
-        return self.statuses[index]
+    def close(self, what: str, text: str) -> Iterator[TurnEvent]:
+        """Give each tool use that has no result yet this text as its result, in call order."""
+        for event in self._cancelled:
+            event.set()
+        for index, status in enumerate(self.statuses):
+            if not _is_final(status):
+                told = CANCELLED if status == "running" and what == "cancel" else text
+                yield from self.act(Moved(index, what, None, ToolOutput(told, is_error=True)))
 
     async def run(self) -> None:
         """Run all of them, as far as they may; what happens goes into the inbox."""
@@ -127,10 +129,22 @@ class ToolUses:
         finally:
             self._needs.put(AllEnded())
 
-    def end(self) -> None:
-        """Tell tools that run in threads that nobody waits for them any more."""
-        for event in self._cancelled:
-            event.set()
+    def _move(self, index: int, what: str) -> ToolUseStatus:
+        """Go to the next status; a miss says what was allowed."""
+        status = self.statuses[index]
+        if (status, what) not in STATUSES:
+            allowed = [event for before, event in STATUSES if before == status]
+            raise RuntimeError(f"A tool use that is {status} cannot {what}, only {allowed}")
+        self.statuses[index] = STATUSES[status, what]
+        return self.statuses[index]
+
+    def _store(self, done: ToolUseDone, output: ToolOutput) -> Iterator[TurnEvent]:
+        content = clean(output.content)
+        block = {"type": "tool_result", "tool_use_id": done.id, "content": content}
+        if output.is_error:
+            block["is_error"] = True
+        yield shown_result(done.id, content, is_error=output.is_error)
+        yield from self._needs.record.store(Message("tool", block))
 
     def _batches(self) -> Iterator[list[int]]:
         """Neighbouring reads together, everything else alone, in call order."""
@@ -182,7 +196,7 @@ class ToolUses:
 
     async def _decision(self, tool: Tool, given: dict[str, Any]) -> PermissionDecision:
         """The stricter of two decisions: on the path as it is written and as it really leads."""
-        rules, subject = self._needs.rules(), subject_of(tool, given)
+        rules, subject = self._rules(), subject_of(tool, given)
         decision = rules.decide(tool.permission_key, subject)
         if subject is None or tool.subject_field != "path":
             return decision
@@ -212,11 +226,11 @@ class ToolUses:
             message = f" They say: {answer.message}" if answer.message else ""
             return REJECTED.format(message=message)
         if answer.decision == "always":
-            self._needs.on_always(tool.permission_key, subject_of(tool, given))
+            self._needs.record.allow_always(tool.permission_key, subject_of(tool, given))
         return None
 
     def _tool_run(self, index: int, tool: Tool, given: dict[str, Any]) -> ToolRun:
-        rules, workspace = self._needs.rules(), self._needs.workspace
+        rules, workspace = self._rules(), self._needs.workspace
         done, loop = self.given[index], asyncio.get_running_loop()
         subject = subject_of(tool, given)
         approved = workspace.locate(subject).path if subject and tool.effect == "read" else None
@@ -237,6 +251,10 @@ class ToolUses:
             cancelled=self._cancelled[index],
         )
 
+    def _rules(self) -> Rules:
+        """The rules as they are right now: an answer "always" adds one."""
+        return self._needs.record.with_always(self._needs.rules)
+
     def _real_name(self, given: str) -> str:
         return self._named(self._needs.workspace.locate(given).path)
 
@@ -246,6 +264,12 @@ class ToolUses:
             if path.is_relative_to(root):
                 return path.relative_to(root).as_posix()
         return path.as_posix()
+
+
+def shown_use(done: ToolUseDone, status: ToolUseStatus, rule: str | None = None) -> ToolUse:
+    """The event of a tool use that came into this status."""
+    shown = ToolUseShown(done.id, done.name, done.input or {})
+    return ToolUse(tool_use=shown, status=status, rule=rule)
 
 
 def _is_final(status: ToolUseStatus) -> bool:

@@ -36,7 +36,6 @@ from tiro.agents.record import Record
 from tiro.agents.tool_uses import (
     BROKEN_OFF,
     BROKEN_TOOL,
-    CANCELLED,
     NOT_STARTED,
     REFUSED_ANSWER,
     AllEnded,
@@ -44,6 +43,7 @@ from tiro.agents.tool_uses import (
     Needs,
     Said,
     ToolUses,
+    shown_use,
 )
 from tiro.errors import ModelError, TiroError
 from tiro.models.model import (
@@ -60,9 +60,9 @@ from tiro.models.model import (
     ToolUseDone,
 )
 from tiro.session.core import Core
-from tiro.session.messages import Content, Message, StopReason, Usage, clean, text_of
+from tiro.session.messages import Content, Message, StopReason, Usage, text_of
 from tiro.session.tokens import ContextSize
-from tiro.tools.tool import Tool, ToolOutput
+from tiro.tools.tool import Tool
 from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
 
 logger = logging.getLogger(__name__)
@@ -265,7 +265,7 @@ class _Running:
             RetryWait: lambda item: [events.Retry(item.attempt, item.wait_seconds, item.reason)],
             Progress: lambda item: [events.Progress(item.message, item.fraction)],
             Finished: self._on_answer,
-            Moved: self._on_moved,
+            Moved: lambda item: self._needed_uses().act(item),
             Said: lambda item: [events.ToolOutput(item.tool_use_id, item.text)],
             AllEnded: self._on_all_ended,
             _Failed: lambda item: self._stop("error", BROKEN_OFF, item.error),
@@ -292,7 +292,7 @@ class _Running:
     def _on_tool_use(self, delta: ToolUseDone) -> Iterator[TurnEvent]:
         done = self._with_own_id(delta)
         self._answer.add_tool_use(done)
-        yield events.ToolUse(tool_use=_shown(done), status="proposed")
+        yield shown_use(done, "proposed")
 
     def _on_answer(self, finished: Finished) -> Iterator[TurnEvent]:
         reason = finished.stop_reason
@@ -310,16 +310,8 @@ class _Running:
         self._uses = self._tool_uses()
         self._task(self._uses.run())
 
-    def _on_moved(self, moved: Moved) -> Iterator[TurnEvent]:
-        assert self._uses is not None, "only a step with tool uses has any to move"
-        done = self._uses.given[moved.index]
-        status = self._uses.move(moved.index, moved.what)
-        yield events.ToolUse(tool_use=_shown(done), status=status, rule=moved.rule)
-        if moved.output is not None:
-            yield from self._store_result(done, moved.output)
-
     def _on_all_ended(self, _: AllEnded) -> Iterator[TurnEvent]:
-        yield from self._close_uses("fail", BROKEN_TOOL.format(kind="it gave no answer"))
+        yield from self._needed_uses().close("fail", BROKEN_TOOL.format(kind="it gave no answer"))
         self._uses = None
         if self._steps >= self._max_steps():
             yield from self._stop("max_steps", NOT_STARTED)
@@ -343,36 +335,15 @@ class _Running:
         if state == "asking" and self._answer.tool_uses:
             self._uses = self._tool_uses()
         if self._uses is not None:
-            self._uses.end()
-            yield from self._close_uses("cancel", text)
+            yield from self._uses.close("cancel", text)
 
     # What is stored
 
     def _store_answer(self, **marks: Any) -> Iterator[TurnEvent]:
-        message = self._answer.message()
+        message = self._answer.take_message()
         if message is not None:
             self._text = text_of(message)
             yield from self._record.store(message.marked(**marks) if marks else message)
-
-    def _close_uses(self, what: str, text: str) -> Iterator[TurnEvent]:
-        """Give each tool use that has no result yet this text as its result, in call order."""
-        assert self._uses is not None, "only a step with tool uses has any to close"
-        for index in self._uses.open:
-            is_cancelled = what == "cancel" and self._uses.statuses[index] == "running"
-            output = ToolOutput(CANCELLED if is_cancelled else text, is_error=True)
-            yield from self._on_moved(Moved(index, what, None, output))
-
-    def _store_result(self, done: ToolUseDone, output: ToolOutput) -> Iterator[TurnEvent]:
-        content = clean(output.content)
-        block: dict[str, Any] = {
-            "type": "tool_result",
-            "tool_use_id": done.id,
-            "content": content,
-        }
-        if output.is_error:
-            block["is_error"] = True
-        yield events.shown_result(done.id, content, is_error=output.is_error)
-        yield from self._record.store(Message("tool", block))
 
     def _count(self, usage: Usage | None) -> None:
         if usage is None:
@@ -447,13 +418,17 @@ class _Running:
         needs = Needs(
             agent=self.turn.agent.name,
             tools=self._tools,
-            rules=lambda: self._record.with_always(self.turn.rules),
+            rules=self.turn.rules,
+            record=self._record,
             workspace=self.turn.workspace,
             ask=self.turn.ask,
-            on_always=self._record.allow_always,
             put=self.inbox.put,
         )
         return ToolUses(self._answer.tool_uses, needs, cut_off=self._cut_off_steps > 0)
+
+    def _needed_uses(self) -> ToolUses:
+        assert self._uses is not None, "only a step with tool uses has any that move"
+        return self._uses
 
     def _max_steps(self) -> int:
         limits = (self.turn.settings.max_steps, self.turn.agent.steps)
@@ -467,10 +442,6 @@ class _Running:
             done = msgspec.structs.replace(done, id=f"{name}-{number}")
         self._known_ids.add(done.id)
         return done
-
-
-def _shown(done: ToolUseDone) -> events.ToolUseShown:
-    return events.ToolUseShown(done.id, done.name, done.input or {})
 
 
 def _unexpected(error: Exception) -> TiroError:
