@@ -1,13 +1,16 @@
 """One background thread that does what is due later; it sleeps while nothing is.
 
-Work is keyed, so that something already waiting is not added twice. The thread starts with the
-first work and never keeps the process alive: what must not be lost was written before.
+Work is keyed, so that something already waiting is not added twice. The thread starts with work,
+ends when there was none for a while, and never keeps the process alive: what must not be lost was
+written before.
 """
 
 import logging
 import threading
 import time
 from typing import Protocol
+
+LINGER_SECONDS = 5.0
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +72,9 @@ class Schedule:
                 for key in [key for key, at in times.items() if at is None]:
                     del self._work[key], times[key]
                 if not times:
-                    self._changed.wait()
+                    if not self._changed.wait(LINGER_SECONDS) and not self._work:
+                        self._thread = None
+                        return None
                     continue
                 key, at = min(times.items(), key=lambda item: item[1] or 0.0)
                 seconds = (at or 0.0) - time.monotonic()
