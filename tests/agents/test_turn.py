@@ -745,6 +745,36 @@ def test_cancel_keeps_real_results_and_drops_late_ones() -> None:
     assert statuses(events, "c3") == ["proposed", "cancelled"]
 
 
+def test_cancel_does_not_wait_for_a_model_that_does_not_stop() -> None:
+    """B43: at most a second, whatever an adapter does."""
+
+    class Stubborn(ScriptedModel):
+        async def stream(self, request: m.ModelRequest) -> Any:
+            yield TextDelta("Ha")
+            while not released.is_set():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await released.wait()
+            yield TextDelta("late")
+
+    released = asyncio.Event()
+    turn = a_turn(model=Stubborn())
+
+    async def scenario() -> list[TurnEvent]:
+        seen: list[TurnEvent] = []
+        async with contextlib.aclosing(run_turn(turn)) as events:
+            async for event in events:
+                seen.append(event)
+                if isinstance(event, Text):
+                    turn.cancel.set()
+        released.set()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        return seen
+
+    assert finished(asyncio.run(scenario())).outcome.text == "Ha"
+    assert told(turn.session) == [("user", "go"), ("assistant", "Ha")]
+
+
 def test_cancel_in_mid_stream_keeps_the_text_marked() -> None:
     turn = a_turn([TextDelta("Ha"), TextDelta("lf"), asyncio.Event()])
 
