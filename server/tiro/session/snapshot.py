@@ -75,7 +75,7 @@ def read_snapshot(data: bytes) -> StoredSession:
         messages.reverse()
     session = StoredSession(stored, messages, archive, timestamp, {})
     for name in raw.keys() - FIELDS.keys() - {*_LISTS, *_OTHERS}:
-        session.unknown[name] = decode(bytes(raw[name]))
+        session.unknown[name] = _unknown_value(raw[name])
     _repair(session)
     return session
 
@@ -150,10 +150,28 @@ def _field(raw: dict[str, msgspec.Raw], name: str) -> Any:
 
 
 def _value(raw: msgspec.Raw, kind: Any, default: Any = None) -> Any:
+    text = bytes(raw)
     try:
-        return decode(bytes(raw), kind)
+        return decode(text, kind)
     except ValueError:
+        _check_encoding(text)
         return default.copy() if isinstance(default, dict | list) else default
+
+
+def _unknown_value(raw: msgspec.Raw) -> Any:
+    """A field that Tiro does not know; what cannot be read could not be written back either."""
+    try:
+        return decode(bytes(raw))
+    except ValueError as error:
+        raise _unreadable(f"The file holds a value that cannot be read ({error})", 0) from error
+
+
+def _check_encoding(text: bytes) -> None:
+    """Text that is no UTF-8 is damage, not a wrong type."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        raise _unreadable("The file is not valid UTF-8", 0) from error
 
 
 def _messages(raw: msgspec.Raw | None, data: bytes) -> list[Message]:
