@@ -52,8 +52,11 @@ def test_unknown_fields_and_blocks_survive() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"  \n", b"\0" * 8192, b"[]", b"null", b'"text"', b"{}", b'{"messages": {}}', b"{"]
-    + [b'{"messages": [], "title": "caf\xe9"}', b'{"messages": [], "x": "caf\xe9"}'],
+    [
+        *(b"", b"  \n", b"\0" * 8192, b"[]", b"null", b'"text"', b"{}", b'{"messages": {}}', b"{"),
+        b'{"messages": [], "title": "caf\xe9"}',
+        b'{"messages": [], "x": "caf\xe9"}',
+    ],
 )
 def test_what_is_no_session_is_refused(data: bytes) -> None:
     """B10: a list, null, an empty file, NULs."""
