@@ -17,9 +17,8 @@
 ;;; Code:
 
 (require 'cl-lib)
-(require 'ring)
-(require 'tiro-attachment)
 (require 'tiro-message)
+(require 'tiro-prompt)
 (require 'tiro-session)
 (require 'tiro-transcript)
 (require 'tiro-view)
@@ -34,21 +33,19 @@
 (defvar-local tiro-chat--waiting nil
   "Streamed text not yet shown: a list of (KIND . TEXT), newest first.")
 (defvar-local tiro-chat--timer nil "Timer that shows `tiro-chat--waiting'.")
-(defvar-local tiro-chat--history nil "Ring of prompts that were sent.")
-(defvar-local tiro-chat--history-index nil "Place in the history, or nil.")
 (defvar-local tiro-chat--late nil
   "Non-nil if the buffer was drawn while a turn ran, so its start is missing.")
 
 (defvar tiro-chat-mode-map
   (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "RET") #'tiro-chat-send)
-    (define-key map (kbd "C-c C-c") #'tiro-chat-send)
+    (define-key map (kbd "RET") #'tiro-prompt-send)
+    (define-key map (kbd "C-c C-c") #'tiro-prompt-send)
     (define-key map (kbd "C-j") #'newline)
     (define-key map (kbd "S-<return>") #'newline)
-    (define-key map (kbd "M-p") #'tiro-chat-previous-prompt)
-    (define-key map (kbd "M-n") #'tiro-chat-next-prompt)
-    (define-key map (kbd "TAB") #'tiro-chat-next-button)
-    (define-key map (kbd "<backtab>") #'tiro-chat-previous-button)
+    (define-key map (kbd "M-p") #'tiro-prompt-previous)
+    (define-key map (kbd "M-n") #'tiro-prompt-next)
+    (define-key map (kbd "TAB") #'tiro-transcript-next-button)
+    (define-key map (kbd "<backtab>") #'tiro-transcript-previous-button)
     (define-key map (kbd "C-c C-k") 'tiro-cancel)
     (define-key map (kbd "C-c C-y") 'tiro-allow-once)
     (define-key map (kbd "C-c C-n") 'tiro-reject)
@@ -58,7 +55,7 @@
 (define-derived-mode tiro-chat-mode nil "Tiro"
   "Major mode of the chat with Tiro.
 
-Type at the end and send with \\[tiro-chat-send]; \\[newline] breaks the line.
+Type at the end and send with \\[tiro-prompt-send]; \\[newline] breaks the line.
 \\<tiro-chat-mode-map>\\[tiro-cancel] cancels the answer that is being written.
 
 \\{tiro-chat-mode-map}"
@@ -69,11 +66,11 @@ Type at the end and send with \\[tiro-chat-send]; \\[newline] breaks the line.
   (setq-local scroll-conservatively 101)
   (setq-local bidi-inhibit-bpa t)
   (setq-local filter-buffer-substring-function #'tiro-transcript-copied)
-  (setq-local tiro-chat--history (make-ring 100))
   (setq tiro-chat--late (and (tiro-session-turn tiro-session) t))
   (add-hook 'kill-buffer-hook #'tiro-chat--killed nil t)
-  (add-hook 'pre-command-hook #'tiro-chat--go-to-prompt nil t)
+  (electric-indent-local-mode -1)
   (tiro-transcript-setup)
+  (tiro-prompt-setup)
   (goto-char (point-max)))
 
 (defun tiro-chat-buffer ()
@@ -99,7 +96,7 @@ Type at the end and send with \\[tiro-chat-send]; \\[newline] breaks the line.
   "Say in an empty chat what to do."
   (tiro-transcript-add
    'note (substitute-command-keys
-          (concat "Type a question and press \\<tiro-chat-mode-map>\\[tiro-chat-send]."
+          (concat "Type a question and press \\<tiro-chat-mode-map>\\[tiro-prompt-send]."
                   "  \\[newline] breaks the line, \\[tiro-cancel] cancels an answer."))))
 
 (defun tiro-chat--killed ()
@@ -129,7 +126,7 @@ A chat buffer that was killed stays so until it is asked for again."
     ('offer (tiro-chat--offer value))
     ('ask (tiro-transcript-delete-line 'offer)
           (tiro-message-show-prompt (plist-get value :prompt) (plist-get value :attachments))
-          (tiro-chat--remember (plist-get value :prompt)))
+          (tiro-prompt-remember (plist-get value :prompt)))
     ('over (tiro-chat--over value))
     ('notice (tiro-chat--notice value))
     ('progress (tiro-chat--progress value))))
@@ -185,11 +182,9 @@ A chat buffer that was killed stays so until it is asked for again."
   (unless (get-buffer-window nil t) (message "Tiro: %s" text)))
 
 (defun tiro-chat--progress (progress)
-  "Show PROGRESS, a plist of :token, :text and :done, in a line of its own."
-  (let ((key (cons 'progress (plist-get progress :token)))
-        (text (plist-get progress :text)))
-    (tiro-transcript-put-line key 'progress
-                              (concat text (and (plist-get progress :done) ": done")))
+  "Show PROGRESS, a plist of :token and :text, in a line of its own."
+  (let ((text (plist-get progress :text)))
+    (tiro-transcript-put-line (cons 'progress (plist-get progress :token)) 'progress text)
     (unless (get-buffer-window nil t)
       (let ((message-log-max nil)) (message "Tiro: %s" text)))))
 
@@ -261,55 +256,6 @@ A chat buffer that was killed stays so until it is asked for again."
       (let ((kind (caar waiting)) parts)
         (while (eq kind (caar waiting)) (push (cdr (pop waiting)) parts))
         (tiro-transcript-add kind (apply #'concat (nreverse parts)))))))
-
-;;;; The prompt area
-
-(defun tiro-chat-send ()
-  "Send the text of the prompt area; from the transcript, go there."
-  (interactive)
-  (if (< (point) tiro-transcript-prompt)
-      (goto-char (point-max))
-    (let ((prompt (string-trim (tiro-transcript-draft))))
-      (tiro-session-ask prompt)
-      (delete-region tiro-transcript-prompt (point-max))
-      (setq buffer-undo-list nil))))
-
-(defun tiro-chat--go-to-prompt ()
-  "Let what is typed or yanked above the prompt go into the prompt."
-  (when (and (memq this-command '(self-insert-command yank))
-             (< (point) tiro-transcript-prompt))
-    (goto-char (point-max))))
-
-(defun tiro-chat-next-button (count)
-  "Go to the next line of the transcript that RET opens, COUNT times."
-  (interactive "p")
-  (forward-button count t nil t))
-
-(defun tiro-chat-previous-button (count)
-  "Go to the previous line of the transcript that RET opens, COUNT times."
-  (interactive "p")
-  (forward-button (- count) t nil t))
-
-(defun tiro-chat--remember (prompt)
-  "Put PROMPT in the history."
-  (setq tiro-chat--history-index nil)
-  (ring-remove+insert+extend tiro-chat--history prompt))
-
-(defun tiro-chat-previous-prompt (count)
-  "Replace the prompt by the one sent COUNT before."
-  (interactive "p")
-  (when (ring-empty-p tiro-chat--history) (user-error "No earlier prompt"))
-  (setq tiro-chat--history-index (+ (or tiro-chat--history-index -1) count))
-  (delete-region tiro-transcript-prompt (point-max))
-  (goto-char (point-max))
-  (if (< tiro-chat--history-index 0)
-      (setq tiro-chat--history-index nil)
-    (insert (ring-ref tiro-chat--history tiro-chat--history-index))))
-
-(defun tiro-chat-next-prompt (count)
-  "Replace the prompt by the one sent COUNT after."
-  (interactive "p")
-  (tiro-chat-previous-prompt (- count)))
 
 ;;;; Mode line and header line
 

@@ -117,7 +117,7 @@ LOG-SIZE and ON-END are as in `tiro-rpc-start'."
               ( :general (:positionEncodings ["utf-32" "utf-16"])
                 :window (:workDoneProgress t)
                 :workspace (:workspaceFolders t)
-                :textDocument (:synchronization (:didSave t)))
+                :textDocument (:synchronization ,(make-hash-table)))
               :initializationOptions
               ( :settings ,(or settings (make-hash-table))
                 :features (:permissionRequest t :turnEvents t)
@@ -150,6 +150,10 @@ LOG-SIZE and ON-END are as in `tiro-rpc-start'."
 (defun tiro-rpc-live-p (connection)
   "Return non-nil if CONNECTION is there and its server runs."
   (and connection (jsonrpc-running-p connection)))
+
+(defun tiro-rpc-stderr-buffer ()
+  "Return the buffer with what the newest server wrote to stderr, or nil."
+  (get-buffer " *tiro stderr*"))
 
 (defun tiro-rpc-stderr-tail (connection)
   "Return the last line that the server of CONNECTION wrote to stderr."

@@ -44,7 +44,7 @@ KIND is `view' (VALUE is a SessionView: show this session from now on),
 `ask' (a prompt and its attachments were sent: a plist of :prompt and
 :attachments), `event' (a turn event), `over' (the turn is over: nil or
 an error plist), `notice' (a sentence for the user), `progress' (a plist
-of :token, :text and :done), `offer' (an earlier session to resume: a
+of :token and :text), `offer' (an earlier session to resume: a
 plist of :id, :title and :savedAt), or `state' (something in the mode
 line).")
 
@@ -295,25 +295,23 @@ TURNID, TYPE, SESSIONID, AGENT and MODEL are fields of it."
   "Tell MESSAGE to the user."
   (tiro-session--tell 'notice message))
 
-(defvar tiro-session--progress-titles (make-hash-table :test #'equal)
-  "The title of each progress that was begun, by token.")
+(defvar tiro-session--progress-texts (make-hash-table :test #'equal)
+  "What was told last about each long work, by token.")
 
 (cl-defmethod tiro-handle-notification
   (_connection (_method (eql '$/progress)) &key token value &allow-other-keys)
   "Tell VALUE, a step of the long work that goes by TOKEN."
-  (let* ((kind (plist-get value :kind))
-         (title (or (plist-get value :title)
-                    (gethash token tiro-session--progress-titles "Working")))
-         (percentage (plist-get value :percentage))
-         (message (plist-get value :message)))
-    (if (equal kind "end")
-        (remhash token tiro-session--progress-titles)
-      (puthash token title tiro-session--progress-titles))
+  (let* ((done (equal (plist-get value :kind) "end"))
+         (known (gethash token tiro-session--progress-texts "Working"))
+         (text (or (plist-get value :message) (plist-get value :title) known))
+         (percentage (plist-get value :percentage)))
+    (if done (remhash token tiro-session--progress-texts)
+      (puthash token text tiro-session--progress-texts))
     (tiro-session--tell
-     'progress (list :token token :done (equal kind "end")
-                     :text (concat title
-                                   (and message (format ": %s" message))
-                                   (and percentage (format " (%s%%)" percentage)))))))
+     'progress (list :token token
+                     :text (cond (done (concat known ": done"))
+                                 (percentage (format "%s (%s%%)" text percentage))
+                                 (t text))))))
 
 (cl-defmethod tiro-handle-request
   (_connection (_method (eql 'window/workDoneProgress/create)) &key &allow-other-keys)

@@ -26,6 +26,8 @@
   "Face of what the user said." :group 'tiro)
 (defface tiro-assistant '((t :inherit default))
   "Face of answers." :group 'tiro)
+(defface tiro-code '((t :inherit (fixed-pitch font-lock-string-face)))
+  "Face of blocks of code in answers." :group 'tiro)
 (defface tiro-thinking '((t :inherit shadow :slant italic))
   "Face of the model's thinking." :group 'tiro)
 (defface tiro-tool '((t :inherit font-lock-function-name-face))
@@ -53,6 +55,8 @@
   "The kind of text that was added last, or nil at the start.")
 (defvar-local tiro-transcript--column 0
   "Characters in the last line of the transcript.")
+(defvar-local tiro-transcript--fence '(nil . "")
+  "Where the answer stands: (IN-CODE . BEGINNING-OF-THE-LAST-LINE).")
 (defvar-local tiro-transcript--lines nil
   "Hash table of the lines that may change: key -> marker of the start.")
 (defvar-local tiro-transcript--values nil
@@ -92,14 +96,23 @@
   (unless (string-empty-p text)
     (let ((gap (tiro-transcript--gap tiro-transcript--kind kind tiro-transcript--column))
           (shown (tiro-transcript--break
-                  text (if (eq kind tiro-transcript--kind) tiro-transcript--column 0)
+                  (tiro-transcript--paint kind text)
+                  (if (eq kind tiro-transcript--kind) tiro-transcript--column 0)
                   tiro-max-line)))
-      (tiro-transcript--commit
-       tiro-transcript-end tiro-transcript-end
-       (concat gap (propertize (car shown) 'face
-                               (alist-get kind tiro-transcript--faces 'default))))
+      (tiro-transcript--commit tiro-transcript-end tiro-transcript-end
+                               (concat gap (car shown)))
       (setq tiro-transcript--kind kind
             tiro-transcript--column (cdr shown)))))
+
+(defun tiro-transcript--paint (kind text)
+  "Return TEXT with the face of KIND, and code in answers with its own."
+  (if (not (eq kind 'text))
+      (propertize text 'face (alist-get kind tiro-transcript--faces 'default))
+    (unless (eq kind tiro-transcript--kind)
+      (setq tiro-transcript--fence '(nil . "")))
+    (let ((painted (tiro-transcript--code text tiro-transcript--fence)))
+      (setq tiro-transcript--fence (cdr painted))
+      (car painted))))
 
 (defun tiro-transcript-close ()
   "Make sure that what is added next stands in a paragraph of its own."
@@ -141,12 +154,29 @@ PROPERTIES are text properties of the line."
      (tiro-transcript--commit tiro-transcript-end tiro-transcript-end "\n\n")))
 
 (defun tiro-transcript-delete-line (key)
-  "Remove the line KEY, if it is there."
+  "Remove the line KEY and the gap beside it, if it is there."
   (when-let ((start (gethash key tiro-transcript--lines)))
-    (tiro-transcript--commit
-     start (save-excursion (goto-char start) (min (1+ (line-end-position)) tiro-transcript-end))
-     "")
+    (save-excursion
+      (goto-char start)
+      (let* ((end (line-end-position)) (last (= end tiro-transcript-end)))
+        (if last (skip-chars-backward "\n")
+          (goto-char end)
+          (skip-chars-forward "\n" tiro-transcript-end))
+        (tiro-transcript--commit (min (point) start) (max (point) end) "")
+        (when last
+          (setq tiro-transcript--kind (and (> tiro-transcript-end (point-min)) 'closed)
+                tiro-transcript--column 1))))
     (remhash key tiro-transcript--lines)))
+
+(defun tiro-transcript-next-button (count)
+  "Go to the next line that a key opens, COUNT times; after the last, the first."
+  (interactive "p")
+  (forward-button count t nil t))
+
+(defun tiro-transcript-previous-button (count)
+  "Go to the previous line that a key opens, COUNT times."
+  (interactive "p")
+  (tiro-transcript-next-button (- count)))
 
 ;;;; Pure parts
 
@@ -159,6 +189,26 @@ Each is a kind, BEFORE nil at the start; COLUMN is that of the last line."
         ((and (eq before kind) (memq kind '(note permission))) "\n")
         ((zerop column) "\n")
         (t "\n\n")))
+
+(defun tiro-transcript--code (text fence)
+  "Return (PAINTED . FENCE): TEXT of an answer with a face for its code.
+FENCE is as in `tiro-transcript--fence', before TEXT and after it."
+  (let ((in-code (car fence)) (beginning (cdr fence)) (start 0) parts)
+    (while (< start (length text))
+      (let* ((newline (string-search "\n" text start))
+             (end (if newline (1+ newline) (length text))))
+        (setq beginning (concat beginning
+                                (substring text start (min end (+ start 3)))))
+        (let ((mark (string-prefix-p "```" beginning)))
+          (push (propertize (substring text start end)
+                            'face (if (or in-code mark) 'tiro-code 'tiro-assistant))
+                parts)
+          (when newline
+            (when mark (setq in-code (not in-code)))
+            (setq beginning "")))
+        (setq start end)))
+    (cons (apply #'concat (nreverse parts))
+          (cons in-code (substring beginning 0 (min 3 (length beginning)))))))
 
 (defun tiro-transcript--break (text column limit)
   "Return (SHOWN . COLUMN): TEXT with a break where a line passes LIMIT.

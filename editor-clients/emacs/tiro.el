@@ -61,6 +61,7 @@ A log makes Emacs several times slower while an answer arrives."
 (require 'tiro-attachment)
 (require 'tiro-chat)
 (require 'tiro-permission)
+(require 'tiro-rpc)
 (require 'tiro-session)
 (require 'tiro-view)
 
@@ -268,7 +269,8 @@ on.  The session that was current is saved first."
 (defun tiro-show-stderr ()
   "Show what the server wrote to its standard error."
   (interactive)
-  (pop-to-buffer (jsonrpc-stderr-buffer (tiro-session-live))))
+  (pop-to-buffer (or (tiro-rpc-stderr-buffer)
+                     (user-error "Tiro: no server was started yet"))))
 
 (defun tiro-shutdown ()
   "End the server; the session is saved."

@@ -311,11 +311,11 @@ def emacs(
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=900,
     )
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1000)
 def test_ert_suite(home: Home) -> None:
     """The client's own tests, with the real server and the scripted provider."""
     files = [str(path) for path in sorted((CLIENT / "test").glob("*-test.el"))]

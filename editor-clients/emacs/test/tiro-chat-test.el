@@ -10,15 +10,15 @@
     (run-hooks 'pre-command-hook)
     (call-interactively command)))
 
-(ert-deftest tiro-chat-sends-the-prompt ()
+(ert-deftest tiro-prompt-sends-the-prompt ()
   (tiro-testing-with-peer
     (tiro)
     (with-current-buffer "*tiro*"
       (goto-char (point-max))
       (insert "hello\nworld ")
-      (tiro-chat-test-command #'tiro-chat-send)
+      (tiro-chat-test-command #'tiro-prompt-send)
       (should (equal (tiro-transcript-draft) ""))
-      (should-error (tiro-chat-send) :type 'user-error))
+      (should-error (tiro-prompt-send) :type 'user-error))
     (tiro-testing-wait-idle)
     (should (string-search "You: hello\nworld\n\nYou said: hello\nworld" (tiro-testing-chat)))))
 
@@ -32,7 +32,7 @@
       (tiro-chat-test-command #'self-insert-command)
       (should (equal (tiro-transcript-draft) "abx"))
       (goto-char (point-min))
-      (tiro-chat-test-command #'tiro-chat-send)
+      (tiro-chat-test-command #'tiro-prompt-send)
       (should (eobp))
       (should (equal (tiro-transcript-draft) "abx")))))
 
@@ -42,12 +42,17 @@
     (tiro-testing-ask "second")
     (with-current-buffer "*tiro*"
       (goto-char (point-max))
-      (tiro-chat-previous-prompt 1)
+      (insert "half typed")
+      (tiro-prompt-previous 1)
       (should (equal (tiro-transcript-draft) "second"))
-      (tiro-chat-previous-prompt 1)
+      (tiro-prompt-previous 1)
       (should (equal (tiro-transcript-draft) "first"))
-      (tiro-chat-next-prompt 2)
-      (should (equal (tiro-transcript-draft) "")))))
+      (should-error (tiro-prompt-previous 1) :type 'user-error)
+      (should (equal (tiro-transcript-draft) "first"))
+      (tiro-prompt-next 2)
+      (should (equal (tiro-transcript-draft) "half typed"))
+      (should-error (tiro-prompt-next 1) :type 'user-error)
+      (should (equal (tiro-transcript-draft) "half typed")))))
 
 (ert-deftest tiro-chat-killed-buffer-leaves-nothing ()
   "B64 (vi): killed in mid-stream: no error, no timer; reopened it shows the session."

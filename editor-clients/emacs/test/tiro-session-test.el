@@ -15,7 +15,7 @@
     (with-current-buffer (tiro-chat-buffer)
       (goto-char (point-max))
       (insert "typed")
-      (should-error (tiro-chat-send) :type 'user-error)
+      (should-error (tiro-prompt-send) :type 'user-error)
       (should (equal (tiro-transcript-draft) "typed")))
     (tiro-allow-once)
     (tiro-testing-wait-idle)
@@ -52,7 +52,7 @@
   "The load of a local model is shown, in a line that changes."
   (tiro-testing-with-peer
     (tiro-testing-ask "progress")
-    (should (string-search "\nLoading tiny: done\n" (tiro-testing-chat)))
+    (should (string-search "\nweights: done\n" (tiro-testing-chat)))
     (should-not (string-search "50%" (tiro-testing-chat)))))
 
 (ert-deftest tiro-session-messages-and-changes-are-shown ()

@@ -5,7 +5,8 @@
 ;; A home, a workspace and a config directory of its own for each test; the
 ;; real server with the scripted provider, or a stand-in (peer.py) for what
 ;; the real server does rarely.  Nothing sleeps: waits poll for a fact.
-;; TIRO_PYTHON in the environment is the Python that has Tiro (python3).
+;; TIRO_PYTHON in the environment names a Python with what Tiro needs
+;; (python3); the server is the one of this checkout.
 
 ;;; Code:
 
@@ -67,7 +68,10 @@
          (process-environment
           (append (list (concat "HOME=" home) (concat "TIRO_CONFIG_DIR=" home "config")
                         (concat "XDG_CACHE_HOME=" home "cache")
-                        (concat "XDG_STATE_HOME=" home "state") "PYTHONDONTWRITEBYTECODE=1")
+                        (concat "XDG_STATE_HOME=" home "state") "PYTHONDONTWRITEBYTECODE=1"
+                        (concat "PYTHONPATH="
+                                (expand-file-name "../../../server" tiro-testing-directory)
+                                path-separator (getenv "PYTHONPATH")))
                   process-environment))
          (inhibit-message t)
          (before (buffer-list)))

@@ -136,6 +136,20 @@
       (should (equal (filter-buffer-substring (point-min) tiro-transcript-end)
                      "0123456789abc\ndef\n\n0123456789!")))))
 
+(ert-deftest tiro-transcript-code-has-its-face ()
+  "Blocks of code are told apart, wherever the deltas are cut."
+  (let ((text "say\n```python\nx = 1\n```\nand `y`\n"))
+    (dotimes (cut (length text))
+      (tiro-transcript-test-with
+        (tiro-transcript-add 'text (substring text 0 cut))
+        (tiro-transcript-add 'text (substring text cut))
+        (should (equal (tiro-transcript-test-text) text))
+        (pcase-dolist (`(,word ,face) '(("say" tiro-assistant) ("x = 1" tiro-code)
+                                        ("and" tiro-assistant)))
+          (goto-char (point-min))
+          (search-forward word)
+          (should (eq face (get-text-property (1- (point)) 'face))))))))
+
 (ert-deftest tiro-transcript-earlier-messages-stand-before ()
   (tiro-transcript-test-with
     (tiro-transcript-add 'user "You: later")
@@ -145,6 +159,21 @@
     (tiro-transcript-add 'text "end")
     (should (equal (tiro-transcript-test-text)
                    "You: earlier\n\nanswer\n\nYou: later\n\nend"))))
+
+(ert-deftest tiro-transcript-deleted-line-leaves-no-gap ()
+  (tiro-transcript-test-with
+    (tiro-transcript-add 'note "Type.")
+    (tiro-transcript-put-line 'offer 'note "[Go on]")
+    (tiro-transcript-delete-line 'offer)
+    (tiro-transcript-add 'user "You: hi")
+    (should (equal (tiro-transcript-test-text) "Type.\n\nYou: hi")))
+  (tiro-transcript-test-with
+    (tiro-transcript-put-line 'earlier 'note "[Earlier]")
+    (tiro-transcript-add 'user "You: hi")
+    (tiro-transcript-delete-line 'earlier)
+    (tiro-transcript-delete-line 'earlier)
+    (tiro-transcript-add 'text "yes")
+    (should (equal (tiro-transcript-test-text) "You: hi\n\nyes"))))
 
 (defun tiro-transcript-test-work (length)
   "Count what 200 deltas cost in a transcript of LENGTH lines, in characters touched."
