@@ -28,11 +28,14 @@ const prompt = byId("prompt") as HTMLTextAreaElement;
 const send = byId("send") as HTMLButtonElement;
 const cancel = byId("cancel");
 const live = byId("live");
-const transcript = new Transcript(byId("items"), (command) => {
+const items = byId("items");
+const transcript = new Transcript(items, (command) => {
   vscode.postMessage({ type: "command", command });
 });
 
 let isAtEnd = true;
+/** Where the page was at the last scroll: only the reader scrolls up, growing text does not. */
+let lastTop = 0;
 let state: ViewStatus["state"] = "starting";
 
 window.addEventListener("message", ({ data }: MessageEvent<ToView>) => {
@@ -58,6 +61,7 @@ document.addEventListener("keydown", (event) => {
 });
 cancel.addEventListener("click", () => {
   vscode.postMessage({ type: "cancel" });
+  prompt.focus();
 });
 earlier.addEventListener("click", () => {
   vscode.postMessage({ type: "earlier" });
@@ -67,12 +71,10 @@ follow.addEventListener("click", () => {
   keepAtEnd();
   prompt.focus();
 });
-scroller.addEventListener("scroll", () => {
-  const below = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
-  isAtEnd = below <= END_SLACK_PX;
-  follow.hidden = isAtEnd;
-});
-new ResizeObserver(keepAtEnd).observe(scroller);
+scroller.addEventListener("scroll", scrolled);
+const sizes = new ResizeObserver(keepAtEnd);
+sizes.observe(scroller);
+sizes.observe(items);
 for (const [id, command] of [
   ["attach", "tiro.attach"],
   ["agent", "tiro.selectAgent"],
@@ -142,6 +144,17 @@ function prepend(items: readonly Item[], hasEarlier: boolean): void {
   transcript.prepend(items);
   earlier.hidden = !hasEarlier;
   scroller.scrollTop += scroller.scrollHeight - before;
+}
+
+function scrolled(): void {
+  const below = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
+  if (below <= END_SLACK_PX) {
+    isAtEnd = true;
+  } else if (scroller.scrollTop < lastTop) {
+    isAtEnd = false;
+  }
+  lastTop = scroller.scrollTop;
+  follow.hidden = isAtEnd;
 }
 
 function keepAtEnd(): void {

@@ -14,8 +14,16 @@ const BULLET = /^(\s*)[-*+]\s+(.*)$/;
 const NUMBERED = /^(\s*)(\d{1,9})[.)]\s+(.*)$/;
 const RULE = /^\s*([-*_])(\s*\1){2,}\s*$/;
 const QUOTE = /^>\s?(.*)$/;
-const INLINE =
-  /(`+)(.+?)\1|\*\*(.+?)\*\*|\*([^\s*](?:[^*]*[^\s*])?)\*|\[([^\]]+)\]\((https?:\/\/[^\s)]+)\)/g;
+const INLINE = new RegExp(
+  [
+    "(`+)(.+?)\\1",
+    "\\*\\*(.+?)\\*\\*",
+    "\\*([^\\s*](?:[^*]*[^\\s*])?)\\*",
+    "(?<!\\w)_([^\\s_](?:[^_]*[^\\s_])?)_(?!\\w)",
+    "\\[([^\\]]+)\\]\\((https?:\\/\\/[^\\s)]+)\\)",
+  ].join("|"),
+  "g",
+);
 
 /** Paints an answer into an element while it arrives. */
 export class MarkdownStream {
@@ -201,7 +209,8 @@ function inline(parent: HTMLElement, line: string): void {
 }
 
 function inlineElement(match: RegExpMatchArray): HTMLElement {
-  const [, , code, strong, emphasis, label, href] = match;
+  const [, , code, strong, starred, underscored, label, href] = match;
+  const emphasis = starred ?? underscored;
   if (code !== undefined) {
     return element("code", code);
   }

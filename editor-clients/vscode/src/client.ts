@@ -5,6 +5,8 @@
  * again by itself.
  */
 
+import { createInterface } from "node:readline";
+
 import * as vscode from "vscode";
 import {
   CloseAction,
@@ -186,8 +188,8 @@ export class Client implements vscode.Disposable {
       stdioOptions: {
         stdout: () => undefined,
         stderr: (input, log) => {
-          input.on("data", (chunk: Buffer) => {
-            log.info(chunk.toString("utf8").trimEnd());
+          createInterface({ input, crlfDelay: Infinity }).on("line", (line) => {
+            log.info(line);
           });
         },
       },

@@ -65,16 +65,15 @@ export function registerCommands(parts: Parts): vscode.Disposable {
   return vscode.Disposable.from(...registrations);
 }
 
-async function ask(
-  { session, view, attachments }: Parts,
-  given?: unknown,
-): Promise<protocol.TurnResult | undefined> {
+/** Without arguments it asks for the prompt; code actions give one, and what goes along. */
+async function ask({ session, view, attachments }: Parts, given?: unknown, along?: unknown) {
   const prompt = typeof given === "string" ? given : await askForPrompt();
   if (prompt === undefined || prompt.trim() === "") {
     return undefined;
   }
   await view.reveal();
-  return session.ask({ prompt, attachments: attachments.take() });
+  const taken = Array.isArray(along) ? (along as protocol.Attachment[]) : attachments.take();
+  return session.ask({ prompt, attachments: taken });
 }
 
 function askForPrompt(): Thenable<string | undefined> {
@@ -132,10 +131,7 @@ async function saveSession({ client }: Parts): Promise<protocol.SaveResult> {
   return result;
 }
 
-async function loadSession(
-  { client, session, view }: Parts,
-  given?: unknown,
-): Promise<protocol.SessionView | undefined> {
+async function loadSession({ client, session, view }: Parts, given?: unknown) {
   const params = typeof given === "string" ? idOrPath(given) : await pickSession(client);
   if (params === undefined) {
     return undefined;
@@ -180,10 +176,7 @@ async function showCurrentAgent({ client }: Parts): Promise<protocol.AgentResult
   return result;
 }
 
-async function selectAgent(
-  { client, session }: Parts,
-  given?: unknown,
-): Promise<protocol.AgentResult | undefined> {
+async function selectAgent({ client, session }: Parts, given?: unknown) {
   const name = typeof given === "string" ? given : await pickAgent(client, session);
   if (name === undefined) {
     return undefined;
@@ -202,10 +195,7 @@ async function pickAgent(client: Client, session: Session): Promise<string | und
   return pick?.value.name;
 }
 
-async function selectModel(
-  { client, session }: Parts,
-  given?: unknown,
-): Promise<protocol.ModelsSetResult | undefined> {
+async function selectModel({ client, session }: Parts, given?: unknown) {
   const name = typeof given === "string" ? given : await pickModel(client);
   if (name === undefined) {
     return undefined;
@@ -252,7 +242,7 @@ async function attachFile({ attachments, view }: Parts, given?: unknown): Promis
   await view.reveal();
 }
 
-/** The view's attach button: the active file, or a file that is chosen. */
+/** The view's attach button: the active file, or files that are chosen. */
 async function attach({ attachments, view }: Parts): Promise<void> {
   const current = fileAttachment();
   const files = await vscode.workspace.findFiles("**/*", undefined, 2_000);
@@ -262,12 +252,15 @@ async function attach({ attachments, view }: Parts): Promise<void> {
   }));
   const first =
     current === undefined ? [] : [{ label: "$(file) Current File", value: current }];
-  const pick = await vscode.window.showQuickPick([...first, ...others], {
-    title: "Attach a File",
-    placeHolder: "It goes along with the next prompt",
+  const picks = await vscode.window.showQuickPick([...first, ...others], {
+    title: "Attach Files",
+    placeHolder: "They go along with the next prompt",
+    canPickMany: true,
   });
-  if (pick !== undefined) {
-    attachments.add(pick.value);
+  if (picks !== undefined) {
+    picks.forEach(({ value }) => {
+      attachments.add(value);
+    });
     await view.reveal();
   }
 }

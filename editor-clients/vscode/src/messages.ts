@@ -14,6 +14,11 @@ export interface Message {
   metadata?: Record<string, unknown> | null;
 }
 
+/** The messages of a view; the schema leaves them open, since they are the user's data. */
+export function messagesOf(view: { messages: unknown[] }): Message[] {
+  return view.messages as Message[];
+}
+
 /** A message's content as a list of blocks, whichever of its three forms it has. */
 export function blocksOf({ content }: Message): Block[] {
   if (typeof content === "string") {

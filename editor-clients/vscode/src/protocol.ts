@@ -338,7 +338,7 @@ export interface Position {
 /** How the turn ended; `firstSeq` to `lastSeq` are the messages it added. */
 export interface TurnResult {
   turnId: string;
-  stopReason: "cancelled" | "end_turn" | "max_steps" | "max_tokens" | "refusal";
+  stopReason: "cancelled" | "end_turn" | "error" | "max_steps" | "max_tokens" | "refusal" | "tool_use";
   text: string;
   firstSeq: number;
   lastSeq: number;
@@ -412,7 +412,7 @@ export interface PermissionParams {
   agent: string | null;
   rule: string;
   effect: "execute" | "network" | "read" | "write";
-  preview: string | null;
+  preview?: string;
 }
 
 /** What the model wants to run; the input is for display and may be cut. */
@@ -466,8 +466,8 @@ export interface ToolUseEvent {
   toolUse: ToolUse;
   status: "cancelled" | "done" | "failed" | "proposed" | "rejected" | "running";
   rule: string | null;
-  preview: string | null;
-  parentToolUseId: string | null;
+  preview?: string;
+  parentToolUseId?: string;
 }
 
 /** More output of a running tool. */
@@ -541,7 +541,7 @@ export interface FinishedEvent {
   sessionId: string | null;
   turnId: string;
   n: number;
-  stopReason: "cancelled" | "end_turn" | "max_steps" | "max_tokens" | "refusal" | "error";
+  stopReason: "cancelled" | "end_turn" | "error" | "max_steps" | "max_tokens" | "refusal" | "tool_use";
   error: ErrorObject | null;
 }
 

@@ -12,7 +12,7 @@ import { Conversation } from "./conversation";
 import { actionsFor, actionsForError, messageOf } from "./failure";
 import { attachmentLabel } from "./items";
 import type { LastSession } from "./lastSession";
-import { type Message, textOf } from "./messages";
+import { messagesOf, textOf } from "./messages";
 import { changeNotice } from "./notices";
 import * as protocol from "./protocol";
 import type { ClientState, NoticeAction, TranscriptChange, ViewStatus } from "./viewMessages";
@@ -294,9 +294,4 @@ export class Session implements vscode.Disposable {
   #fireStatus(): void {
     this.#status.fire(this.status());
   }
-}
-
-/** The schema leaves messages open: they are the user's data. */
-function messagesOf(view: protocol.SessionView): Message[] {
-  return view.messages as Message[];
 }

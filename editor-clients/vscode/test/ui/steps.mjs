@@ -1,19 +1,304 @@
 // The steps of a user's day, in order.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+
+import { A_PY, changeSettings, SERVER_COMMAND, serverPids, until } from "../workbench.mjs";
 
 export const STEPS = {
   "the window opens, and the status bar says who would answer": async (ui) => {
     await ui.open();
     await ui.statusBar.filter({ hasText: "build" }).filter({ hasText: "echo" }).waitFor();
+    assert.equal(serverPids(ui.bench.out).length, 1);
   },
 
-  "the view opens from the activity bar, with the cursor ready": async (ui) => {
+  "the view opens from the activity bar": async (ui) => {
     await ui.openView();
+    await ui.view.getByText("Ask about your code").waitFor();
+    assert.ok(await ui.view.getByRole("button", { name: "Send" }).isDisabled());
     await ui.shot("empty");
   },
 
-  "an answer streams into the view": async (ui) => {
+  "an answer streams in while it arrives, and Escape stops it": async (ui) => {
+    await ui.ask("slow one");
+    await ui.answers.last().filter({ hasText: "word3" }).waitFor();
+    const early = (await ui.answers.last().innerText()).length;
+    await ui.statusBar.filter({ has: ui.page.locator(".codicon-sync") }).waitFor();
+    await ui.shot("streaming");
+    await until(async () => (await ui.answers.last().innerText()).length > early, "the text grows");
+    await ui.prompt.press("Escape");
+    await ui.notices("Cancelled. What had arrived is kept.").waitFor();
+    await ui.answers.last().getByText("Interrupted").waitFor();
+    const text = await ui.answers.last().innerText();
+    assert.ok(!text.includes("word199"), "the answer went on to its end");
+  },
+
+  "Cancel is a button, too, and what it stopped is followed by a new answer": async (ui) => {
+    await ui.ask("slow two");
+    await ui.answers.last().filter({ hasText: "word2" }).waitFor();
+    await ui.view.getByRole("button", { name: "Cancel" }).click();
+    await until(async () => (await ui.notices("Cancelled.").count()) === 2, "it is cancelled");
     await ui.ask("hello there");
     await ui.answered("You said: hello there");
-    await ui.shot("answer");
+  },
+
+  "Markdown is shown as it is meant, and markup of the model is text": async (ui) => {
+    await ui.ask("markdown please");
+    const answer = await ui.answered("the documentation");
+    assert.equal(await answer.locator("pre code").innerText(), A_PY.split("\n\n")[0] + "\n");
+    assert.equal(await answer.locator("ol > li").count() > 0, true);
+    assert.equal(await answer.locator("img").count(), 0);
+    assert.equal(await answer.locator("a").getAttribute("href"), "https://example.org/docs");
+    await ui.shot("markdown");
+  },
+
+  "thinking is folded, and a tool use is one line with its output below": async (ui) => {
+    await ui.ask("think hard");
+    await ui.answered("You said: think hard");
+    const thinking = ui.view.locator("details.thinking").last();
+    assert.equal(await thinking.locator(".plain").isVisible(), false);
+    await thinking.locator("summary").click();
+    await thinking.getByText("First I look at the question. Then I answer it.").waitFor();
+    await ui.ask("tool use please");
+    await ui.answered("You said: tool use please");
+    const tool = ui.view.locator("details.tool").last();
+    assert.match(await tool.locator("summary").innerText(), /read_file\s+a\.py\s+done/);
+    await tool.locator("summary").click();
+    await tool.getByText("def greet(name):").waitFor();
+    await ui.shot("thinking-and-tool");
+  },
+
+  "an empty answer is told": async (ui) => {
+    await ui.ask("empty please");
+    await ui.notices("The model gave an empty answer.").waitFor();
+  },
+
+  "a failure says what happened and offers help": async (ui) => {
+    await ui.ask("refuse this");
+    const notice = ui.view.getByRole("alert").last();
+    await notice.filter({ hasText: "refused by the script" }).waitFor();
+    await notice.getByRole("button", { name: "Select Model" }).waitFor();
+    assert.equal(await ui.view.getByRole("alert").count(), 1, "the failure is told once");
+    await ui.shot("failure");
+  },
+
+  "the selection goes along, and can be left out": async (ui) => {
+    await ui.openFile("a.py");
+    await ui.page.locator(".editor-instance .view-lines").first().click();
+    await ui.page.keyboard.press("Control+Home");
+    await ui.page.keyboard.press("Shift+ArrowDown");
+    await ui.page.keyboard.press("Shift+End");
+    const chip = ui.view.getByRole("button", { name: "a.py:1-2" });
+    await chip.waitFor();
+    await ui.ask("what is this?");
+    await ui.answered("You said: what is this?");
+    assert.match(JSON.stringify(ui.provider.requests.at(-1).messages.at(-1)), /hello, \{name\}/);
+    await ui.view.locator(".item.user").last().getByText("a.py:1-2").waitFor();
+    await ui.shot("selection");
+    await chip.click();
+    await ui.ask("and without?");
+    await ui.answered("You said: and without?");
+    assert.doesNotMatch(JSON.stringify(ui.provider.requests.at(-1).messages.at(-1)), /hello, \{name\}/);
+  },
+
+  "a file is attached by hand, once": async (ui) => {
+    await ui.command("Tiro: Attach File");
+    await ui.view.getByRole("button", { name: "Remove attachment a.py" }).waitFor();
+    await ui.ask("with the file");
+    await ui.answered("You said: with the file");
+    assert.match(JSON.stringify(ui.provider.requests.at(-1).messages.at(-1)), /greet\(/);
+    assert.equal(await ui.view.getByRole("button", { name: "Remove attachment a.py" }).count(), 0);
+  },
+
+  "Ask works from the palette": async (ui) => {
+    await ui.command("Tiro: Ask");
+    await ui.page.locator(".quick-input-widget input").fill("from the palette");
+    await ui.page.keyboard.press("Enter");
+    await ui.answered("You said: from the palette");
+  },
+
+  "Show Session opens the exact text, read-only": async (ui) => {
+    await ui.command("Tiro: Show Session");
+    const editor = ui.page.locator(".editor-instance").last();
+    await editor.getByText("Session Summary:").waitFor();
+    await editor.getByText("[USER] from the palette").waitFor();
+    await editor.getByText("[ASSISTANT] You said: from the palette").waitFor();
+    await ui.shot("show-session");
+    await ui.page.keyboard.type("x");
+    await ui.page.getByText("Cannot edit in read-only editor").waitFor();
+  },
+
+  "Context Size says what the next request takes": async (ui) => {
+    await ui.command("Tiro: Context Size");
+    await ui.toast(/The next request takes about [\d,]+ of 8,192 tokens/).waitFor();
+    await ui.shot("context-size");
+    await ui.dismissToasts();
+  },
+
+  "an agent is selected and shown": async (ui) => {
+    await ui.command("Tiro: Select Agent");
+    await ui.row("build").waitFor();
+    await ui.shot("select-agent");
+    await ui.pick("plan");
+    await ui.statusBar.filter({ hasText: "plan" }).waitFor();
+    await ui.command("Tiro: Show Current Agent");
+    await ui.toast("The agent is plan").waitFor();
+    await ui.dismissToasts();
+  },
+
+  "a model is selected": async (ui) => {
+    await ui.command("Tiro: Select Model");
+    await ui.row("scripted/other").waitFor();
+    await ui.shot("select-model");
+    await ui.pick("scripted/other");
+    await ui.statusBar.filter({ hasText: "other" }).waitFor();
+    await ui.ask("who are you?");
+    await ui.answered("You said: who are you?");
+    assert.equal(ui.provider.requests.at(-1).model, "other");
+  },
+
+  "the status bar opens the menu": async (ui) => {
+    await ui.statusBar.click();
+    await ui.row("Show Session").waitFor();
+    await ui.shot("menu");
+    await ui.page.keyboard.press("Escape");
+  },
+
+  "Save Session says where, Clear Session empties the view": async (ui) => {
+    await ui.command("Tiro: Save Session");
+    const toast = ui.toast("Saved as");
+    await toast.waitFor();
+    const [, path] = /Saved as (\S+\.json)/.exec(await toast.innerText());
+    const { messages } = JSON.parse(readFileSync(path, "utf8"));
+    assert.equal(messages.at(-1).role, "assistant");
+    await ui.dismissToasts();
+    await ui.command("Tiro: Clear Session");
+    await ui.view.getByText("Ask about your code").waitFor();
+    await ui.toast("The session is cleared").waitFor();
+    assert.equal(await ui.view.locator(".item").count(), 0);
+    await ui.dismissToasts();
+    await ui.ask("in the new session");
+    await ui.answered("You said: in the new session");
+    await ui.command("Tiro: New Session");
+    await ui.view.getByText("Ask about your code").waitFor();
+  },
+
+  "Load Session offers the saved ones, newest first": async (ui) => {
+    await ui.command("Tiro: Load Session");
+    await ui.row("slow one").waitFor();
+    await ui.shot("load-session");
+    const first = await ui.page.locator(".quick-input-list .monaco-list-row").first().innerText();
+    assert.match(first, /in the new session/);
+    await ui.pick("slow one");
+    await ui.view.locator(".item.user").first().filter({ hasText: "slow one" }).waitFor();
+    await ui.answers.last().filter({ hasText: "You said: who are you?" }).waitFor();
+    await ui.statusBar.filter({ hasText: "plan" }).waitFor();
+    await ui.shot("loaded");
+  },
+
+  "a reader who scrolled up stays there, one at the end is taken along": async (ui) => {
+    const transcript = ui.view.locator("#transcript");
+    await ui.ask("slow three");
+    await ui.answers.last().filter({ hasText: "word5" }).waitFor();
+    await transcript.evaluate((element) => (element.scrollTop = 40));
+    const follow = ui.view.getByRole("button", { name: "Jump to the End" });
+    await follow.waitFor();
+    const length = (await ui.answers.last().innerText()).length;
+    await until(async () => (await ui.answers.last().innerText()).length > length + 50, "more arrives");
+    assert.equal(await transcript.evaluate((element) => element.scrollTop), 40);
+    await ui.shot("scrolled-up");
+    await follow.click();
+    await until(() => transcript.evaluate(isAtEnd), "the end is shown");
+    const later = (await ui.answers.last().innerText()).length;
+    await until(async () => (await ui.answers.last().innerText()).length > later + 50, "more arrives");
+    assert.ok(await transcript.evaluate(isAtEnd), "the reader at the end was left behind");
+  },
+
+  "a view that was hidden in mid-answer comes back whole, with the draft": async (ui) => {
+    await ui.prompt.fill("half a thought");
+    await ui.page.getByRole("tab", { name: /Explorer/ }).first().click();
+    await ui.prompt.waitFor({ state: "detached" });
+    await ui.page.getByRole("tab", { name: "Tiro" }).first().click();
+    await ui.answers.last().filter({ hasText: "word5" }).waitFor();
+    assert.equal(await ui.prompt.inputValue(), "half a thought");
+    await ui.answered("word199");
+    const text = await ui.answers.last().innerText();
+    const words = [...text.matchAll(/word(\d+)/g)].map(([, number]) => Number(number));
+    assert.deepEqual(words, Array.from({ length: 200 }, (_, index) => index));
+    await ui.prompt.fill("");
+  },
+
+  "a killed server is told once; after a restart all that was acknowledged is there": async (ui) => {
+    await ui.ask("slow four");
+    await ui.answers.last().filter({ hasText: "word5" }).waitFor();
+    const [pid] = serverPids(ui.bench.out);
+    process.kill(pid, "SIGKILL");
+    const toast = ui.toast("The Tiro server stopped (signal SIGKILL)");
+    await toast.waitFor();
+    await ui.statusBar.filter({ hasText: "stopped" }).waitFor();
+    assert.equal(await ui.page.locator(".notification-toast").count(), 1);
+    await ui.shot("killed");
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    assert.deepEqual(serverPids(ui.bench.out), [], "it was started again without being asked");
+    await toast.getByRole("button", { name: "Restart" }).click();
+    await ui.statusBar.filter({ hasText: "plan" }).waitFor();
+    await ui.view.locator(".item.user").last().filter({ hasText: "slow four" }).waitFor();
+    await ui.ask("still there?");
+    await ui.answered("You said: still there?");
+  },
+
+  "the window is reloaded, and the chat is still there": async (ui) => {
+    await ui.command("Developer: Reload Window");
+    await ui.page.waitForEvent("load");
+    await ui.ready();
+    await ui.prompt.waitFor({ timeout: 30_000 });
+    await ui.answers.last().filter({ hasText: "You said: still there?" }).waitFor();
+    await ui.statusBar.filter({ hasText: "plan" }).waitFor();
+    await ui.ask("after the reload");
+    await ui.answered("You said: after the reload");
+    await ui.shot("reloaded");
+  },
+
+  "a server that cannot be started is told once, with what to do": async (ui) => {
+    changeSettings(ui.bench.out, "Machine", { "tiro.server.command": ["/nowhere/tiro", "serve"] });
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await ui.command("Tiro: Restart Server");
+    await ui.toast("/nowhere/tiro").waitFor();
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    assert.equal(await ui.page.locator(".notification-toast").count(), 1);
+    await ui.shot("missing-server");
+    await ui.ask("anybody there?");
+    const notice = ui.view.getByRole("alert").last();
+    await notice.filter({ hasText: "The Tiro server is not running" }).waitFor();
+    assert.equal(await ui.prompt.inputValue(), "anybody there?", "the prompt is lost");
+    changeSettings(ui.bench.out, "Machine", { "tiro.server.command": SERVER_COMMAND });
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await notice.getByRole("button", { name: "Restart" }).click();
+    await ui.answers.last().filter({ hasText: "You said: after the reload" }).waitFor();
+    await ui.prompt.press("Enter");
+    await ui.answered("You said: anybody there?");
+    await ui.dismissToasts();
+  },
+
+  "it can be read in a dark theme and in high contrast": async (ui) => {
+    await ui.ask("markdown again");
+    await ui.answered("the documentation");
+    for (const [name, theme] of [
+      ["dark", "Default Dark Modern"],
+      ["high-contrast", "Default High Contrast"],
+    ]) {
+      changeSettings(ui.bench.out, "User", { "workbench.colorTheme": theme });
+      await ui.page.locator(name === "dark" ? ".monaco-workbench.vs-dark" : ".monaco-workbench.hc-black").waitFor();
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      await ui.shot(name);
+    }
+  },
+
+  "nothing left the machine, and the page broke none of its rules": (ui) => {
+    assert.deepEqual([...ui.foreignHosts], []);
+    assert.deepEqual(ui.complaints, []);
   },
 };
+
+function isAtEnd(element) {
+  return element.scrollHeight - element.scrollTop - element.clientHeight < 24;
+}

@@ -57,6 +57,11 @@ export class Ui {
     return this.view.locator(".item.text");
   }
 
+  /** Notices in the transcript with this text. */
+  notices(text) {
+    return this.view.locator(".notice").filter({ hasText: text });
+  }
+
   /** Show the Tiro view by its icon in the activity bar. */
   async openView() {
     await this.page.getByRole("tab", { name: "Tiro" }).first().click();
@@ -68,8 +73,8 @@ export class Ui {
     await this.page.keyboard.press("F1");
     const input = this.page.locator(".quick-input-widget input");
     await input.fill(`>${title}`);
-    await this.row(title).waitFor();
-    await this.page.keyboard.press("Enter");
+    const label = this.page.locator(".quick-input-list .label-name").getByText(title, { exact: true });
+    await label.first().click();
   }
 
   /** A row of the quick pick that is open. */

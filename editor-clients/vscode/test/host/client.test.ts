@@ -1,0 +1,278 @@
+/** The commands in the real extension host, with the real server and a scripted provider. */
+
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+
+import * as vscode from "vscode";
+
+import type {
+  AgentResult,
+  ClearResult,
+  ContextSize,
+  SaveResult,
+  SessionView,
+  TurnResult,
+} from "../../src/protocol";
+
+const IDENTIFIER = "tiro.tiro-vscode";
+
+suite("Tiro", () => {
+  suiteSetup(async () => {
+    await vscode.extensions.getExtension(IDENTIFIER)?.activate();
+    await until(() => serverPids().length === 1, "the server runs");
+  });
+
+  setup(async () => {
+    await run<ClearResult>("tiro.clearSession");
+  });
+
+  test("the extension is the one under test, and it is active", () => {
+    assert.equal(vscode.extensions.getExtension(IDENTIFIER)?.isActive, true);
+  });
+
+  test("an answer comes back", async () => {
+    const result = await ask("hello");
+    assert.equal(result?.stopReason, "end_turn");
+    assert.equal(result.text, "You said: hello");
+  });
+
+  test("Show Session is the exact text, in a read-only document", async () => {
+    await ask("Find all .el files");
+    await ask("tool please");
+    const text = await run<string>("tiro.showSession");
+    assert.equal(text.split("\n").slice(0, 6).join("\n"), SHOWN);
+    const document = vscode.window.activeTextEditor?.document;
+    assert.equal(document?.uri.scheme, "tiro");
+    assert.equal(document.getText(), text);
+    await vscode.commands.executeCommand("type", { text: "x" });
+    assert.equal(document.getText(), text);
+  });
+
+  test("Show Session twice shows the new state in the same document", async () => {
+    await ask("one");
+    await run("tiro.showSession");
+    const before = vscode.window.activeTextEditor?.document;
+    await ask("two");
+    const text = await run<string>("tiro.showSession");
+    const after = vscode.window.activeTextEditor?.document;
+    assert.equal(after?.uri.toString(), before?.uri.toString());
+    await until(() => after?.getText() === text, "the document is brought up to date");
+  });
+
+  test("an empty session has no text", async () => {
+    assert.equal(await run("tiro.showSession"), null);
+  });
+
+  test("Clear Session saves what was there", async () => {
+    await ask("remember this");
+    const { cleared, savedAs } = await run<ClearResult>("tiro.clearSession");
+    assert.equal(cleared, 2);
+    assert.match(readFileSync(savedAs ?? "", "utf8"), /remember this/);
+    assert.deepEqual(await run("tiro.clearSession"), { cleared: 0, savedAs: null });
+  });
+
+  test("a saved session is loaded by its id and by its path", async () => {
+    await ask("keep me");
+    const { path, id } = await run<SaveResult>("tiro.saveSession");
+    assert.ok(existsSync(path));
+    for (const where of [id, path]) {
+      await run("tiro.clearSession");
+      const view = await run<SessionView>("tiro.loadSession", where);
+      assert.equal(view.id, id);
+      assert.equal(view.total, 2);
+    }
+  });
+
+  test("an unknown session is an error, and the current one stays", async () => {
+    await ask("still here");
+    assert.equal(await run("tiro.loadSession", "session-19990101-000000"), undefined);
+    assert.match(await run<string>("tiro.showSession"), /still here/);
+  });
+
+  test("the agent is selected, shown and used", async () => {
+    const { agent } = await run<AgentResult>("tiro.selectAgent", "plan");
+    assert.equal(agent?.name, "plan");
+    assert.equal((await run<AgentResult>("tiro.showCurrentAgent")).agent?.name, "plan");
+    await ask("who answers?");
+    assert.equal((await run<AgentResult>("tiro.showCurrentAgent")).agent?.name, "plan");
+  });
+
+  test("Context Size is the sum of its parts", async () => {
+    await ask("how long is it?");
+    const { tokens, breakdown } = await run<ContextSize>("tiro.contextSize");
+    const parts = Object.values<number>({ ...breakdown });
+    assert.equal(
+      tokens,
+      parts.reduce((sum, part) => sum + part, 0),
+    );
+  });
+
+  test("an answer is cancelled in mid-stream, and the next one comes", async () => {
+    const running = ask("slow");
+    await until(async () => (await lastRequests()).at(-1) === "slow", "the provider was asked");
+    await pause(300);
+    assert.deepEqual(await run("tiro.cancel"), { cancelled: true });
+    const result = await running;
+    assert.equal(result?.stopReason, "cancelled");
+    assert.match(result.text, /^word0 /);
+    assert.deepEqual(await run("tiro.cancel"), { cancelled: false });
+    assert.equal((await ask("and now?"))?.text, "You said: and now?");
+  });
+
+  test("a second prompt while one is answered is refused, and nothing of it is stored", async () => {
+    const running = ask("slow");
+    await pause(300);
+    assert.equal(await ask("me too"), undefined);
+    await run("tiro.cancel");
+    await running;
+    assert.doesNotMatch(await run<string>("tiro.showSession"), /me too/);
+  });
+
+  test("Clear Session in mid-answer ends it, and nothing of it comes later", async () => {
+    const running = ask("slow");
+    await pause(300);
+    await run<ClearResult>("tiro.clearSession");
+    assert.equal((await running)?.stopReason, "cancelled");
+    await ask("hello");
+    const text = await run<string>("tiro.showSession");
+    assert.equal(text, "Session Summary:\n\n[USER] hello\n[ASSISTANT] You said: hello");
+  });
+
+  test("a tool reads what the editor holds, not what the disk holds", async () => {
+    const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
+    assert.ok(folder);
+    const document = await vscode.workspace.openTextDocument(vscode.Uri.joinPath(folder, "a.py"));
+    const edit = new vscode.WorkspaceEdit();
+    edit.insert(document.uri, new vscode.Position(0, 0), "# not saved yet\n");
+    await vscode.workspace.applyEdit(edit);
+    await ask("tool please");
+    assert.match((await lastRequests()).at(-1) ?? "", /# not saved yet/);
+    assert.ok(document.isDirty, "the edit was saved, so that this shows nothing");
+    await vscode.window.showTextDocument(document);
+    await run("workbench.action.files.revert");
+  });
+
+  test("the selection goes along with a prompt", async () => {
+    const editor = await openFile("a.py");
+    editor.selection = new vscode.Selection(0, 0, 1, 9);
+    await ask("what is this?");
+    assert.match((await lastRequests()).at(-1) ?? "", /def greet\(name\)/);
+  });
+
+  test("a code action of the server asks in our view", async () => {
+    const editor = await openFile("a.py");
+    const selection = new vscode.Range(0, 0, 1, 9);
+    const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>(
+      "vscode.executeCodeActionProvider",
+      editor.document.uri,
+      selection,
+    );
+    const action = actions.find(({ title }) => title === "Ask Tiro about this");
+    assert.ok(action?.command, "the code action is offered");
+    const result = await vscode.commands.executeCommand<TurnResult>(
+      action.command.command,
+      ...(action.command.arguments as unknown[]),
+    );
+    assert.equal(result.stopReason, "end_turn");
+    assert.match((await lastRequests()).at(-1) ?? "", /def greet\(name\)/);
+  });
+
+  test("a changed setting reaches the running server", async () => {
+    const configuration = vscode.workspace.getConfiguration("tiro");
+    await configuration.update("session.maxHistory", 7, vscode.ConfigurationTarget.Global);
+    await until(
+      async () => (await run<SessionView>("tiro.newSession")).maxHistory === 7,
+      "the server has the setting",
+    );
+    await configuration.update("session.maxHistory", undefined, vscode.ConfigurationTarget.Global);
+  });
+
+  test("a server killed in mid-answer is not started again, and nothing is lost", async () => {
+    await ask("before the crash");
+    const running = ask("slow");
+    await pause(500);
+    const [pid = 0] = serverPids();
+    process.kill(pid, "SIGKILL");
+    assert.equal(await running, undefined);
+    await pause(1_000);
+    assert.deepEqual(serverPids(), []);
+    await run("tiro.restartServer");
+    const text = await run<string>("tiro.showSession");
+    assert.match(text, /\[USER\] before the crash\n.*\n\[USER\] slow/);
+    assert.equal((await ask("after the crash"))?.stopReason, "end_turn");
+  });
+
+  test("restarting twice at once leaves one server", async () => {
+    await Promise.all([run("tiro.restartServer"), run("tiro.restartServer")]);
+    await until(() => serverPids().length === 1, "one server is left");
+    assert.equal((await ask("are you there?"))?.stopReason, "end_turn");
+  });
+});
+
+const SHOWN = `Session Summary:
+
+[USER] Find all .el files
+[ASSISTANT] You said: Find all .el files
+[USER] tool please
+[TOOL] tool_use: read_file`;
+
+function run<T>(command: string, ...args: unknown[]): Thenable<T> {
+  return vscode.commands.executeCommand<T>(command, ...args);
+}
+
+function ask(prompt: string): Thenable<TurnResult | undefined> {
+  return run("tiro.ask", prompt);
+}
+
+async function openFile(name: string): Promise<vscode.TextEditor> {
+  const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
+  assert.ok(folder);
+  return vscode.window.showTextDocument(vscode.Uri.joinPath(folder, name));
+}
+
+interface ProviderRequest {
+  messages: { role: string; content: unknown }[];
+}
+
+async function requests(): Promise<ProviderRequest[]> {
+  const response = await fetch(`${process.env.TIRO_TEST_PROVIDER ?? ""}/requests`);
+  return (await response.json()) as ProviderRequest[];
+}
+
+/** The last messages of all requests, as text. */
+async function lastRequests(): Promise<string[]> {
+  return (await requests()).map(({ messages }) => {
+    const content = messages.at(-1)?.content;
+    return typeof content === "string" ? content : JSON.stringify(content);
+  });
+}
+
+/** The servers that belong to this extension host. */
+function serverPids(): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const parent = /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+        const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+        return Number(parent) === process.pid && command.includes("-m tiro serve");
+      } catch {
+        return false;
+      }
+    });
+}
+
+async function until(condition: () => boolean | Promise<boolean>, label: string): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    if (await condition()) {
+      return;
+    }
+    await pause(50);
+  }
+  throw new Error(`Waited in vain until ${label}`);
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}

@@ -1,0 +1,148 @@
+import { expect, test } from "vitest";
+
+import { Conversation } from "../../src/conversation";
+import type { TurnEvent } from "../../src/protocol";
+import type { Item } from "../../src/viewMessages";
+
+type Loose = Record<string, unknown> & { type: TurnEvent["type"] };
+
+/** Apply events, numbered as the server numbers them. */
+function play(conversation: Conversation, ...events: Loose[]) {
+  return events.flatMap((event, index) =>
+    conversation.apply({
+      sessionId: "s",
+      turnId: "t",
+      n: index + 1,
+      ...event,
+    } as unknown as TurnEvent),
+  );
+}
+
+/** The items in short: kind and text. */
+function shown(conversation: Conversation): string[] {
+  return conversation.items.map((item: Item) => {
+    switch (item.kind) {
+      case "tool":
+        return `tool ${item.name} ${item.summary} ${item.status}: ${item.output}`;
+      default:
+        return `${item.kind} ${item.text}`;
+    }
+  });
+}
+
+const STARTED: Loose = { type: "started", agent: "build", model: "m", seq: 1 };
+const END: Loose = { type: "finished", stopReason: "end_turn" };
+const READ = { id: "c1", name: "read_file", input: { path: "src/a.py" } };
+
+test("a turn is shown in the order in which it happened", () => {
+  const conversation = new Conversation();
+  conversation.ask("hello", ["a.py:1-2"]);
+  play(
+    conversation,
+    STARTED,
+    { type: "thinking", delta: "hm" },
+    { type: "text", delta: "I look. " },
+    { type: "toolUse", toolUse: READ, status: "running" },
+    { type: "toolUse", toolUse: READ, status: "done" },
+    { type: "toolResult", toolUseId: "c1", isError: false, content: "print()", truncated: false },
+    { type: "text", delta: "It " },
+    { type: "text", delta: "prints." },
+    END,
+  );
+  expect(shown(conversation)).toEqual([
+    "user hello",
+    "thinking hm",
+    "text I look. ",
+    "tool read_file src/a.py done: print()",
+    "text It prints.",
+  ]);
+});
+
+test("a delta costs one change that holds the delta alone, however long the talk", () => {
+  const conversation = new Conversation();
+  conversation.reset(
+    Array.from({ length: 10_000 }, (_, index) => ({
+      role: index % 2 === 0 ? "user" : "assistant",
+      content: "x".repeat(200),
+      seq: index + 1,
+    })),
+  );
+  play(conversation, STARTED, { type: "text", delta: "a".repeat(5_000) });
+  const changes = play(conversation, { type: "text", delta: "b" });
+  expect(changes).toEqual([{ type: "append", id: expect.any(String) as string, delta: "b" }]);
+});
+
+test.each([
+  ["cancelled", "Cancelled. What had arrived is kept.", true],
+  ["max_tokens", "The answer was cut at the model's output limit.", false],
+  ["max_steps", "Stopped after the largest number of steps; ask to go on.", false],
+  ["refusal", "The model refused to answer.", false],
+])("a turn that ends with %s says so", (stopReason, text, isInterrupted) => {
+  const conversation = new Conversation();
+  play(conversation, STARTED, { type: "text", delta: "half" }, { type: "finished", stopReason });
+  expect(conversation.items[0]).toMatchObject({ kind: "text", isStreaming: false, isInterrupted });
+  expect(shown(conversation).at(-1)).toBe(`notice ${text}`);
+});
+
+test("an empty answer is told, and an answer by tools alone is none", () => {
+  const empty = new Conversation();
+  play(empty, STARTED, END);
+  expect(shown(empty)).toEqual(["notice The model gave an empty answer."]);
+  const tools = new Conversation();
+  play(tools, STARTED, { type: "toolUse", toolUse: READ, status: "done" }, END);
+  expect(shown(tools)).toEqual(["tool read_file src/a.py done: "]);
+});
+
+test("a prompt that was not taken leaves the transcript again, one that started stays", () => {
+  const conversation = new Conversation();
+  conversation.ask("first", []);
+  expect(conversation.withdrawPrompt()).toHaveLength(1);
+  expect(conversation.items).toEqual([]);
+  conversation.ask("second", []);
+  play(conversation, STARTED);
+  expect(conversation.withdrawPrompt()).toEqual([]);
+  expect(shown(conversation)).toEqual(["user second"]);
+});
+
+test("a server that dies leaves what had arrived, marked as interrupted", () => {
+  const conversation = new Conversation();
+  play(conversation, STARTED, { type: "text", delta: "half" });
+  conversation.breakOff();
+  expect(conversation.items).toMatchObject([{ text: "half", isInterrupted: true }]);
+  expect(conversation.breakOff()).toEqual([]);
+});
+
+test("the same tool use id in two turns is two tool uses", () => {
+  const conversation = new Conversation();
+  const use: Loose = { type: "toolUse", toolUse: READ, status: "done" };
+  play(conversation, STARTED, use, END);
+  play(conversation, STARTED, use, END);
+  expect(conversation.items).toHaveLength(2);
+});
+
+test("output of a running tool is kept up to its limit", () => {
+  const conversation = new Conversation();
+  const output: Loose = { type: "toolOutput", toolUseId: "c1", delta: "o".repeat(3_000) };
+  play(conversation, STARTED, { type: "toolUse", toolUse: READ, status: "running" });
+  expect(play(conversation, output)).toHaveLength(1);
+  play(conversation, output);
+  expect(play(conversation, output)).toEqual([]);
+  expect(conversation.items[0]).toMatchObject({ output: `${"o".repeat(4_096)}…` });
+});
+
+test("earlier messages go above, until the first is shown", () => {
+  const conversation = new Conversation();
+  conversation.reset([{ role: "user", content: "three", seq: 3 }]);
+  expect(conversation.hasEarlier).toBe(true);
+  const [change] = conversation.prepend([
+    { role: "user", content: "one", seq: 1 },
+    { role: "assistant", content: "two", seq: 2 },
+  ]);
+  expect(change).toMatchObject({ type: "prepend", hasEarlier: false });
+  expect(shown(conversation)).toEqual(["user one", "text two", "user three"]);
+});
+
+test("an event of a kind that is not known yet changes nothing", () => {
+  const conversation = new Conversation();
+  expect(play(conversation, { type: "steered" as TurnEvent["type"] })).toEqual([]);
+});

@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+
+import { attachmentLabel, itemsOf, summaryOf } from "../../src/items";
+import type { Message } from "../../src/messages";
+
+const USE = { type: "tool_use", id: "c1", name: "grep", input: { pattern: "def " } };
+
+test("stored messages read as the turn did when it streamed", () => {
+  const messages: Message[] = [
+    {
+      role: "user",
+      seq: 1,
+      content: [
+        { type: "text", text: "what is this?" },
+        { type: "attachment", kind: "selection", path: "/w/a.py", text: "x", range: lines(2, 6) },
+      ],
+    },
+    {
+      role: "assistant",
+      seq: 2,
+      content: [{ type: "thinking", thinking: "hm" }, { type: "text", text: "I search." }, USE],
+    },
+    {
+      role: "tool",
+      seq: 3,
+      content: { type: "tool_result", tool_use_id: "c1", content: "a.py:1", is_error: false },
+    },
+    { role: "assistant", seq: 4, content: "Found.", metadata: { tiro: { interrupted: true } } },
+  ];
+  expect(itemsOf(messages)).toEqual([
+    { kind: "user", id: "m1", text: "what is this?", attachments: ["a.py:3-7"] },
+    { kind: "thinking", id: "m2.0", text: "hm", isStreaming: false },
+    { kind: "text", id: "m2.1", text: "I search.", isStreaming: false, isInterrupted: false },
+    { kind: "tool", id: "m2.2", name: "grep", summary: "def ".trim(), status: "done", output: "a.py:1" },
+    { kind: "text", id: "m4.0", text: "Found.", isStreaming: false, isInterrupted: true },
+  ]);
+});
+
+test("a failed result marks its tool use, and one without a tool use is still shown", () => {
+  const result = { type: "tool_result", tool_use_id: "c1", content: [{ type: "text", text: "no" }] };
+  const failed = itemsOf([
+    { role: "assistant", content: [USE] },
+    { role: "tool", content: { ...result, is_error: true } },
+  ]);
+  expect(failed).toMatchObject([{ kind: "tool", status: "failed", output: "no" }]);
+  expect(itemsOf([{ role: "tool", content: result }])).toMatchObject([{ kind: "tool", output: "no" }]);
+});
+
+test("what we do not know is named, not lost, and does not break the view", () => {
+  const items = itemsOf([
+    { role: "assistant", content: [{ type: "hologram", data: 1 }] },
+    { role: "system", content: "be brief" },
+    { role: "user", content: [{ type: "image", source: {} }] },
+    { role: "assistant", content: [{ type: "text", text: "  " }] },
+  ]);
+  expect(items.map((item) => ("text" in item ? item.text : ""))).toEqual([
+    "[hologram]",
+    "be brief",
+    "[image]",
+  ]);
+});
+
+test.each([
+  [{ kind: "file", path: "/w/src/a.py" }, "a.py"],
+  [{ kind: "file", path: "C:\\w\\a.py" }, "a.py"],
+  [{ kind: "selection", path: "/w/a.py", range: lines(4, 4) }, "a.py:5"],
+  [{ kind: "text" }, "text"],
+  [{ kind: "file", path: "/w/a.py", range: null }, "a.py"],
+  [{}, "attachment"],
+])("an attachment %j is called %s", (attachment, label) => {
+  expect(attachmentLabel(attachment)).toBe(label);
+});
+
+test.each([
+  [{ path: "a.py", limit: 3 }, "a.py"],
+  [{ pattern: "x\n  y" }, "x y"],
+  [{ anything: 1 }, '{"anything":1}'],
+  [null, "{}"],
+  [{ path: "p".repeat(500) }, `${"p".repeat(119)}…`],
+])("a tool's input is one short line", (input, line) => {
+  expect(summaryOf(input)).toBe(line);
+});
+
+function lines(start: number, end: number) {
+  return { start: { line: start, character: 0 }, end: { line: end, character: 1 } };
+}

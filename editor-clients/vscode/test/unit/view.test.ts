@@ -1,0 +1,142 @@
+// @vitest-environment happy-dom
+import { beforeEach, expect, test, vi } from "vitest";
+
+import { MarkdownStream } from "../../media/markdown";
+import { Transcript } from "../../media/transcript";
+
+let root: HTMLElement;
+
+beforeEach(() => {
+  root = document.createElement("div");
+  document.body.replaceChildren(root);
+});
+
+/** Paint a text that arrives in pieces of some size. */
+function paint(text: string, size: number): string {
+  root.replaceChildren();
+  const stream = new MarkdownStream(root);
+  for (let start = 0; start < text.length; start += size) {
+    stream.push(text.slice(start, start + size));
+  }
+  stream.end();
+  return root.innerHTML;
+}
+
+function check(text: string, html: string): void {
+  for (const size of [1, 3, 7, text.length]) {
+    expect(paint(text, size), `in pieces of ${size}`).toBe(html);
+  }
+}
+
+test("paragraphs, with their line breaks", () => {
+  check("one\ntwo\n\nthree", "<p>one\ntwo</p><p>three</p>");
+});
+
+test("emphasis, code and links to the web", () => {
+  check(
+    "a **b** *c* _cc_ `d*e*` [f](https://g.org/h)",
+    '<p>a <strong>b</strong> <em>c</em> <em>cc</em> <code>d*e*</code> <a href="https://g.org/h">f</a></p>',
+  );
+});
+
+test("lists and headings", () => {
+  check(
+    "# One\n- a\n- b\n  - c\n\n3. d\n4. e",
+    '<h3>One</h3><ul><li>a</li><li>b</li><li class="nested">c</li></ul><ol start="3"><li>d</li><li>e</li></ol>',
+  );
+});
+
+test("code keeps every character, markup in it too", () => {
+  check(
+    "```py\nif a < b:\n\n    # **no**\n```\nafter",
+    '<pre tabindex="0" role="group" aria-label="Code, py"><code>if a &lt; b:\n\n    # **no**\n</code></pre><p>after</p>',
+  );
+});
+
+test("a fence that never ends is still shown as code", () => {
+  check(
+    "~~~\nx",
+    '<pre tabindex="0" role="group" aria-label="Code"><code>x\n</code></pre>',
+  );
+});
+
+test("markup of the model is text, and a link cannot run anything", () => {
+  const evil = '<img src=x onerror=alert(1)> [x](javascript:alert(1)) [y](command:z)';
+  paint(evil, 5);
+  expect(root.textContent).toBe(evil);
+  expect(root.querySelectorAll("img, a, script")).toHaveLength(0);
+});
+
+test("arithmetic and snake case stay what they are", () => {
+  check("2 * 3 * 4 and __init__ and a*b", "<p>2 * 3 * 4 and __init__ and a*b</p>");
+});
+
+test("an unfinished line is shown at once, in the block where it will stand", () => {
+  const stream = new MarkdownStream(root);
+  stream.push("```\nfirst\nsec");
+  expect(root.querySelector("pre")?.textContent).toBe("first\nsec");
+  stream.push("ond");
+  expect(root.querySelector("pre")?.textContent).toBe("first\nsecond");
+});
+
+test("a delta touches only the last line, however long the answer is", async () => {
+  const stream = new MarkdownStream(root);
+  stream.push("a line of text\n\n".repeat(500));
+  const touched = vi.fn();
+  const observer = new MutationObserver((records) => {
+    touched(records.length);
+  });
+  observer.observe(root, { childList: true, characterData: true, subtree: true });
+  stream.push("more");
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  observer.disconnect();
+  expect(touched.mock.calls.flat().reduce<number>((sum, count) => sum + Number(count), 0)).toBeLessThan(8);
+});
+
+test("a long line without a break is not painted again from its start", () => {
+  const stream = new MarkdownStream(root);
+  stream.push("x".repeat(3_000));
+  const text = root.querySelector(".live")?.firstChild;
+  stream.push("y");
+  expect(root.querySelector(".live")?.firstChild).toBe(text);
+  expect(root.textContent.length).toBe(3_001);
+});
+
+test("an item that is put again changes in its place", () => {
+  const transcript = new Transcript(root, () => undefined);
+  const tool = { kind: "tool", id: "1", name: "grep", summary: "x", output: "" } as const;
+  transcript.put({ ...tool, status: "running" });
+  transcript.put({ kind: "user", id: "2", text: "next", attachments: ["a.py:1"] });
+  transcript.put({ ...tool, status: "failed", output: "no such file" });
+  expect(root.children).toHaveLength(2);
+  expect(root.querySelector(".tool summary")?.textContent).toBe("grep x failed");
+  expect(root.querySelector(".tool pre")?.textContent).toBe("no such file");
+  transcript.remove("2");
+  expect(root.children).toHaveLength(1);
+});
+
+test("thinking is folded, an error is an alert, and its buttons run their command", () => {
+  const run = vi.fn();
+  const transcript = new Transcript(root, run);
+  transcript.put({ kind: "thinking", id: "1", text: "hm", isStreaming: true });
+  expect(root.querySelector("details")?.hasAttribute("open")).toBe(false);
+  transcript.put({
+    kind: "notice",
+    id: "2",
+    level: "error",
+    text: "It failed",
+    actions: [{ label: "Show Log", command: "tiro.showLog" }],
+  });
+  expect(root.querySelector("[role=alert]")?.textContent).toContain("It failed");
+  root.querySelector<HTMLButtonElement>(".notice button")?.click();
+  expect(run).toHaveBeenCalledWith("tiro.showLog");
+});
+
+test("a screen reader hears who speaks", () => {
+  const transcript = new Transcript(root, () => undefined);
+  transcript.put({ kind: "user", id: "1", text: "hi", attachments: [] });
+  transcript.put({ kind: "text", id: "2", text: "hello", isStreaming: false, isInterrupted: true });
+  const labels = [...root.querySelectorAll("article")].map((one) => one.getAttribute("aria-label"));
+  expect(labels).toEqual(["You", "Tiro"]);
+  expect(root.querySelector<HTMLElement>(".mark")?.hidden).toBe(false);
+});

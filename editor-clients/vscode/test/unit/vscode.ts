@@ -1,0 +1,40 @@
+/** A stand-in for the few parts of the `vscode` module that the pure tests need. */
+
+export class EventEmitter<T> {
+  readonly #listeners = new Set<(value: T) => void>();
+
+  readonly event = (listener: (value: T) => void) => {
+    this.#listeners.add(listener);
+    return {
+      dispose: () => {
+        this.#listeners.delete(listener);
+      },
+    };
+  };
+
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+
+  fire(value: T): void {
+    for (const listener of [...this.#listeners]) {
+      listener(value);
+    }
+  }
+}
+
+/** What the last message asked, and how to answer it. */
+export const asked: { text: string; answer: (label: string | undefined) => void }[] = [];
+
+export const window = {
+  showWarningMessage: (text: string) =>
+    new Promise<string | undefined>((answer) => {
+      asked.push({ text, answer });
+    }),
+};
+
+export const workspace = {
+  getConfiguration: () => ({ get: () => undefined }),
+};
+
+export const StatusBarAlignment = { Right: 2 };

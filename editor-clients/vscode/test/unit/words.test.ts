@@ -1,0 +1,105 @@
+import { expect, test } from "vitest";
+import { ResponseError } from "vscode-languageserver-protocol";
+
+import { contextSizeText, tokensText } from "../../src/contextSize";
+import { actionsForError, kindOf, messageOf, ServerStoppedError } from "../../src/failure";
+import { changeNotice } from "../../src/notices";
+import { pageHtml } from "../../src/page";
+import { modelPicks, sessionPicks } from "../../src/pick";
+import type { ContextSize, SessionRow } from "../../src/protocol";
+import { statusText } from "../../src/statusBar";
+
+const NO_TOKENS = {
+  system: 0,
+  tools: 0,
+  memo: 0,
+  summary: 0,
+  user: 0,
+  assistant: 0,
+  toolUse: 0,
+  toolResult: 0,
+  attachments: 0,
+};
+const SIZE: ContextSize = {
+  tokens: 12_345,
+  errorPercent: 14.6,
+  contextWindow: 32_768,
+  ratio: 0.3767,
+  breakdown: { ...NO_TOKENS, system: 300, user: 12_045 },
+};
+
+test("the size of the next request in short and in full", () => {
+  expect(tokensText(SIZE)).toBe("12.3k tokens (38 %)");
+  expect(tokensText({ ...SIZE, tokens: 12, ratio: null })).toBe("12 tokens");
+  expect(contextSizeText(SIZE)).toBe(
+    "The next request takes about 12,345 of 32,768 tokens, ±15 %: user 12,045, system 300",
+  );
+  const unknown = { ...SIZE, errorPercent: null, contextWindow: null, breakdown: NO_TOKENS };
+  expect(contextSizeText(unknown)).toBe("The next request takes about 12,345 tokens");
+});
+
+test.each([
+  ["ready", "$(comment) Tiro: build · claude · 12 tokens"],
+  ["answering", "$(sync~spin) Tiro: build · claude · 12 tokens"],
+  ["starting", "$(loading~spin) Tiro: starting"],
+  ["stopped", "$(error) Tiro: stopped"],
+] as const)("the status bar of a server that is %s", (state, text) => {
+  const status = { state, agent: "build", model: "a/b/claude", tokens: "12 tokens", activity: "" };
+  expect(statusText(status)).toBe(text);
+});
+
+test("saved sessions keep the server's order; a damaged one says what is wrong", () => {
+  const row: SessionRow = {
+    id: "session-1",
+    path: "/s/session-1.json",
+    title: "Fix the parser",
+    agent: "build",
+    messages: 4,
+    savedAt: null,
+    bytes: 10,
+    error: null,
+  };
+  const picks = sessionPicks([row, { ...row, id: "session-2", title: null, error: "cut in half" }]);
+  expect(picks.map(({ label, description, detail }) => [label, description, detail])).toEqual([
+    ["Fix the parser", "session-1 · 4 messages · build", undefined],
+    ["$(warning) session-2", "4 messages · build", "cut in half"],
+  ]);
+});
+
+test("usable models come first, the others say why they are not", () => {
+  const models = [
+    { name: "a/x", provider: "a", contextWindow: null, available: false, reason: "no key" },
+    { name: "b/y", provider: "b", contextWindow: 8_192, available: true, reason: null },
+  ];
+  expect(modelPicks(models, "a/x").map(({ label, description }) => [label, description])).toEqual([
+    ["b/y", "8,192 tokens"],
+    ["$(circle-slash) a/x", "current"],
+  ]);
+});
+
+test("errors keep their message and lead to what helps", () => {
+  const error = new ResponseError(-32031, "No model can be used", { kind: "modelNotConfigured" });
+  expect([messageOf(error), kindOf(error)]).toEqual(["No model can be used", "modelNotConfigured"]);
+  expect(actionsForError(error)).toEqual([
+    { label: "Open Settings", command: "tiro.openSettings" },
+  ]);
+  expect(actionsForError(new ServerStoppedError())[0]?.command).toBe("tiro.restartServer");
+  expect([kindOf(new Error("x")), actionsForError("x")]).toEqual([undefined, []]);
+});
+
+test("a save that failed and one that works again are told, a new title is not", () => {
+  expect(changeNotice("saveFailed", null)?.level).toBe("error");
+  expect(changeNotice("saveResumed", null)?.level).toBe("info");
+  expect(changeNotice("renamed", "s-01")?.text).toContain("s-01");
+  expect(changeNotice("titled", null)).toBeUndefined();
+});
+
+test("the page may load its own script and style, and nothing else", () => {
+  const html = pageHtml({ style: "s.css", script: "c.js", source: "vscode:", nonce: "n0nce" });
+  const policy = /Content-Security-Policy" content="([^"]+)"/.exec(html)?.[1];
+  expect(policy).toBe(
+    "default-src 'none'; style-src vscode:; script-src 'nonce-n0nce'; base-uri 'none'; form-action 'none'",
+  );
+  expect(html.match(/<script/g)).toHaveLength(1);
+  expect(html).not.toMatch(/ style=| onclick=|https?:/);
+});

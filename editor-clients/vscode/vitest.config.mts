@@ -1,0 +1,12 @@
+// The unit tests: plain Node, with a stand-in for the module that only a workbench has.
+import { fileURLToPath } from "node:url";
+
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["test/unit/**/*.test.ts"],
+    testTimeout: 20_000,
+    alias: { vscode: fileURLToPath(new URL("test/unit/vscode.ts", import.meta.url)) },
+  },
+});
