@@ -24,7 +24,12 @@ def main() -> NoReturn:
     wanted = json.loads(sys.stdin.buffer.readline())
     die_with(wanted["parent"])
     threading.Thread(target=wait_for_the_end, args=(wanted["parent"],), daemon=True).start()
-    server = serve(wanted)
+    try:
+        server = serve(wanted)
+    except Exception as error:
+        # The library has said why on stderr. A normal exit would stumble over the reading thread.
+        os.write(2, f"{type(error).__name__}: {error}\n".encode())
+        os._exit(1)
     os.write(answers, json.dumps({"url": server.listening_address}).encode() + b"\n")
     while True:
         time.sleep(3600)
@@ -75,7 +80,7 @@ def wait_for_the_end(parent: int) -> None:
 
 def end_with_stdin() -> None:
     """Block until stdin ends, then end everything, whatever is being computed."""
-    while sys.stdin.buffer.read(4096):
+    while os.read(0, 4096):
         pass
     os._exit(0)
 

@@ -3,12 +3,10 @@
 Text that arrives together leaves together: the deltas of one piece from the network are joined.
 """
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from tiro.models import openai_failure
 from tiro.models.model import (
@@ -21,7 +19,7 @@ from tiro.models.model import (
     ThinkingDelta,
 )
 from tiro.models.openai_tool_uses import ToolUses, new_tool_id
-from tiro.models.server_sent_events import ServerSentEvent
+from tiro.models.openai_wire import TextShape, WireAnswer, WireChoice, WirePiece, decode_answer
 from tiro.session.messages import StopReason, Usage
 
 DONE = b"[DONE]"
@@ -34,37 +32,6 @@ _STOP_REASONS: dict[str, StopReason] = {
     "refusal": "refusal",
 }
 """What is not listed, such as `stop` and `tool_calls`, is an end that the model chose."""
-
-
-class _WirePiece(Struct):
-    """A `delta` of a stream or the `message` of a whole answer; servers put anything into it."""
-
-    content: Any = None
-    reasoning_content: Any = None
-    reasoning: Any = None
-    refusal: Any = None
-    tool_calls: Any = None
-
-
-class _WireChoice(Struct):
-    delta: _WirePiece | None = None
-    message: _WirePiece | None = None
-    finish_reason: Any = None
-    error: Any = None
-
-
-class _WireAnswer(Struct):
-    choices: list[_WireChoice] | None = None
-    usage: Any = None
-    error: Any = None
-    object: Any = None
-    message: Any = None
-    code: Any = None
-    type: Any = None
-    prompt_progress: Any = None
-
-
-_DECODER = msgspec.json.Decoder(_WireAnswer)
 
 
 class AnswerReader:
@@ -85,26 +52,29 @@ class AnswerReader:
         self._stop_reason: StopReason = "end_turn"
         self._usage: Usage | None = None
         self._tool_uses = ToolUses(new_id)
+        self._shape = TextShape()
         self._text = _Joined()
         self._thinking = _Joined()
 
-    def read_events(self, events: list[ServerSentEvent]) -> list[Delta]:
+    def read_events(self, events: list[bytes]) -> list[Delta]:
         """The deltas of events that arrived together."""
         deltas: list[Delta] = []
-        for event in events:
-            data = event.data.strip()
+        if (text := self._shape.text_in(events)) is not None:
+            self._add_text(text, deltas)
+            events = []
+        for data in map(bytes.strip, events):
             if data == DONE:
                 self.is_ended = True
                 break
             if data:
-                self._read(event.name, data, deltas)
+                self._shape.learn(data, self._read(data, deltas))
         self._flush(deltas)
         return deltas
 
     def read_document(self, body: bytes) -> list[Delta]:
         """The deltas of an answer that came whole: some servers do not stream."""
         deltas: list[Delta] = []
-        if not self._read("", body, deltas).choices:
+        if not self._read(body, deltas).choices:
             raise openai_failure.unreadable(self._provider, body)
         self._flush(deltas)
         self.is_ended = True
@@ -124,9 +94,9 @@ class AnswerReader:
         deltas.append(Finished(reason, self._usage))
         return deltas
 
-    def _read(self, name: str, data: bytes, deltas: list[Delta]) -> _WireAnswer:
+    def _read(self, data: bytes, deltas: list[Delta]) -> WireAnswer:
         answer = self._decode(data)
-        if answer.error or name == "error" or answer.object == "error":
+        if answer.error or answer.object == "error" or (answer.message and not answer.choices):
             raise openai_failure.from_wire_fault(self._provider, _fault(answer))
         if answer.usage is not None:
             self._usage = from_wire_usage(answer.usage, self._price) or self._usage
@@ -136,7 +106,7 @@ class AnswerReader:
             self._read_choice(answer.choices[0], deltas)
         return answer
 
-    def _read_choice(self, choice: _WireChoice, deltas: list[Delta]) -> None:
+    def _read_choice(self, choice: WireChoice, deltas: list[Delta]) -> None:
         if choice.error:
             raise openai_failure.from_wire_fault(self._provider, choice.error)
         piece = choice.delta or choice.message
@@ -145,7 +115,7 @@ class AnswerReader:
         if choice.finish_reason:
             self._finish(str(choice.finish_reason))
 
-    def _read_piece(self, piece: _WirePiece, deltas: list[Delta]) -> None:
+    def _read_piece(self, piece: WirePiece, deltas: list[Delta]) -> None:
         """One delta: the usual one holds text and nothing else, so that comes first."""
         thinking = piece.reasoning_content or piece.reasoning
         if thinking or isinstance(piece.content, list):
@@ -155,14 +125,18 @@ class AnswerReader:
                 self._thinking.add(thinking)
             piece.content = said
         if piece.content and isinstance(piece.content, str):
-            self._flush_thinking(deltas)
-            self._text.add(piece.content)
+            self._add_text(piece.content, deltas)
         if piece.refusal and isinstance(piece.refusal, str):
             self._text.add(piece.refusal)
             self._stop_reason = "refusal"
         if piece.tool_calls and isinstance(piece.tool_calls, list):
             self._flush(deltas)
             deltas += self._tool_uses.add(piece.tool_calls)
+
+    def _add_text(self, text: str, deltas: list[Delta]) -> None:
+        if self._thinking.is_waiting:
+            self._flush_thinking(deltas)
+        self._text.add(text)
 
     def _finish(self, wire_reason: str) -> None:
         if wire_reason == "error":
@@ -171,17 +145,11 @@ class AnswerReader:
         if self._stop_reason != "refusal":
             self._stop_reason = _STOP_REASONS.get(wire_reason, "end_turn")
 
-    def _decode(self, data: bytes) -> _WireAnswer:
-        """Strictly first; halves of characters outside the BMP are joined later, not refused."""
+    def _decode(self, data: bytes) -> WireAnswer:
         try:
-            return _DECODER.decode(data)
-        except msgspec.ValidationError as error:
+            return decode_answer(data)
+        except (ValueError, RecursionError) as error:
             raise openai_failure.unreadable(self._provider, data) from error
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            try:
-                return msgspec.convert(json.loads(data.decode("utf-8", "replace")), _WireAnswer)
-            except (ValueError, RecursionError) as error:
-                raise openai_failure.unreadable(self._provider, data) from error
 
     def _flush(self, deltas: list[Delta], *, is_last: bool = False) -> None:
         self._flush_thinking(deltas, is_last=is_last)
@@ -202,14 +170,18 @@ class _Joined:
     def __init__(self) -> None:
         self._pieces: list[str] = []
 
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self._pieces)
+
     def add(self, piece: str) -> None:
         self._pieces.append(piece)
 
     def take(self, *, is_last: bool = False) -> str:
-        if not self._pieces:
-            return ""
         text = "".join(self._pieces)
         self._pieces = []
+        if not text:
+            return ""
         if not is_last and "\ud800" <= text[-1] <= "\udbff":
             self._pieces = [text[-1]]
             text = text[:-1]
@@ -267,7 +239,7 @@ def _texts(content: Any) -> tuple[str, str]:
     return said, thought
 
 
-def _fault(answer: _WireAnswer) -> Any:
+def _fault(answer: WireAnswer) -> Any:
     """What tells the fault: the error itself, or the fields beside it."""
     if answer.error:
         return answer.error

@@ -1,22 +1,16 @@
-"""Server-sent events out of bytes, without I/O.
+"""The data of server-sent events out of bytes, without I/O.
 
 Lines end at CR, LF or CRLF and nowhere else, also when a CRLF is cut in two by the network; the
 text is UTF-8 whatever a header says, so the data stays bytes here and a JSON reader decodes it.
+The names of events are passed over: every provider repeats them inside the data.
 """
-
-from typing import NamedTuple
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 """No provider sends events of this size; beyond it the stream is not what it claims to be."""
 
 _BOM = b"\xef\xbb\xbf"
-
-
-class ServerSentEvent(NamedTuple):
-    """One event; `name` is empty where the provider gave none."""
-
-    name: str
-    data: bytes
+_BETWEEN = b"\n\ndata: "
+_SMALL_TAIL_BYTES = 64 * 1024
 
 
 class EventTooLargeError(ValueError):
@@ -31,16 +25,18 @@ class EventReader:
         self._tail: list[bytes] = []  # the pieces of the line that has no end yet
         self._data: list[bytes] = []  # the data lines of the event that has no end yet
         self._held_bytes = 0  # of both together
-        self._name = ""
         self._after_cr = False
         self._at_start = True
 
-    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """The events that this chunk completes, in order."""
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The data of each event that this chunk completes, in order."""
+        plain = self._feed_plain(chunk)
+        if plain is not None:
+            return plain
         if self._at_start:
             chunk = self._without_bom(chunk)
         *lines, rest = self._with_line_feeds(chunk).split(b"\n")
-        events = []
+        events: list[bytes] = []
         if lines:
             lines[0] = b"".join((*self._tail, lines[0]))
             self._tail = []
@@ -53,10 +49,27 @@ class EventReader:
             raise EventTooLargeError(f"An event is larger than {self._max_event_bytes} bytes")
         return events
 
-    def close(self) -> list[ServerSentEvent]:
+    def close(self) -> list[bytes]:
         """The event that the end of the stream completes: servers forget the last blank line."""
         self._at_start = False
         return self.feed(b"\n\n")
+
+    def _feed_plain(self, chunk: bytes) -> list[bytes] | None:
+        """As `feed`, many times as fast, for events of one `data: ` line each; None for others."""
+        if self._data or self._after_cr or self._held_bytes > _SMALL_TAIL_BYTES:
+            return None
+        stream = b"".join((*self._tail, chunk))
+        if not stream.startswith(b"data: ") or b"\r" in stream:
+            return None
+        end = stream.rfind(b"\n\n")
+        events = stream[6:end].split(_BETWEEN) if end > 0 else []
+        rest = stream[end + 2 :] if events else stream
+        if b"\n" in rest or stream.count(b"\n") != 2 * len(events):
+            return None
+        self._at_start = False
+        self._tail = [rest] if rest else []
+        self._held_bytes = len(rest)
+        return events
 
     def _without_bom(self, chunk: bytes) -> bytes:
         """The chunk without a byte order mark, or nothing while the start may still be one."""
@@ -78,7 +91,7 @@ class EventReader:
         self._after_cr = chunk.endswith(b"\r")
         return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
-    def _read_lines(self, lines: list[bytes]) -> list[ServerSentEvent]:
+    def _read_lines(self, lines: list[bytes]) -> list[bytes]:
         """Whole lines in, the events that a blank line completes out."""
         events = []
         for line in lines:
@@ -86,9 +99,8 @@ class EventReader:
                 self._data.append(line[6:])
             elif not line:
                 if self._data:
-                    events.append(ServerSentEvent(self._name, b"\n".join(self._data)))
+                    events.append(b"\n".join(self._data))
                     self._data = []
-                self._name = ""
             else:
                 self._read_field(line)
         return events
@@ -99,5 +111,3 @@ class EventReader:
         value = value.removeprefix(b" ")
         if field == b"data":
             self._data.append(value)
-        elif field == b"event":
-            self._name = value.decode("utf-8", "replace")

@@ -16,7 +16,7 @@ import httpx
 from tiro.errors import ModelError
 from tiro.models import failures
 from tiro.models.model import Delta, Progress, ProviderSettings, RetryWait, bare_url
-from tiro.models.server_sent_events import EventReader, EventTooLargeError, ServerSentEvent
+from tiro.models.server_sent_events import EventReader, EventTooLargeError
 
 MAX_REPEATS = 3
 FIRST_BACKOFF_SECONDS = 0.5
@@ -54,7 +54,7 @@ class Answer:
                 return chr(start[0])
         return ""
 
-    async def events(self) -> AsyncGenerator[list[ServerSentEvent], None]:
+    async def events(self) -> AsyncGenerator[list[bytes], None]:
         """The events of each piece that the network delivers, together."""
         reader = EventReader()
         try:
