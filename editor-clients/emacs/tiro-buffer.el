@@ -47,8 +47,10 @@
 (defun tiro-buffer--step (connection roots-function)
   "Do one step of `tiro-buffer-watch' with CONNECTION and ROOTS-FUNCTION."
   (let ((roots (funcall roots-function)))
-    (if (and roots (tiro-rpc-live-p connection))
-        (tiro-buffer-sync connection roots)
+    (unless (and roots (tiro-rpc-live-p connection)
+                 ;; The server may die while we write to it.
+                 (condition-case nil (progn (tiro-buffer-sync connection roots) t)
+                   (error nil)))
       (cancel-timer tiro-buffer--timer)
       (setq tiro-buffer--timer nil))))
 

@@ -34,7 +34,7 @@
   "Streamed text not yet shown: a list of (KIND . TEXT), newest first.")
 (defvar-local tiro-chat--timer nil "Timer that shows `tiro-chat--waiting'.")
 (defvar-local tiro-chat--late nil
-  "Non-nil if the buffer was drawn while a turn ran, so its start is missing.")
+  "Non-nil if what is shown misses something until the turn is over.")
 
 (defvar tiro-chat-mode-map
   (let ((map (make-sparse-keymap)))
@@ -128,6 +128,7 @@ A chat buffer that was killed stays so until it is asked for again."
           (tiro-message-show-prompt (plist-get value :prompt) (plist-get value :attachments))
           (tiro-prompt-remember (plist-get value :prompt)))
     ('over (tiro-chat--over value))
+    ('stale (setq tiro-chat--late t))
     ('notice (tiro-chat--notice value))
     ('progress (tiro-chat--progress value))))
 
@@ -168,9 +169,9 @@ A chat buffer that was killed stays so until it is asked for again."
 
 (defun tiro-chat--over (err)
   "Show that the turn is over, with ERR if it failed."
-  (when err
-    (tiro-transcript-add 'error (tiro-rpc-error-text err))
-    (unless (get-buffer-window nil t) (message "Tiro: %s" (tiro-rpc-error-text err))))
+  (when err (tiro-transcript-add 'error (tiro-rpc-error-text err)))
+  (unless (get-buffer-window nil t)
+    (message "Tiro: %s" (if err (tiro-rpc-error-text err) "the answer is there")))
   (tiro-transcript-close)
   (when tiro-chat--late
     (setq tiro-chat--late nil)

@@ -45,8 +45,9 @@ KIND is `view' (VALUE is a SessionView: show this session from now on),
 :attachments), `event' (a turn event), `over' (the turn is over: nil or
 an error plist), `notice' (a sentence for the user), `progress' (a plist
 of :token and :text), `offer' (an earlier session to resume: a
-plist of :id, :title and :savedAt), or `state' (something in the mode
-line).")
+plist of :id, :title and :savedAt), `stale' (what is shown misses
+something: look again when the turn is over), or `state' (something in
+the mode line).")
 
 (defun tiro-session--tell (kind &optional value)
   "Tell `tiro-session-functions' KIND and VALUE."
@@ -275,8 +276,11 @@ TURNID, TYPE, SESSIONID, AGENT and MODEL are fields of it."
   (when contextSize (setf (tiro-session-context-size tiro-session) contextSize))
   (when-let ((text (cdr (assoc reason tiro-session--change-texts))))
     (tiro-session--tell 'notice (format text id)))
-  (when (member reason '("changedOnDisk" "titled" "expired"))
-    (tiro-session-look-again (equal reason "titled")))
+  (pcase reason
+    ("titled" (tiro-session-look-again t))
+    ((or "changedOnDisk" "expired")
+     (if (tiro-session-turn tiro-session) (tiro-session--tell 'stale)
+       (tiro-session-look-again))))
   (tiro-session--tell 'state))
 
 (defun tiro-session-look-again (&optional facts-only)
@@ -284,8 +288,7 @@ TURNID, TYPE, SESSIONID, AGENT and MODEL are fields of it."
   (tiro-rpc-send (tiro-session-connection tiro-session)
                  'tiro/session/get (list :limit (if facts-only 1 100))
                  (lambda (view)
-                   (if (or facts-only (tiro-session-turn tiro-session))
-                       (tiro-session--note view)
+                   (if facts-only (tiro-session--note view)
                      (tiro-session-take-view view))
                    (tiro-session--tell 'state))
                  #'ignore))

@@ -62,6 +62,16 @@
     (tiro-testing-ask "changed saveFailed")
     (should (string-search "cannot be saved" (tiro-testing-chat)))))
 
+(ert-deftest tiro-session-change-by-another-is-shown-when-the-turn-is-over ()
+  "B11: what another process wrote is asked for, but not in the midst of an answer."
+  (tiro-testing-with-peer
+    (tiro-testing-ask "hello")
+    (tiro-ask "changed changedOnDisk")
+    (tiro-testing-wait-idle)
+    ;; The stand-in's session is empty.
+    (tiro-testing-wait "redrawn" (lambda ()
+                                   (not (string-search "You: hello" (tiro-testing-chat)))))))
+
 (ert-deftest tiro-session-root-is-never-the-home-folder ()
   "Tools may read all of a root, so the home folder is none."
   (tiro-testing-call
