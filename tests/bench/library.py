@@ -32,10 +32,8 @@ def rows() -> list[Row]:
 
 def adds(root: Path) -> list[Row]:
     """One message of 1 kB added and in the journal, with and without fsync."""
-    sqlite = asyncio.run(_sqlite_seconds(root / "baseline.sqlite"))
+    plain, synced, sqlite = asyncio.run(_add_seconds(root))
     against = "SQLiteSession.add_items"
-    plain = statistics.median(_add_seconds(root / "plain", "turn"))
-    synced = statistics.median(_add_seconds(root / "synced", "message"))
     return [
         ratio_row("add one message, survives kill -9", plain, sqlite, 0.25, against),
         ratio_row("add one message, with fsync", synced, sqlite, 1.0, against),
@@ -70,18 +68,13 @@ def load(root: Path) -> Row:
     path = Path(manager.save(session))
     manager.close()
 
-    def ours() -> None:
-        reader = SessionManager(path.parent)
-        assert len(reader.load(path).full_chat_history) == LOADED_MESSAGES
-        reader.close()
-
     def load_only() -> float:
         reader = SessionManager(path.parent)
         seconds = timed(lambda: reader.load(path))
         reader.close()
         return seconds
 
-    ours()
+    load_only()
     pairs = [(load_only(), timed(lambda: json.loads(path.read_bytes()))) for _ in range(7)]
     mine, plain = (statistics.median(times) for times in zip(*pairs, strict=True))
     return ratio_row(f"load {LOADED_MESSAGES:,} messages", mine, plain, 1.0, "json.loads")
@@ -112,13 +105,25 @@ def listing(root: Path) -> Row:
 Fsync = Literal["message", "turn", "never"]
 
 
-def _add_seconds(directory: Path, fsync: Fsync) -> list[float]:
-    manager, session = _new(directory, fsync)
-    append = _appender(session)
-    seconds = [timed(append) for _ in range(ADDS)]
-    assert manager.is_stored(session)
-    manager.close()
-    return seconds
+async def _add_seconds(root: Path) -> tuple[float, float, float]:
+    """Medians of our adds (plain, with fsync) and of the baseline's, measured in turn."""
+    baseline = SQLiteSession("bench", root / "baseline.sqlite")
+    ours = [_new(root / "plain", "turn"), _new(root / "synced", "message")]
+    appenders = [_appender(session) for _, session in ours]
+    seconds: tuple[list[float], list[float], list[float]] = ([], [], [])
+    for n in range(ADDS):
+        for append, times in zip(appenders, seconds, strict=False):
+            times.append(timed(append))
+        items: list[Any] = [message(n)]
+        began = time.perf_counter()
+        await baseline.add_items(items)
+        seconds[2].append(time.perf_counter() - began)
+    for manager, session in ours:
+        assert manager.is_stored(session)
+        manager.close()
+    baseline.close()
+    plain, synced, sqlite = (statistics.median(times) for times in seconds)
+    return plain, synced, sqlite
 
 
 def _new(directory: Path, fsync: Fsync) -> tuple[SessionManager, Session]:
@@ -131,17 +136,6 @@ def _appender(session: Session) -> Callable[[], object]:
     ready = [message(n) for n in range(100)]
     count = iter(range(10 * MANY))
     return lambda: session.append_message(ready[next(count) % 100])
-
-
-async def _sqlite_seconds(path: Path) -> float:
-    session, seconds = SQLiteSession("bench", path), list[float]()
-    for n in range(ADDS):
-        items: list[Any] = [message(n)]
-        began = time.perf_counter()
-        await session.add_items(items)
-        seconds.append(time.perf_counter() - began)
-    session.close()
-    return statistics.median(seconds)
 
 
 def _small_session(n: int) -> str:
