@@ -430,7 +430,7 @@ class Assistant:
         holding = _entered(self.manager.writing(session))
         await holding.__aenter__()
         self.manager.claim_id(session)
-        self.setup.assign(session, info, model and chosen.name)
+        self.setup.assign(session, content, info, model and chosen.name)
         turn = self.setup.turn(session, content, info, chosen, self.workspace, self.editor)
         self._turn = RunningTurn(uuid4().hex, session, turn, self._on_event)
         self._turn.start(holding, self._over)

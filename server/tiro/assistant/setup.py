@@ -5,6 +5,7 @@ keeps the one it began with.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ from tiro.assistant.model_choice import Models
 from tiro.config import Settings
 from tiro.errors import AgentNotFoundError
 from tiro.models.model import Model, ToolSchema
-from tiro.session.messages import Content
+from tiro.session.messages import Content, Message
 from tiro.session.resize import resize
 from tiro.session.session import Session
 from tiro.session.tokens import ContextSize
+from tiro.session.transcript import first_line
 from tiro.stores.manager import Notice, SessionManager
 from tiro.tools.files import file_tools
 from tiro.tools.search import search_tools
@@ -90,9 +92,18 @@ class Setup(msgspec.Struct, kw_only=True):
         found = self.agents.get(session.agent) if session.agent else None
         return found or self.selectable(self.agents.default)
 
-    def assign(self, session: Session, agent: AgentInfo, model: str | None) -> None:
-        """Let a session without agent keep this one, and one without model the one asked for."""
+    def assign(
+        self, session: Session, content: Content, agent: AgentInfo, model: str | None
+    ) -> None:
+        """Give a session what it does not have yet: this agent, the model asked for, a title.
+
+        The title is the first line of the first prompt (M5.4, M4.5).
+        """
         fields: dict[str, Any] = {}
+        if session.title is None:
+            prompts = (m for m in session.full() if m.role == "user")
+            title = first_line([*islice(prompts, 1), Message("user", content)])
+            fields |= {} if title is None else {"title": title}
         if session.agent is None:
             fields["agent"] = agent.name
         if session.model is None and model is not None:
