@@ -33,7 +33,7 @@ from tests.models.wire import (
 )
 from tiro.errors import ModelError
 from tiro.models import failures, transport
-from tiro.models.model import Delta, Finished, RetryWait, TextDelta
+from tiro.models.model import Delta, Finished, ModelFacts, RetryWait, TextDelta
 
 NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
 
@@ -349,12 +349,12 @@ def test_a_body_that_never_ends_does_not_hold_the_error(monkeypatch: pytest.Monk
     ],
 )
 def test_the_address_that_is_asked(base: str, asked: str) -> None:
-    _, _, wire = run(says("a"), base_url=base)
+    _, _, wire = run(says("a"), base_url=base, models=KNOWN)
     assert str(wire.requests[0].url) == asked
 
 
 def timeout_of(**given: Any) -> dict[str, float]:
-    _, _, wire = run(says("a"), **given)
+    _, _, wire = run(says("a"), **given, models=KNOWN)
     found: dict[str, float] = wire.requests[0].extensions["timeout"]
     return found
 
@@ -372,14 +372,15 @@ def test_a_proxy_of_the_environment_is_not_for_this_machine(
     for name in ("HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     with Server() as server:
-        deltas = asyncio.run(ask(model(None, base_url=f"http://127.0.0.1:{server.port}/v1")))
+        url = f"http://127.0.0.1:{server.port}/v1"
+        deltas = asyncio.run(ask(model(None, base_url=url, models=KNOWN)))
     assert joined(deltas) == "a"
 
 
 def test_no_connection_is_kept_to_a_server_on_this_machine() -> None:
     """llama.cpp closes its end after a stream although it promises to keep it."""
     with Server() as server:
-        asked = model(None, base_url=f"http://127.0.0.1:{server.port}/v1")
+        asked = model(None, base_url=f"http://127.0.0.1:{server.port}/v1", models=KNOWN)
 
         async def three_times() -> list[Delta]:
             deltas = [d async for d in asked.stream(request())]
@@ -391,6 +392,10 @@ def test_no_connection_is_kept_to_a_server_on_this_machine() -> None:
     assert only(deltas, RetryWait) == []
     assert len(only(deltas, Finished)) == 3
     assert server.connections == 3
+
+
+KNOWN = {"m1": ModelFacts(context_window=1000)}
+"""A window that is known is not asked for."""
 
 
 class Server(threading.Thread):

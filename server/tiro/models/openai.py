@@ -8,7 +8,6 @@ from typing import Any
 
 import httpx
 
-from tiro.errors import ContextOverflowError, ModelError
 from tiro.models import openai_failure
 from tiro.models.model import (
     Delta,
@@ -19,12 +18,15 @@ from tiro.models.model import (
     known_facts,
 )
 from tiro.models.openai_answer import AnswerReader
+from tiro.models.openai_facts import with_window
+from tiro.models.openai_list import refused
 from tiro.models.openai_request import to_wire_request
 from tiro.models.openai_tool_uses import new_tool_id
-from tiro.models.transport import Answer, Sleep, Transport, with_retries
-from tiro.session.messages import decode, encode
+from tiro.models.transport import Answer, Sleep, Transport, is_loopback, with_retries
+from tiro.session.messages import encode
 
-LIST_SECONDS = 10.0
+MAX_QUESTIONS = 3
+"""How often a server on this machine is asked for a window; Ollama knows it from the second on."""
 GRACE_SECONDS = 5.0
 """How long `[DONE]` is waited for once the model has given its reason to stop."""
 
@@ -45,6 +47,7 @@ class OpenAIModel:
         new_id: Callable[[], str] = new_tool_id,
     ) -> None:
         self.name = f"{provider.name}/{name}"
+        self._own_name = name
         self.facts = facts or known_facts(provider, name)
         self.provider = provider
         self._extra = dict(extra or {})
@@ -53,6 +56,7 @@ class OpenAIModel:
         self._jitter = jitter
         self._new_id = new_id
         self._refused: set[str] = set()
+        self._questions = MAX_QUESTIONS if is_loopback(provider) else 0
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """Ask once and yield the answer as it comes; see `Model.stream`."""
@@ -64,6 +68,9 @@ class OpenAIModel:
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """One attempt; what a server says it does not take is left out, then and later."""
+        if self._questions and self.facts.context_window is None:
+            self._questions -= 1
+            self.facts = await with_window(self._transport, self._own_name, self.facts)
         while True:
             wire = to_wire_request(request, refused=self._refused, prefer=self._limit_name())
             body = encode({**wire, **self._extra})
@@ -126,33 +133,3 @@ def openai_transport(
     key = (provider.api_key or "").strip()
     authorization = {"authorization": f"Bearer {key}"} if key else {}
     return Transport(provider, authorization=authorization, http=http)
-
-
-async def list_openai_models(
-    transport: Transport, timeout_seconds: float = LIST_SECONDS
-) -> list[dict[str, Any]]:
-    """What the provider offers, each with an `id` and whatever else it tells."""
-    async with transport.get("/models", timeout_seconds) as answer:
-        if not 200 <= answer.status < 300:
-            raise await refused(transport, answer)
-        if await answer.first_character() == "<":
-            raise openai_failure.web_page(transport.provider, await answer.refusal_body())
-        body = await answer.document()
-    try:
-        value = decode(body)
-    except ValueError as error:
-        raise openai_failure.unreadable(transport.provider, body) from error
-    rows = value.get("data") if isinstance(value, dict) else value
-    if not isinstance(rows, list):
-        raise openai_failure.unreadable(transport.provider, body)
-    return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
-
-
-async def refused(transport: Transport, answer: Answer) -> ModelError | ContextOverflowError:
-    """The error for an answer with another status than success."""
-    return openai_failure.from_wire_refusal(
-        transport.provider,
-        answer.status,
-        await answer.refusal_body(),
-        transport.retry_after_seconds(answer),
-    )

@@ -6,7 +6,8 @@ from pathlib import Path
 from tiro.errors import ModelError, ModelNotConfiguredError
 from tiro.models.local import LocalModel, LocalModels
 from tiro.models.model import Model, ProviderSettings
-from tiro.models.openai import OpenAIModel, list_openai_models, openai_transport
+from tiro.models.openai import OpenAIModel, openai_transport
+from tiro.models.openai_list import list_openai_models
 from tiro.models.transport import is_loopback
 
 PROBE_SECONDS = 0.3

@@ -134,13 +134,19 @@ class Transport:
     @asynccontextmanager
     async def post(self, path: str, body: bytes) -> AsyncIterator[Answer]:
         """Send and give the answer as soon as its head is there; leaving closes it."""
-        async with self._send("POST", path, body) as answer:
+        async with self._send("POST", self._url(path), body) as answer:
             yield answer
 
     @asynccontextmanager
-    async def get(self, path: str, timeout_seconds: float) -> AsyncIterator[Answer]:
-        """Ask for a short answer; silence is waited for no longer than given."""
-        async with self._send("GET", path, None, timeout_seconds) as answer:
+    async def get(
+        self, path: str, timeout_seconds: float, *, base: str | None = None
+    ) -> AsyncIterator[Answer]:
+        """Ask for a short answer; silence is waited for no longer than given.
+
+        `base` stands for the path of the base_url.
+        """
+        url = self._url(path, base)
+        async with self._send("GET", url, None, httpx.Timeout(timeout_seconds)) as answer:
             yield answer
 
     async def close(self) -> None:
@@ -155,13 +161,12 @@ class Transport:
 
     @asynccontextmanager
     async def _send(
-        self, method: str, path: str, body: bytes | None, timeout_seconds: float | None = None
+        self, method: str, url: httpx.URL, body: bytes | None, timeout: httpx.Timeout | None = None
     ) -> AsyncIterator[Answer]:
         try:
             client = self._opened()
-            timeout = client.timeout if timeout_seconds is None else httpx.Timeout(timeout_seconds)
-            url = self._url(path)
-            async with client.stream(method, url, content=body, timeout=timeout) as response:
+            limits = client.timeout if timeout is None else timeout
+            async with client.stream(method, url, content=body, timeout=limits) as response:
                 answer = Answer(response, self.provider)
                 try:
                     yield answer
@@ -199,12 +204,12 @@ class Transport:
             transport=self._http,
         )
 
-    def _url(self, path: str) -> httpx.URL:
+    def _url(self, path: str, base: str | None = None) -> httpx.URL:
         try:
             url = httpx.URL(self.provider.base_url)
         except httpx.InvalidURL as error:
             raise failures.from_httpx(error, self.provider) from None  # it may quote a password
-        return url.copy_with(path=url.path.rstrip("/") + path)
+        return url.copy_with(path=(base or url.path).rstrip("/") + path)
 
     def _check_headers(self) -> None:
         for name, value in self._headers.items():
