@@ -79,32 +79,39 @@
 ;;;; Tool uses
 
 (defun tiro-message-show-tool-use (tool-use status)
-  "Show the line of TOOL-USE, a plist of :id, :name and :input, with STATUS."
-  (let ((id (plist-get tool-use :id)))
-    (tiro-transcript-note-value
-     id (list :name (plist-get tool-use :name) :input (plist-get tool-use :input)
-              :status status :result (plist-get (tiro-transcript-value id) :result)))
-    (tiro-message--put-tool id)))
+  "Show the line of TOOL-USE, a plist of :id, :name and :input, with STATUS.
+Some servers give an id again in the next step, so an id whose result
+has come stands for a new line when its tool is used again."
+  (let* ((id (plist-get tool-use :id))
+         (key (tiro-transcript-value id))
+         (known (tiro-transcript-value key)))
+    (when (or (null known)
+              (and (plist-get known :result) (member status '("proposed" "running"))))
+      (setq key (make-symbol "tool") known nil)
+      (tiro-transcript-note-value id key))
+    (tiro-message--put-tool
+     key (list :name (plist-get tool-use :name) :input (plist-get tool-use :input)
+               :status status :result (plist-get known :result)))))
 
 (defun tiro-message-show-tool-result (id text is-error)
   "Show that the tool use ID was answered with TEXT; IS-ERROR if it failed."
-  (when-let ((tool (tiro-transcript-value id)))
-    (tiro-transcript-note-value
-     id (plist-put (plist-put tool :result text)
-                   :status (cond (is-error (if (member (plist-get tool :status)
-                                                       '("rejected" "cancelled"))
-                                               (plist-get tool :status)
-                                             "failed"))
-                                 (t "done"))))
-    (tiro-message--put-tool id)))
+  (when-let* ((key (tiro-transcript-value id))
+              (tool (tiro-transcript-value key)))
+    (tiro-message--put-tool
+     key (list :name (plist-get tool :name) :input (plist-get tool :input)
+               :status (cond ((not is-error) "done")
+                             ((member (plist-get tool :status) '("rejected" "cancelled"))
+                              (plist-get tool :status))
+                             (t "failed"))
+               :result text))))
 
-(defun tiro-message--put-tool (id)
-  "Draw the line of the tool use ID."
-  (let ((tool (tiro-transcript-value id)))
-    (tiro-transcript-put-line
-     id (if (member (plist-get tool :status) '("failed" "rejected")) 'error 'tool)
-     (tiro-message-tool-text tool)
-     (tiro-message-button (lambda (_) (tiro-message--show-details id))))))
+(defun tiro-message--put-tool (key tool)
+  "Draw TOOL, a plist of :name, :input, :status and :result, as the line KEY."
+  (tiro-transcript-note-value key tool)
+  (tiro-transcript-put-line
+   key (if (member (plist-get tool :status) '("failed" "rejected")) 'error 'tool)
+   (tiro-message-tool-text tool)
+   (tiro-message-button (lambda (_) (tiro-message--show-details key)))))
 
 (defun tiro-message-tool-text (tool)
   "Return the line of TOOL, a plist of :name, :input, :status and :result."
@@ -124,9 +131,9 @@
                        3)
              ""))
 
-(defun tiro-message--show-details (id)
-  "Show the whole input and result of the tool use ID."
-  (let ((tool (tiro-transcript-value id)))
+(defun tiro-message--show-details (key)
+  "Show the whole input and result of the tool use whose line is KEY."
+  (let ((tool (tiro-transcript-value key)))
     (tiro-view-show-text
      "*tiro tool*"
      (concat (plist-get tool :name) ": " (plist-get tool :status) "\n"

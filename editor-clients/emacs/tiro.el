@@ -217,8 +217,8 @@ on.  The session that was current is saved first."
   "Let the agent NAME answer from now on."
   (interactive
    (list (tiro--read-choice
-          "Agent: " (plist-get (tiro-session-call 'tiro/agents/list) :agents)
-          :description)))
+          "Agent" (plist-get (tiro-session-call 'tiro/agents/list) :agents)
+          :description (tiro-session-agent tiro-session))))
   (let ((agent (plist-get (tiro-session-call 'tiro/session/setAgent (list :name name))
                           :agent)))
     (setf (tiro-session-agent tiro-session) (plist-get agent :name))
@@ -229,23 +229,26 @@ on.  The session that was current is saved first."
   "Use the model NAME in this session."
   (interactive
    (list (tiro--read-choice
-          "Model: " (seq-filter (lambda (model) (eq t (plist-get model :available)))
+          "Model" (seq-filter (lambda (model) (eq t (plist-get model :available)))
                                 (plist-get (tiro-session-call 'tiro/models/list) :models))
-          :provider)))
+          :provider (tiro-session-model tiro-session))))
   (let ((result (tiro-session-call 'tiro/models/set (list :name name))))
     (setf (tiro-session-model tiro-session) (plist-get result :model))
     (force-mode-line-update t)
     (message "Tiro: model %s" (plist-get result :model))))
 
-(defun tiro--read-choice (prompt choices field)
-  "Read the :name of one of CHOICES with PROMPT; FIELD is shown beside it."
+(defun tiro--read-choice (prompt choices field current)
+  "Read the :name of one of CHOICES with PROMPT; FIELD is shown beside it.
+CURRENT is the name that is used now, or nil."
   (let* ((table (mapcar (lambda (choice) (cons (plist-get choice :name) choice)) choices))
          (completion-extra-properties
           (list :annotation-function
                 (lambda (name)
                   (when-let ((text (plist-get (cdr (assoc name table)) field)))
                     (concat "  " text))))))
-    (completing-read prompt (or table (user-error "Tiro: there is none to choose")) nil t)))
+    (completing-read (format-prompt prompt current)
+                     (or table (user-error "Tiro: there is none to choose"))
+                     nil t nil nil current)))
 
 ;;;; Permission
 

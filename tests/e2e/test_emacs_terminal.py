@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -136,11 +137,10 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(home: Home, tmp_path: Path) -> Iterator[Terminal]:
+def terminal(home: Home) -> Iterator[Terminal]:
     for program in ("emacs", "tmux"):
         assert shutil.which(program), f"install {program}: apt-get install emacs-nox tmux"
-    directory = Path(os.environ.get("TMPDIR", "/tmp")) / f"tiro-{os.getpid()}-{id(home):x}"
-    directory.mkdir(mode=0o700)  # a socket's path may have about 100 characters
+    directory = Path(tempfile.mkdtemp(prefix="tiro-"))  # a socket's path may have 100 characters
     one = Terminal(home, directory / "s")
     one.start()
     yield one

@@ -111,6 +111,25 @@
     (should (string-prefix-p "hm\n\nfirst\n\n* glob *.el: done, 2 lines\n\nsecond"
                              (buffer-substring-no-properties (point-min) (point-max))))))
 
+(ert-deftest tiro-chat-reused-tool-id-is-a-new-line ()
+  "Some servers number their tool calls from the start in each step."
+  (with-temp-buffer
+    (setq tiro-session (tiro-session--create))
+    (tiro-chat-mode)
+    (dolist (result '("a" "b\nc"))
+      (dolist (status '("proposed" "running"))
+        (tiro-chat--event (list :type "toolUse" :status status
+                                :toolUse '(:id "call_0" :name "glob" :input nil))))
+      (tiro-chat--event (list :type "toolResult" :toolUseId "call_0" :isError :json-false
+                              :content result))
+      (tiro-chat--event (list :type "toolUse" :status "done"
+                              :toolUse '(:id "call_0" :name "glob" :input nil)))
+      (tiro-chat--event (list :type "text" :delta "so")))
+    (tiro-chat-flush)
+    (should (string-prefix-p
+             "* glob: done, 1 line\n\nso\n\n* glob: done, 2 lines\n\nso\n"
+             (buffer-substring-no-properties (point-min) (point-max))))))
+
 (ert-deftest tiro-chat-mode-line-shows-how-full-the-window-is ()
   (let ((tiro-session (tiro-session--create)))
     (should (equal (tiro-chat-mode-line) ":stopped"))

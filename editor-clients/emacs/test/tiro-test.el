@@ -143,6 +143,27 @@
     (tiro-testing-ask "read a.txt")
     (should (string-search "on the disk" (tiro-testing-chat)))))
 
+(ert-deftest tiro-second-project-becomes-a-root ()
+  "Asked from another project, the tools may read that one too, also after a restart."
+  (tiro-testing-with-server
+    (let* ((file (tiro-testing-write "../second/b.txt" "text of the second project\n"))
+           (question (concat "read " file)))
+      (make-directory (concat (file-name-directory file) ".git"))
+      (tiro-testing-ask question)
+      (should-not (string-search "text of the second project" (tiro-testing-chat)))
+      (let ((default-directory (file-name-directory file)))
+        (tiro-testing-ask question)
+        (should (string-search "text of the second project" (tiro-testing-chat))))
+      (signal-process (tiro-rpc-process (tiro-session-connection tiro-session)) 'SIGKILL)
+      (tiro-testing-wait-for "The server ended")
+      (tiro-testing-ask question)
+      (should (= 2 (tiro-test-count "text of the second project")))
+      (should (= 3 (tiro-test-count "\n* read_file "))))))
+
+(defun tiro-test-count (text)
+  "Return how often TEXT stands in the chat."
+  (1- (length (split-string (tiro-testing-chat) (regexp-quote text)))))
+
 (ert-deftest tiro-cancel-stops-the-answer ()
   "B43: the turn ends as cancelled and the next question is answered at once."
   (tiro-testing-with-server
@@ -312,6 +333,18 @@
     (should (string-prefix-p " plan · " (tiro-chat-header-line)))
     (should (string-match-p "agent plan" (tiro-test-said #'tiro-show-current-agent)))
     (should-error (tiro-select-agent "nobody") :type 'user-error)))
+
+(ert-deftest tiro-models-are-selected ()
+  (tiro-testing-with-server
+    (cl-letf (((symbol-function 'completing-read)
+               (lambda (_prompt table &rest _)
+                 (should (member "fake/fake-model" (all-completions "" table)))
+                 "fake/fake-model")))
+      (should (string-search "model fake/fake-model"
+                             (tiro-test-said
+                              (lambda () (call-interactively #'tiro-select-model))))))
+    (should (string-search "fake/fake-model" (tiro-chat-header-line)))
+    (should-error (tiro-select-model "nobody/none") :type 'user-error)))
 
 (ert-deftest tiro-context-size-is-told ()
   (tiro-testing-with-server
