@@ -82,7 +82,9 @@ def test_the_extra_of_a_local_model_must_be_there() -> None:
 
 
 def test_an_api_that_is_not_known() -> None:
-    assert probed(api="anthropic") == "its api 'anthropic' is not known"
+    assert probed(api="anthropic") == (
+        "this version of Tiro does not speak the api 'anthropic' yet"
+    )
     with pytest.raises(ModelNotConfiguredError, match="'anthropic'"):
         open_model(settings(api="anthropic"), "m")
 

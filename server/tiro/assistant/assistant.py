@@ -69,8 +69,8 @@ class Assistant:
         self._unsaved: list[Session] = []
         self._closing: set[asyncio.Task[None]] = set()
         self.setup = Setup.load(self._config_dir, [], {})
-        self.models = self.setup.models()
         self.manager = self.setup.manager(self._config_dir / "sessions", self._noticed)
+        self.models = self.setup.models(self.manager)
 
     # --- how it is set up ---
 
@@ -483,7 +483,7 @@ class Assistant:
 
     def _replace_models(self) -> None:
         """Open models anew with the settings of now; a running turn keeps the old one open."""
-        before, self.models = self.models, self.setup.models()
+        before, self.models = self.models, self.setup.models(self.manager)
         if self._turn is not None:
             self._after_turn.append(lambda: self._close(before))
         else:

@@ -1,7 +1,7 @@
 """Which model answers: the one asked for, or the first provider that can be used."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -54,6 +54,8 @@ class Models:
         self._key_commands = dict(key_commands)
         self._cache = cache
         self._open: dict[str, Model] = {}
+        self.on_key: Callable[[str], None] = lambda key: None
+        """Hears every key that a command printed, so that it is kept out of files."""
         self.first_usable: str | None = None
         """The model that was found when none is set, for the meter and the status."""
 
@@ -118,24 +120,22 @@ class Models:
         return [self._providers[n] for n in [*with_key, *others, *names[len(with_key) :]]]
 
     async def _named(self, wanted: str) -> Model:
+        """The model of this name. Its server is not asked first: the prompt itself will tell."""
         full = self.check(wanted)
         if full in self._open:
             return self._open[full]
-        provider = self._providers[full.partition("/")[0]]
-        reason = await self._reason_against(provider)
+        provider = await self._with_key(self._providers[full.partition("/")[0]])
+        adapters = await asyncio.to_thread(load_adapters)
+        reason = _lacks_key(provider) or adapters.lacking(provider)
+        if reason is None and "/" not in full:
+            names = await self._names(provider)
+            full = f"{full}/{names[0]}" if names else full
+            reason = None if names else f"it offers no model; name one as {full}/MODEL"
         if reason is not None:
             raise ModelNotConfiguredError(
                 f"The model {full!r} cannot be used: {reason}",
                 tried=[{"provider": provider.name, "reason": reason}],
             )
-        if "/" not in full:
-            names = await self._names(provider)
-            if not names:
-                raise ModelNotConfiguredError(
-                    f"The provider {full!r} offers no model; name one as {full}/MODEL",
-                    tried=[{"provider": full, "reason": "it offers no model"}],
-                )
-            full = f"{full}/{names[0]}"
         return await self._opened(full)
 
     async def _opened(self, full: str) -> Model:
@@ -147,21 +147,31 @@ class Models:
         return self._open[full]
 
     async def _reason_against(self, provider: ProviderSettings) -> str | None:
-        """Why this provider cannot be used; None when it can. Runs the command for its key."""
-        command = self._key_commands.pop(provider.name, None)
-        if command is not None:
-            try:
-                key = await asyncio.to_thread(run_key_command, command)
-            except KeyCommandError as error:
-                self._key_commands[provider.name] = command
-                return str(error)
-            provider = msgspec.structs.replace(provider, api_key=key)
-            self._providers[provider.name] = provider
-        if provider.name in WITH_KEY and not provider.api_key:
-            return "no API key is set"
+        """Why this provider cannot be used; None when it can. Asks a server on this machine."""
+        try:
+            provider = await self._with_key(provider)
+        except ModelNotConfiguredError as error:
+            return str(error)
+        if (lacks := _lacks_key(provider)) is not None:
+            return lacks
         adapters = await asyncio.to_thread(load_adapters)
         reason: str | None = await adapters.probe(provider, local_cache=self._cache)
         return reason
+
+    async def _with_key(self, provider: ProviderSettings) -> ProviderSettings:
+        """The provider with its key, for which a command may have to run once."""
+        command = self._key_commands.get(provider.name)
+        if command is None:
+            return provider
+        try:
+            key = await asyncio.to_thread(run_key_command, command)
+        except KeyCommandError as error:
+            tried = [{"provider": provider.name, "reason": str(error)}]
+            raise ModelNotConfiguredError(str(error), tried=tried) from error
+        del self._key_commands[provider.name]
+        self._providers[provider.name] = msgspec.structs.replace(provider, api_key=key)
+        self.on_key(key)
+        return self._providers[provider.name]
 
     async def _names(self, provider: ProviderSettings) -> list[str]:
         configured = [provider.default_model] if provider.default_model else []
@@ -193,3 +203,7 @@ class Models:
                 )
             )
         return rows
+
+
+def _lacks_key(provider: ProviderSettings) -> str | None:
+    return "no API key is set" if provider.name in WITH_KEY and not provider.api_key else None

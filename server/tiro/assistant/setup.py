@@ -147,9 +147,13 @@ class Setup(msgspec.Struct, kw_only=True):
             ask=editor.ask_permission,
         )
 
-    def models(self) -> Models:
-        """The models of the configured providers."""
-        return Models(self.settings.providers, self.settings.key_commands, config.cache_directory())
+    def models(self, manager: SessionManager) -> Models:
+        """The models of the configured providers; their keys stay out of the manager's files."""
+        settings = self.settings
+        models = Models(settings.providers, settings.key_commands, config.cache_directory())
+        if settings.session.redact:
+            models.on_key = lambda key: setattr(manager, "secrets", [*manager.secrets, key])
+        return models
 
     def manager(self, directory: Path, on_notice: Callable[[Notice], None]) -> SessionManager:
         """The keeper of the sessions in this directory."""

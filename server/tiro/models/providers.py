@@ -34,15 +34,25 @@ def open_model(provider: ProviderSettings, name: str, *, local_cache: Path | Non
             )
 
 
+def lacking(provider: ProviderSettings) -> str | None:
+    """What a provider lacks to be asked at all, found without asking it; None for nothing."""
+    match provider.api:
+        case "openai":
+            return None
+        case "local":
+            return None if find_spec("xllamacpp") else "the extra tiro[local] is not installed"
+        case _:
+            return f"this version of Tiro does not speak the api {provider.api!r} yet"
+
+
 async def probe(provider: ProviderSettings, *, local_cache: Path | None = None) -> str | None:
     """None when the provider can be used, else the reason why not in one sentence.
 
     A hosted provider is not asked: a key that is set is taken for a good one.
     """
-    if provider.api == "local":
-        return None if find_spec("xllamacpp") else "the extra tiro[local] is not installed"
-    if provider.api != "openai":
-        return f"its api {provider.api!r} is not known"
+    reason = lacking(provider)
+    if reason is not None or provider.api == "local":
+        return reason
     if not is_loopback(provider) and provider.base_url.startswith("https:"):
         return None if provider.api_key or provider.headers else "its API key is not set"
     try:
