@@ -1,0 +1,117 @@
+"""Which model answers: named, or the first provider that can be used (config.md's order)."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.provider import API_KEY, MODEL, Provider
+from tiro import ModelNotConfiguredError
+from tiro.assistant.model_choice import Models
+from tiro.config import BUILT_IN_PROVIDERS
+from tiro.models.model import ModelFacts, ProviderSettings
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Provider]:
+    """A provider on this machine."""
+    with Provider() as running:
+        yield running
+
+
+def built_in(**changes: dict[str, Any]) -> dict[str, ProviderSettings]:
+    """The built-in providers, with other addresses that nobody answers at."""
+    found = {}
+    for name, fields in BUILT_IN_PROVIDERS.items():
+        base_url = "http://127.0.0.1:9/v1" if fields["api"] == "openai" else ""
+        given = {"api": fields["api"], "base_url": base_url, **changes.get(name, {})}
+        found[name] = ProviderSettings(name=name, **given)
+    return found
+
+
+def models(tmp_path: Path, commands: Any = None, **changes: dict[str, Any]) -> Models:
+    """The models of the built-in providers with these changes."""
+    return Models(built_in(**changes), commands or {}, tmp_path)
+
+
+def chosen(found: Models, wanted: str | None = None) -> str:
+    """The name of the model that is chosen."""
+
+    async def choose() -> str:
+        model = await found.choose(wanted)
+        await found.close()
+        return model.name
+
+    return asyncio.run(choose())
+
+
+def test_a_provider_with_a_key_comes_first(tmp_path: Path) -> None:
+    """openai before openrouter, whatever runs on this machine."""
+    hosted = {"base_url": "https://example.invalid/v1", "api_key": "k", "default_model": "m"}
+    assert chosen(models(tmp_path, openrouter=hosted)) == "openrouter/m"
+    assert chosen(models(tmp_path, openrouter=hosted, openai=hosted)) == "openai/m"
+
+
+def test_a_server_that_runs_comes_before_the_embedded_model(
+    tmp_path: Path, provider: Provider
+) -> None:
+    """ollama, then llamacpp, if they answer."""
+    running = {"base_url": provider.base_url, "api_key": API_KEY}
+    assert chosen(models(tmp_path, llamacpp=running)) == f"llamacpp/{MODEL}"
+
+
+def test_nothing_usable_names_every_provider_and_its_reason(tmp_path: Path) -> None:
+    """-32031: `tried`."""
+    without_local = {k: v for k, v in built_in().items() if k != "local"}
+    with pytest.raises(ModelNotConfiguredError) as caught:
+        chosen(Models(without_local, {}, tmp_path))
+    tried = caught.value.data["tried"]
+    assert [row["provider"] for row in tried] == list(without_local)
+    assert all(row["reason"] for row in tried)
+
+
+def test_a_named_model_is_not_asked_first(tmp_path: Path) -> None:
+    """Its server may be slow; the prompt itself will tell."""
+    assert chosen(models(tmp_path), "ollama/qwen/coder:7b") == "ollama/qwen/coder:7b"
+
+
+@pytest.mark.parametrize("name", ["nobody/m", "ollama/", "", "/"])
+def test_a_name_of_no_provider_is_refused(tmp_path: Path, name: str) -> None:
+    """provider/name, split at the first slash."""
+    with pytest.raises(ModelNotConfiguredError):
+        models(tmp_path).check(name)
+
+
+def test_a_key_command_runs_when_the_model_is_wanted(tmp_path: Path) -> None:
+    """Once, and a failure says so without the output."""
+    mark = tmp_path / "ran"
+    command = f"echo x >> {mark}; echo secret-of-a-command"
+    keys: list[str] = []
+    found = models(tmp_path, {"openai": command}, openai={"default_model": "m"})
+    found.on_key = keys.append
+    assert not mark.exists()
+    assert chosen(found, "openai/m") == "openai/m"
+    assert chosen(found, "openai/n") == "openai/n"
+    assert mark.read_text() == "x\n"
+    assert keys == ["secret-of-a-command"]
+    failing = models(tmp_path, {"openai": "echo hidden; exit 3"})
+    with pytest.raises(ModelNotConfiguredError, match="exit code 3") as caught:
+        chosen(failing, "openai/m")
+    assert "hidden" not in str(caught.value.data)
+
+
+def test_rows_say_what_can_be_used_and_why_not(tmp_path: Path, provider: Provider) -> None:
+    """models/list."""
+    running = {
+        "base_url": provider.base_url,
+        "api_key": API_KEY,
+        "models": {"mine": ModelFacts(context_window=4096)},
+    }
+    rows = asyncio.run(models(tmp_path, ollama=running).rows())
+    by_name = {row.name: row for row in rows}
+    assert by_name["ollama/mine"].available
+    assert by_name["ollama/mine"].context_window == 4096
+    assert by_name["openai"].reason == "no API key is set"
+    assert not by_name["llamacpp"].available
