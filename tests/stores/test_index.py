@@ -107,7 +107,7 @@ def test_the_cache_is_only_a_cache(
     if damage == "garbage":
         file.write_bytes(b"\x00" * 100)
     elif damage == "older":
-        file.write_bytes(file.read_bytes().replace(b'"version":1', b'"version":0'))
+        file.write_bytes(file.read_bytes().replace(b'"version":', b'"version":9'))
     elif damage == "missing":
         file.unlink()
     elif damage == "read-only":

@@ -11,17 +11,18 @@ import os
 import threading
 import time
 from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError, TiroError
 from tiro.session.core import Core, rfc3339
 from tiro.session.messages import Message, text_of
-from tiro.stores.disk import Disk, Signature, make_directories, replace_file
-from tiro.stores.reading import SNAPSHOT_ENDING, Reading, read_session
+from tiro.stores.disk import Disk, make_directories, replace_file
+from tiro.stores.reading import JOURNAL_ENDING, SNAPSHOT_ENDING, Reading, read_session
 
 TITLE_CHARACTERS = 50
-_VERSION = 1
+_VERSION = 2
 _SETTLE_NS = 20_000_000
 """A file that changed this shortly before it was read may change again under the same time."""
 _WRITE_AFTER = 50
@@ -29,7 +30,7 @@ _WRITE_AFTER = 50
 log = logging.getLogger(__name__)
 
 
-class SavedSession(msgspec.Struct, frozen=True, array_like=True):
+class SavedSession(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One line of the list."""
 
     id: str
@@ -45,9 +46,11 @@ class SavedSession(msgspec.Struct, frozen=True, array_like=True):
     """Why the file cannot be loaded."""
 
 
-class _Row(msgspec.Struct, frozen=True, array_like=True):
-    snapshot: Signature
-    journal: Signature | None
+class _Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A file as it was when it was read: size, time and inode of snapshot and journal."""
+
+    snapshot: tuple[int, int, int]
+    journal: tuple[int, int, int] | None
     is_settled: bool
     saved: SavedSession
 
@@ -88,22 +91,45 @@ class Index:
                 self._write_cache()
 
     def _refresh(self) -> None:
-        known, rows, changed = self._rows, {}, 0
-        for name, snapshot, journal in _look(self._directory):
-            row = known.get(name)
+        """Read what changed. The loop costs a call to the system and little else for a file."""
+        rows, known = self._rows, self._rows.get
+        names, journals = _look(self._directory)
+        changed: list[tuple[str, _Files | None]] = []
+        for name, entry in names.items():
+            row = known(name)
+            try:
+                status = entry.stat()
+                journal = journals.get(name[:-5])
+                beside = journal.stat() if journal is not None else None
+            except OSError:
+                changed.append((name, None))
+                continue
             if (
                 row is None
-                or row.snapshot != snapshot
-                or row.journal != journal
                 or not row.is_settled
+                or row.snapshot != (status.st_size, status.st_mtime_ns, status.st_ino)
+                or row.journal != (_journal_signature(beside) if beside is not None else None)
             ):
-                row = _read_row(self._directory / name, snapshot, journal)
-                changed += row != known.get(name)
-            rows[name] = row
-        if changed or len(rows) != len(known):
+                changed.append((name, _Files(status, beside)))
+        gone = [name for name in rows if name not in names] if len(rows) != len(names) else []
+        if self._apply(changed, gone):
             self._sorted = sorted((row.saved for row in rows.values()), key=_newest, reverse=True)
-            self._unwritten += changed + abs(len(known) - len(rows))
-        self._rows = rows
+
+    def _apply(self, changed: list[tuple[str, "_Files | None"]], gone: list[str]) -> bool:
+        """Bring the rows up to date; whether any of them says something else now."""
+        differences = 0
+        for name, files in changed:
+            row = _read_row(self._directory / name, files) if files else None
+            if row != self._rows.get(name):
+                differences += 1
+            if row is None:
+                gone.append(name)
+            else:
+                self._rows[name] = row
+        for name in gone:
+            differences += self._rows.pop(name, None) is not None
+        self._unwritten += differences
+        return differences > 0
 
     def _load_cache(self) -> None:
         if self._is_loaded or self._cache is None:
@@ -139,50 +165,56 @@ def first_line(messages: list[Message]) -> str | None:
     return None
 
 
-def _look(directory: Path) -> list[tuple[str, Signature, Signature | None]]:
-    """Name and signatures of all session files in the directory."""
-    snapshots: list[os.DirEntry[str]] = []
-    journals: dict[str, os.DirEntry[str]] = {}
+class _Files(NamedTuple):
+    """What the system says of a snapshot and its journal."""
+
+    snapshot: os.stat_result
+    journal: os.stat_result | None
+
+
+_Entries: TypeAlias = "dict[str, os.DirEntry[str]]"
+
+
+def _look(directory: Path) -> tuple[_Entries, _Entries]:
+    """The session files of the directory by name, and the journals by the name without ending."""
+    snapshots: _Entries = {}
+    journals: _Entries = {}
     try:
         with os.scandir(directory) as entries:
             for entry in entries:
                 name = entry.name
                 if name.endswith(SNAPSHOT_ENDING):
-                    if not name.startswith("."):
-                        snapshots.append(entry)
-                elif name.endswith(".journal"):
+                    snapshots[name] = entry
+                elif name.endswith(JOURNAL_ENDING):
                     journals[name[:-8]] = entry
     except (FileNotFoundError, NotADirectoryError):
-        return []
+        pass
     except OSError as error:
         log.warning("The sessions directory cannot be read: %s", error)
-        return []
-    found = []
-    for entry in snapshots:
-        try:
-            s = entry.stat()
-            journal = journals.get(entry.name[:-5])
-            j = journal.stat() if journal else None
-        except OSError:
-            continue
-        found.append(
-            (
-                entry.name,
-                Signature(s.st_size, s.st_mtime_ns, s.st_ino),
-                Signature(j.st_size, j.st_mtime_ns, j.st_ino) if j and j.st_size else None,
-            )
-        )
-    return found
+    return {name: e for name, e in snapshots.items() if name[0] != "."}, journals
 
 
-def _read_row(path: Path, snapshot: Signature, journal: Signature | None) -> _Row:
-    newest = max(snapshot.mtime_ns, journal.mtime_ns if journal else 0)
+def _journal_signature(status: os.stat_result) -> tuple[int, int, int] | None:
+    """An empty journal says as much as none."""
+    if status.st_size == 0:
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+def _read_row(path: Path, files: _Files) -> _Row:
+    snapshot, journal = files
+    newest = max(snapshot.st_mtime_ns, journal.st_mtime_ns if journal else 0)
     is_settled = time.time_ns() - newest > _SETTLE_NS
     try:
         saved = _saved_session(path, read_session(path))
     except (SessionFormatError, SessionNotFoundError, StorageError) as error:
-        saved = _damaged(path, snapshot, error)
-    return _Row(snapshot, journal, is_settled, saved)
+        saved = _damaged(path, snapshot.st_size, error)
+    return _Row(
+        (snapshot.st_size, snapshot.st_mtime_ns, snapshot.st_ino),
+        _journal_signature(journal) if journal else None,
+        is_settled,
+        saved,
+    )
 
 
 def _saved_session(path: Path, reading: Reading) -> SavedSession:
@@ -200,7 +232,7 @@ def _saved_session(path: Path, reading: Reading) -> SavedSession:
     )
 
 
-def _damaged(path: Path, snapshot: Signature, error: TiroError) -> SavedSession:
+def _damaged(path: Path, size: int, error: TiroError) -> SavedSession:
     return SavedSession(
         id=path.name.removesuffix(SNAPSHOT_ENDING),
         path=str(path),
@@ -208,7 +240,7 @@ def _damaged(path: Path, snapshot: Signature, error: TiroError) -> SavedSession:
         agent=None,
         messages=0,
         saved_at=None,
-        bytes=snapshot.size,
+        bytes=size,
         error=str(error.data.get("reason") or error),
     )
 
