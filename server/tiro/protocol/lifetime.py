@@ -13,7 +13,6 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from tiro.errors import TiroError
 from tiro.protocol import types
 from tiro.protocol.frames import BrokenFrameError, FrameReader, FrameWriter, Stdio
 from tiro.protocol.service import Service
@@ -23,9 +22,6 @@ logger = logging.getLogger(__name__)
 
 LAST_SECONDS = 1.7
 """How long the end may take before the watchdog ends the process."""
-
-ANSWER_SECONDS = 0.6
-"""How long requests that have been received may still take to be answered."""
 
 WRITE_SECONDS = 0.5
 """How long the client may take to read the last frames."""
@@ -47,7 +43,6 @@ class Lifetime:
         self._protocol = service.server.protocol
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[int] = self._loop.create_future()
-        self._closing: asyncio.Task[None] | None = None
         self._exit_code = 1
         self._writer = FrameWriter(stdio.write_fd, on_error=self._broken_stdout)
         self._watch = EditorWatch(stdio.write_fd, lambda: self.end(1))
@@ -63,7 +58,6 @@ class Lifetime:
         self._protocol.outlet = self._writer
         self._service.connection.when_idle = self._when_idle
         self._protocol.on_initialize = self._watch.watch_process
-        self._protocol.on_shutdown = self._close
         self._protocol.on_exit = self._exit
         for name in SIGNALS:
             if number := getattr(signal, name, None):
@@ -71,7 +65,7 @@ class Lifetime:
         self._watch.start()
         self._reader.start()
         code = await self._ended
-        await self._close()
+        await self._service.closing.close()
         await asyncio.to_thread(self._writer.close, WRITE_SECONDS)
         self._service.editor.close()
         return code
@@ -116,27 +110,3 @@ class Lifetime:
 
     def _unreadable(self, why: str = "The message is not valid JSON") -> None:
         self._protocol.send_error(None, types.ErrorObject(PARSE_ERROR, why))
-
-    # --- the end ------------------------------------------------------------------------------
-
-    async def _close(self) -> None:
-        """Answer what was asked, end the turn first, then let the assistant finish; once."""
-        if self._closing is None:
-            self._closing = asyncio.create_task(self._close_once())
-        await asyncio.shield(self._closing)
-
-    async def _close_once(self) -> None:
-        self._protocol.state = "shut_down"
-        connection, assistant = self._service.connection, self._service.assistant
-        connection.is_closing = True
-        cancelling = asyncio.create_task(assistant.cancel_turn())
-        await asyncio.sleep(0)
-        self._protocol.drop_asked()
-        with contextlib.suppress(TiroError):
-            await cancelling
-        await connection.turns_answered()
-        await self._protocol.answered(ANSWER_SECONDS)
-        try:
-            await assistant.shutdown()
-        except Exception:
-            logger.exception("Not everything could be finished")

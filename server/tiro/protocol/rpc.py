@@ -171,8 +171,8 @@ class TiroProtocol(LanguageServerProtocol):
         if is_request:
             key = next(self._keys)
             self._incoming[key] = message["id"]
-            if method == lsp.SHUTDOWN:
-                self._shutdown_key = key
+            if method == lsp.SHUTDOWN:  # before its handler runs: `exit` may be the next message
+                self._shutdown_key, self.state = key, "shut_down"
             self._execute_handler(key, handler, partial(self._answer, key), (params,))
         else:
             self._execute_handler(next(self._keys), handler, self._noted, (params,))
@@ -334,8 +334,7 @@ class TiroProtocol(LanguageServerProtocol):
         return result
 
     async def _shut_down(self, params: Any) -> None:
-        """Take no further requests, end what runs, then answer."""
-        self.state = "shut_down"
+        """End what runs, then answer."""
         if self.on_shutdown is not None:
             await self.on_shutdown()
 

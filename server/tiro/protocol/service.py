@@ -10,6 +10,7 @@ from pygls.lsp.server import LanguageServer
 
 import tiro
 from tiro.protocol import commands, types
+from tiro.protocol.closing import Closing
 from tiro.protocol.connection import Connection
 from tiro.protocol.editor import ClientEditor
 from tiro.protocol.greeting import Greeting
@@ -49,6 +50,7 @@ class Service(NamedTuple):
     editor: ClientEditor
     connection: Connection
     assistant: "Assistant"
+    closing: Closing
 
 
 def build_server(open_assistant: OpenAssistant) -> Service:
@@ -70,7 +72,9 @@ def build_server(open_assistant: OpenAssistant) -> Service:
     for command in types.COMMANDS:
         server.command(command)(functools.partial(_execute, desk))
     _register_lsp(server, desk, Greeting(connection, assistant))
-    return Service(server, editor, connection, assistant)
+    closing = Closing(connection, assistant)
+    server.protocol.on_shutdown = closing.close
+    return Service(server, editor, connection, assistant, closing)
 
 
 def _worker(desk: Desk, method: str) -> Callable[[Any], Any]:

@@ -1,0 +1,227 @@
+"""What we ask of the editor: permissions, choices, documents, progress. No answer means no."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from tests.protocol.fakes import Client
+from tiro.agents import events
+from tiro.tools.workspace import PermissionAnswer, PermissionRequest
+
+REQUEST = PermissionRequest(
+    tool_use_id="c1", name="read_file", input={"path": "/etc/x", "n": 2**70}, agent="build",
+    rule="external_directory: ask", effect="read", preview=None,
+)  # fmt: skip
+OURS = {"features": {"permissionRequest": True}}
+SHOWS = {"window": {"showDocument": {"support": True}, "workDoneProgress": True}}
+
+
+async def ready(**given: Any) -> Client:
+    client = Client()
+    await client.initialize(**given)
+    client.outlet.bodies.clear()
+    return client
+
+
+async def answering(client: Client, method: str, reply: Callable[[Any], dict[str, Any]]) -> Any:
+    """Answer the next request of ours; its params."""
+    seen: list[Any] = []
+
+    def found() -> Any:
+        seen[:] = [m for m in client.outlet.messages() if m.get("method") == method and "id" in m]
+        return seen
+
+    await client.until(found)
+    client.send({"jsonrpc": "2.0", "id": seen[-1]["id"], **reply(seen[-1]["params"])})
+    return seen[-1]["params"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ({"result": {"decision": "once"}}, PermissionAnswer("once")),
+        ({"result": {"decision": "always", "more": 1}}, PermissionAnswer("always")),
+        (
+            {"result": {"decision": "reject", "message": "not now"}},
+            PermissionAnswer("reject", "not now"),
+        ),
+        ({"result": {"decision": "yes"}}, PermissionAnswer("reject")),
+        ({"result": None}, PermissionAnswer("reject")),
+        ({"result": []}, PermissionAnswer("reject")),
+        ({"error": {"code": -32601, "message": "no such method"}}, PermissionAnswer("reject")),
+        ({"error": "odd"}, PermissionAnswer("reject")),
+    ],
+)
+async def test_a_client_of_ours_is_asked_directly(reply: Any, answer: PermissionAnswer) -> None:
+    client = await ready(initializationOptions=OURS)
+    asking = asyncio.ensure_future(client.service.editor.ask_permission(REQUEST))
+    params = await answering(client, "tiro/permission/request", lambda _: reply)
+    assert await asking == answer
+    assert params == {
+        "turnId": "",
+        "toolUse": {
+            "id": "c1",
+            "name": "read_file",
+            "input": {"path": "/etc/x", "n": str(2**70)},
+        },
+        "agent": "build",
+        "rule": "external_directory: ask",
+        "effect": "read",
+    }
+
+
+@pytest.mark.parametrize(
+    ("choice", "decision"),
+    [("Allow once", "once"), ("Always allow in this session", "always"), ("Reject", "reject"),
+     ("odd", "reject"), (None, "reject")],
+)  # fmt: skip
+async def test_any_other_client_is_asked_with_a_message(choice: Any, decision: str) -> None:
+    client = await ready()
+    asking = asyncio.ensure_future(client.service.editor.ask_permission(REQUEST))
+    result = None if choice is None else {"title": choice}
+    params = await answering(client, "window/showMessageRequest", lambda _: {"result": result})
+    assert (await asking).decision == decision
+    assert len(params["actions"]) == 3
+    assert "read_file" in params["message"]
+
+
+async def test_a_question_is_withdrawn_when_its_turn_is_cancelled() -> None:
+    client = await ready(initializationOptions=OURS)
+    asking = asyncio.ensure_future(client.service.editor.ask_permission(REQUEST))
+    await client.until(lambda: client.sent("tiro/permission/request"))
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    [request] = [m for m in client.outlet.messages() if m.get("method", "").startswith("tiro/p")]
+    assert client.sent("$/cancelRequest") == [{"id": request["id"]}]
+
+
+async def test_an_open_question_counts_as_rejected_at_the_end() -> None:
+    client = await ready(initializationOptions=OURS)
+    asking = asyncio.ensure_future(client.service.editor.ask_permission(REQUEST))
+    await client.until(lambda: client.sent("tiro/permission/request"))
+    await client.call("shutdown")
+    assert await asking == PermissionAnswer("reject")
+
+
+async def test_a_large_request_is_cut_to_1_mb() -> None:
+    client = await ready(initializationOptions=OURS)
+    large = PermissionRequest(
+        tool_use_id="c", name="write_file", input={"text": "x" * 3_000_000}, agent="a", rule="r",
+        effect="write", preview="p" * 3_000_000,
+    )  # fmt: skip
+    asking = asyncio.ensure_future(client.service.editor.ask_permission(large))
+    await answering(client, "tiro/permission/request", lambda _: {"result": {"decision": "once"}})
+    assert (await asking).decision == "once"
+    assert max(client.outlet.sizes) <= 1_000_000
+
+
+# --- buffers and roots ----------------------------------------------------------------------------
+
+
+async def test_open_buffers_have_their_live_text() -> None:
+    client = await ready()
+    document = {"uri": "file:///w/%C3%A9.py", "languageId": "x", "version": 1, "text": "a\nb"}
+    client.notify("textDocument/didOpen", {"textDocument": document})
+    client.notify(
+        "textDocument/didChange",
+        {
+            "textDocument": {"uri": document["uri"], "version": 2},
+            "contentChanges": [
+                {
+                    "range": {
+                        "start": {"line": 1, "character": 0},
+                        "end": {"line": 1, "character": 1},
+                    },
+                    "rangeLength": 1,
+                    "text": "new",
+                }
+            ],
+        },
+    )
+    editor = client.service.editor
+    assert editor.open_paths() == [Path("/w/é.py")]
+    assert editor.open_text(Path("/w/é.py")) == "a\nnew"
+    assert editor.open_text(Path("/w/other.py")) is None
+    client.notify("textDocument/didSave", {"textDocument": {"uri": document["uri"]}})
+    client.notify("textDocument/didClose", {"textDocument": {"uri": document["uri"]}})
+    assert editor.open_paths() == []
+
+
+# --- telling --------------------------------------------------------------------------------------
+
+
+async def test_a_long_text_is_shown_in_a_private_file_that_goes_at_the_end() -> None:
+    client = await ready(capabilities=SHOWS)
+    editor = client.service.editor
+    showing = asyncio.ensure_future(editor.show_text("session.txt", "line\n" * 50))
+    params = await answering(client, "window/showDocument", lambda _: {"result": {"success": True}})
+    await showing
+    path = Path(unquote(urlsplit(params["uri"]).path))
+    assert await asyncio.to_thread(path.read_text) == "line\n" * 50
+    assert os.stat(path).st_mode & 0o777 == 0o600
+    assert os.stat(path.parent).st_mode & 0o777 == 0o700
+    editor.close()
+    with pytest.raises(FileNotFoundError):
+        os.stat(path.parent)
+
+
+async def test_a_short_text_or_a_client_that_cannot_is_left_alone() -> None:
+    client = await ready(capabilities=SHOWS)
+    await client.service.editor.show_text("a.txt", "short")
+    other = await ready()
+    await other.service.editor.show_text("a.txt", "long\n" * 100)
+    assert client.outlet.bodies == other.outlet.bodies == []
+
+
+async def test_a_message_is_told_once() -> None:
+    client = await ready()
+    for _ in range(3):
+        client.service.editor.tell("the disk is full")
+    client.service.editor.tell("something else", "error")
+    assert [told["type"] for told in client.sent("window/showMessage")] == [2, 1]
+
+
+async def test_long_work_is_shown_as_progress() -> None:
+    client = await ready(capabilities=SHOWS)
+    gate = asyncio.Event()
+    client.assistant.scripts.append(
+        [events.Progress("Loading", 0.0), events.Progress("Loading", 0.5), gate, events.Text("a")]
+    )
+    turn = client.request("tiro/turn/start", {"prompt": "x"})
+    created = await answering(client, "window/workDoneProgress/create", lambda _: {"result": None})
+    await client.until(lambda: len(client.sent("$/progress")) == 3)
+    gate.set()
+    await client.answer(turn)
+    await client.until(lambda: len(client.sent("$/progress")) == 4)
+    told = client.sent("$/progress")
+    assert {t["token"] for t in told} == {created["token"]}
+    assert [t["value"]["kind"] for t in told] == ["begin", "report", "report", "end"]
+    assert [t["value"].get("percentage") for t in told] == [None, 0, 50, None]
+    assert "progress" not in [event["type"] for event in client.sent("tiro/turn/event")]
+
+
+async def test_a_client_without_progress_is_not_asked_for_it() -> None:
+    client = await ready()
+    client.assistant.scripts.append([events.Progress("Loading", 0.5), events.Text("a")])
+    await client.call("tiro/turn/start", {"prompt": "x"})
+    assert client.sent("window/workDoneProgress/create") == client.sent("$/progress") == []
+
+
+async def test_a_client_that_refuses_a_token_gets_no_progress() -> None:
+    client = await ready(capabilities=SHOWS)
+
+    async def work() -> None:
+        async with client.service.editor.progress("Long") as report:
+            report("half", 0.5)
+
+    working = asyncio.ensure_future(work())
+    error = {"code": -32600, "message": "no"}
+    await answering(client, "window/workDoneProgress/create", lambda _: {"error": error})
+    await working
+    assert client.sent("$/progress") == []
