@@ -88,9 +88,13 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def serve(given: argparse.Namespace) -> int:
     """Speak the protocol over stdio until the editor says exit or goes away."""
+    from tiro.protocol import frames
+
+    stdio = frames.keep_stdio()  # before anything heavy is imported, and can print
+
     from tiro.protocol import server
 
-    return server.main()
+    return server.main(stdio)
 
 
 def ask(given: argparse.Namespace) -> int:
