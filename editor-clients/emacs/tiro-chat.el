@@ -17,6 +17,7 @@
 ;;; Code:
 
 (require 'cl-lib)
+(require 'tiro-event)
 (require 'tiro-message)
 (require 'tiro-prompt)
 (require 'tiro-session)
@@ -34,7 +35,8 @@
   "Streamed text not yet shown: a list of (KIND . TEXT), newest first.")
 (defvar-local tiro-chat--timer nil "Timer that shows `tiro-chat--waiting'.")
 (defvar-local tiro-chat--late nil
-  "Non-nil if what is shown misses something until the turn is over.")
+  "Non-nil if what is shown misses something until the turn is over.
+A string is told then.")
 
 (defvar tiro-chat-mode-map
   (let ((map (make-sparse-keymap)))
@@ -115,7 +117,7 @@ A chat buffer that was killed stays so until it is asked for again."
         (with-current-buffer (tiro-chat-buffer) (tiro-chat--show kind value))
       (pcase kind
         ('notice (message "Tiro: %s" value))
-        ('over (when value (message "Tiro: %s" (tiro-rpc-error-text value))))))))
+        ('over (when (consp value) (message "Tiro: %s" (tiro-rpc-error-text value))))))))
 
 (defun tiro-chat--show (kind value)
   "Show that KIND with VALUE happened, in this buffer."
@@ -128,7 +130,7 @@ A chat buffer that was killed stays so until it is asked for again."
           (tiro-message-show-prompt (plist-get value :prompt) (plist-get value :attachments))
           (tiro-prompt-remember (plist-get value :prompt)))
     ('over (tiro-chat--over value))
-    ('stale (setq tiro-chat--late t))
+    ('stale (setq tiro-chat--late value))
     ('notice (tiro-chat--notice value))
     ('progress (tiro-chat--progress value))))
 
@@ -168,14 +170,16 @@ A chat buffer that was killed stays so until it is asked for again."
     (tiro-transcript-add 'note note)))
 
 (defun tiro-chat--over (err)
-  "Show that the turn is over, with ERR if it failed."
-  (when err (tiro-transcript-add 'error (tiro-rpc-error-text err)))
-  (unless (get-buffer-window nil t)
-    (message "Tiro: %s" (if err (tiro-rpc-error-text err) "the answer is there")))
+  "Show that the turn is over; ERR is as in `tiro-session-functions'."
+  (let ((text (and (consp err) (tiro-rpc-error-text err))))
+    (when text (tiro-transcript-add 'error text))
+    (unless (or (eq err 'lost) (get-buffer-window nil t))
+      (message "Tiro: %s" (or text "the answer is there"))))
   (tiro-transcript-close)
   (when tiro-chat--late
-    (setq tiro-chat--late nil)
-    (tiro-session-look-again)))
+    (let ((notice (and (stringp tiro-chat--late) tiro-chat--late)))
+      (setq tiro-chat--late nil)
+      (when (tiro-session-running-p) (tiro-session-look-again nil notice)))))
 
 (defun tiro-chat--notice (text)
   "Show the notice TEXT in the chat, and below if the chat is not seen."

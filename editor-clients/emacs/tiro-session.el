@@ -40,16 +40,19 @@
 
 (defvar tiro-session-functions nil
   "Functions called with KIND and VALUE when something happens.
-KIND is `view' (VALUE is a SessionView: show this session from now on),
-`ask' (a prompt and its attachments were sent: a plist of :prompt and
-:attachments), `event' (a turn event), `over' (the turn is over: nil or
-an error plist), `notice' (a sentence for the user), `progress' (a plist
-of :token and :text), `offer' (an earlier session to resume: a
-plist of :id, :title and :savedAt), `stale' (what is shown misses
-something: look again when the turn is over), or `state' (something in
-the mode line).")
+`view'      show VALUE, a SessionView, from now on
+`ask'       VALUE, a plist of :prompt and :attachments, was sent
+`event'     VALUE is an event of the running turn
+`over'      the turn is over; VALUE is nil, an error plist, or `lost' if
+            the server died
+`stale'     what is shown misses something: look again after the turn and
+            tell VALUE, a sentence
+`notice'    VALUE is a sentence for the user
+`progress'  VALUE is a plist of :token and :text about long work
+`offer'     VALUE, a plist of :id, :title and :savedAt, can be resumed
+`state'     something in the mode line changed")
 
-(defun tiro-session--tell (kind &optional value)
+(defun tiro-session-tell (kind &optional value)
   "Tell `tiro-session-functions' KIND and VALUE."
   (run-hook-with-args 'tiro-session-functions kind value))
 
@@ -84,9 +87,9 @@ the mode line).")
      ((equal (plist-get resume :setting) "ask")
       (when-let ((earlier (plist-get resume :latest)))
         (setf (tiro-session-earlier tiro-session) earlier)
-        (tiro-session--tell 'offer earlier))))
+        (tiro-session-tell 'offer earlier))))
     (setf (tiro-session-lost tiro-session) nil)
-    (tiro-session--tell 'state)))
+    (tiro-session-tell 'state)))
 
 (defun tiro-session--reload ()
   "Load the session that a dead server had, as far as it was stored."
@@ -97,10 +100,10 @@ the mode line).")
           (tiro-rpc-request connection 'tiro/session/load (list :id id))
           (tiro-session-take-view
            (tiro-rpc-request connection 'tiro/session/get '(:limit 100)))
-          (tiro-session--tell 'notice (format "The server was started again; %s goes on" id)))
+          (tiro-session-tell 'notice (format "The server was started again; %s goes on" id)))
       (jsonrpc-error
        (setf (tiro-session-id tiro-session) nil)
-       (tiro-session--tell
+       (tiro-session-tell
         'notice (format "The server was started again, with a new session: %s"
                         (tiro-rpc-error-text err)))))))
 
@@ -113,13 +116,13 @@ the mode line).")
             (tiro-session-turn tiro-session) nil
             (tiro-session-lost tiro-session) (not (tiro-rpc-ending connection)))
       (tiro-buffer-forget)
-      (when turn (tiro-session--tell 'over))
+      (when turn (tiro-session-tell 'over 'lost))
       (unless (tiro-rpc-ending connection)
-        (tiro-session--tell
+        (tiro-session-tell
          'notice (format "The server ended (%s)%s; the next question starts it again"
                          (tiro-rpc-exit-text connection)
                          (if (string-empty-p tail) "" (concat ": " tail)))))
-      (tiro-session--tell 'state))))
+      (tiro-session-tell 'state))))
 
 (defun tiro-session-stop ()
   "End the server."
@@ -127,7 +130,7 @@ the mode line).")
     (tiro-rpc-stop connection)
     (tiro-session--ended connection)
     (setq tiro-session (tiro-session--create))
-    (tiro-session--tell 'state)))
+    (tiro-session-tell 'state)))
 
 (defun tiro-session-root ()
   "Return the workspace root of the current buffer, or nil.
@@ -162,13 +165,25 @@ home folder or the root of the disk: tools may read all of it."
   "Make VIEW, a SessionView, the session that is shown."
   (unless (plist-get view :busy) (setf (tiro-session-turn tiro-session) nil))
   (setf (tiro-session-earlier tiro-session) nil)
-  (tiro-session--note view)
-  (tiro-session--tell 'view view)
-  (tiro-session--tell 'state))
+  (tiro-session-note view)
+  (tiro-session-tell 'view view)
+  (tiro-session-tell 'state))
 
 (defun tiro-session-refresh ()
   "Ask for the current session and show it; the newest 100 messages."
   (tiro-session-take-view (tiro-session-call 'tiro/session/get '(:limit 100))))
+
+(defun tiro-session-look-again (&optional facts-only notice)
+  "Ask for the session without waiting, and show it unless FACTS-ONLY.
+Then tell NOTICE, if there is one."
+  (tiro-rpc-send (tiro-session-connection tiro-session)
+                 'tiro/session/get (list :limit (if facts-only 1 100))
+                 (lambda (view)
+                   (if facts-only (tiro-session-note view)
+                     (tiro-session-take-view view))
+                   (when notice (tiro-session-tell 'notice notice))
+                   (tiro-session-tell 'state))
+                 #'ignore))
 
 (defun tiro-session-load (id &optional file)
   "Make the saved session ID, or the one in FILE, the current one, and show it."
@@ -183,7 +198,7 @@ home folder or the root of the disk: tools may read all of it."
                        (if earlier (list :id (plist-get earlier :id)) '(:latest t)))
     (tiro-session-refresh)))
 
-(defun tiro-session--note (view)
+(defun tiro-session-note (view)
   "Note the facts in VIEW, a SessionView."
   (setf (tiro-session-id tiro-session) (plist-get view :id)
         (tiro-session-title tiro-session) (plist-get view :title)
@@ -201,17 +216,20 @@ home folder or the root of the disk: tools may read all of it."
   (tiro-session-add-root)
   (let ((connection (tiro-session-live)) (turn (list nil)))
     (tiro-buffer-sync connection (tiro-session-roots tiro-session))
-    (tiro-session--tell 'ask (list :prompt prompt :attachments attachments))
+    (tiro-session-tell 'ask (list :prompt prompt :attachments attachments))
     (setf (tiro-session-turn tiro-session) turn)
-    (tiro-rpc-send connection 'tiro/turn/start
-                   `( :prompt ,prompt
-                      ,@(and attachments (list :attachments (vconcat attachments))))
-                   (lambda (result) (tiro-session--over turn result nil))
-                   (lambda (err) (tiro-session--over turn nil err)))
+    (condition-case err
+        (tiro-rpc-send connection 'tiro/turn/start
+                       `( :prompt ,prompt
+                          ,@(and attachments (list :attachments (vconcat attachments))))
+                       (lambda (result) (tiro-session--over turn result nil))
+                       (lambda (err) (tiro-session--over turn nil err)))
+      ;; The server died while we wrote to it.
+      (error (tiro-session--over turn nil (list :message (tiro-rpc-error-text err)))))
     (tiro-buffer-watch connection
                        (lambda () (and (eq turn (tiro-session-turn tiro-session))
                                        (tiro-session-roots tiro-session))))
-    (tiro-session--tell 'state)))
+    (tiro-session-tell 'state)))
 
 (defun tiro-session-check-idle ()
   "Signal a `user-error' while a turn runs."
@@ -227,8 +245,8 @@ home folder or the root of the disk: tools may read all of it."
       (setf (tiro-session-turn tiro-session) nil)
       (when-let ((size (plist-get result :contextSize)))
         (setf (tiro-session-context-size tiro-session) size))
-      (tiro-session--tell 'over err)
-      (tiro-session--tell 'state))))
+      (tiro-session-tell 'over err)
+      (tiro-session-tell 'state))))
 
 (defun tiro-session-cancel ()
   "Cancel the running turn."
@@ -237,94 +255,6 @@ home folder or the root of the disk: tools may read all of it."
     (tiro-rpc-send (tiro-session-connection tiro-session) 'tiro/turn/cancel
                    (and (car turn) (list :turnId (car turn)))
                    #'ignore #'ignore)))
-
-;;;; From the server
-
-(cl-defmethod tiro-handle-notification
-  (_connection (_method (eql 'tiro/turn/event))
-               &rest event &key turnId type sessionId agent model &allow-other-keys)
-  "Hand on EVENT of the running turn; drop those of other turns.
-TURNID, TYPE, SESSIONID, AGENT and MODEL are fields of it."
-  (let ((turn (tiro-session-turn tiro-session)))
-    (when (and turn (null (car turn)) (equal type "started"))
-      (setcar turn turnId)
-      (when sessionId (setf (tiro-session-id tiro-session) sessionId))
-      (setf (tiro-session-agent tiro-session) agent
-            (tiro-session-model tiro-session) model
-            (tiro-session-earlier tiro-session) nil)
-      (tiro-session--tell 'state))
-    (when (and turn turnId (equal turnId (car turn)))
-      (when (equal type "usage")
-        (setf (tiro-session-context-size tiro-session) (plist-get event :contextSize))
-        (tiro-session--tell 'state))
-      (tiro-session--tell 'event event))))
-
-(defconst tiro-session--change-texts
-  '(("saveFailed" . "This session cannot be saved; it goes on in memory")
-    ("saveResumed" . "This session is saved again")
-    ("changedOnDisk" . "The session's file was changed outside; this is the new state")
-    ("renamed" . "Another process took the session's name; it is now %s")
-    ("expired" . "The session expired")
-    ("summary" . "What left the window was summarised"))
-  "What to tell the user for each reason of a change; %s is the id.")
-
-(cl-defmethod tiro-handle-notification
-  (_connection (_method (eql 'tiro/session/changed))
-               &key reason id contextSize &allow-other-keys)
-  "Tell that the session changed for REASON; note its ID and CONTEXTSIZE."
-  (setf (tiro-session-id tiro-session) id)
-  (when contextSize (setf (tiro-session-context-size tiro-session) contextSize))
-  (when-let ((text (cdr (assoc reason tiro-session--change-texts))))
-    (tiro-session--tell 'notice (format text id)))
-  (pcase reason
-    ("titled" (tiro-session-look-again t))
-    ((or "changedOnDisk" "expired")
-     (if (tiro-session-turn tiro-session) (tiro-session--tell 'stale)
-       (tiro-session-look-again))))
-  (tiro-session--tell 'state))
-
-(defun tiro-session-look-again (&optional facts-only)
-  "Ask for the session without waiting, and show it unless FACTS-ONLY."
-  (tiro-rpc-send (tiro-session-connection tiro-session)
-                 'tiro/session/get (list :limit (if facts-only 1 100))
-                 (lambda (view)
-                   (if facts-only (tiro-session--note view)
-                     (tiro-session-take-view view))
-                   (tiro-session--tell 'state))
-                 #'ignore))
-
-(cl-defmethod tiro-handle-notification
-  (_connection (_method (eql 'window/showMessage)) &key message &allow-other-keys)
-  "Tell MESSAGE to the user."
-  (tiro-session--tell 'notice message))
-
-(defvar tiro-session--progress-texts (make-hash-table :test #'equal)
-  "What was told last about each long work, by token.")
-
-(cl-defmethod tiro-handle-notification
-  (_connection (_method (eql '$/progress)) &key token value &allow-other-keys)
-  "Tell VALUE, a step of the long work that goes by TOKEN."
-  (let* ((done (equal (plist-get value :kind) "end"))
-         (known (gethash token tiro-session--progress-texts "Working"))
-         (text (or (plist-get value :message) (plist-get value :title) known))
-         (percentage (plist-get value :percentage)))
-    (if done (remhash token tiro-session--progress-texts)
-      (puthash token text tiro-session--progress-texts))
-    (tiro-session--tell
-     'progress (list :token token
-                     :text (cond (done (concat known ": done"))
-                                 (percentage (format "%s (%s%%)" text percentage))
-                                 (t text))))))
-
-(cl-defmethod tiro-handle-request
-  (_connection (_method (eql 'window/workDoneProgress/create)) &key &allow-other-keys)
-  "Agree to be told about progress."
-  nil)
-
-(cl-defmethod tiro-handle-request
-  (_connection (_method (eql 'client/registerCapability)) &key &allow-other-keys)
-  "Agree to what the server registers; we need nothing of it."
-  nil)
 
 (provide 'tiro-session)
 ;;; tiro-session.el ends here

@@ -40,6 +40,17 @@
                            (tiro-testing-chat)))
     (should (string-search "You said: hello" (tiro-testing-chat)))))
 
+(ert-deftest tiro-session-server-dying-while-asked-blocks-nothing ()
+  (tiro-testing-with-peer
+    (tiro-testing-ask "hello")
+    (cl-letf (((symbol-function 'jsonrpc-async-request)
+               (lambda (&rest _) (error "Process tiro not running"))))
+      (tiro-ask "lost"))
+    (should-not (tiro-session-turn tiro-session))
+    (should (string-search "You: lost\n\nProcess tiro not running" (tiro-testing-chat)))
+    (tiro-testing-ask "again")
+    (should (string-search "You said: again" (tiro-testing-chat)))))
+
 (ert-deftest tiro-session-failed-turn-is-told-once ()
   (tiro-testing-with-peer
     (tiro-testing-ask "fail")
@@ -70,7 +81,8 @@
     (tiro-testing-wait-idle)
     ;; The stand-in's session is empty.
     (tiro-testing-wait "redrawn" (lambda ()
-                                   (not (string-search "You: hello" (tiro-testing-chat)))))))
+                                   (not (string-search "You: hello" (tiro-testing-chat)))))
+    (should (string-search "was changed outside" (tiro-testing-chat)))))
 
 (ert-deftest tiro-session-root-is-never-the-home-folder ()
   "Tools may read all of a root, so the home folder is none."
