@@ -678,3 +678,88 @@ def test_a_refused_parameter_is_left_out_then_and_later(
 def test_another_refusal_is_told_at_once() -> None:
     error = failure(refuses(400, {"error": {"message": "Invalid 'messages[3].role'"}}))
     assert "messages[3].role" in str(error)
+
+
+def test_a_picture_that_a_server_cannot_see_is_not_asked_for_again() -> None:
+    """llama.cpp says so with a status that otherwise stands for a fault of its own."""
+    wire = Wire(refuses(500, {"error": {"code": 500, "message": "image input is not supported"}}))
+    with pytest.raises(ModelError, match="does not support what the request holds"):
+        asyncio.run(ask(model(wire)))
+
+
+# --- the law of Model.stream over anything -------------------------------------------------
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["type", "text", "name", "id", "index", "function", "arguments", "code"]
+            ),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=5,
+)
+PIECES = st.dictionaries(
+    st.sampled_from(["content", "reasoning", "reasoning_content", "refusal", "tool_calls"]), JSON
+)
+CHOICES = st.fixed_dictionaries(
+    {},
+    optional={
+        "delta": PIECES | JSON,
+        "message": PIECES,
+        "finish_reason": st.sampled_from(["stop", "length", "error"]) | JSON,
+        "error": JSON,
+    },
+)
+ANSWERS = st.fixed_dictionaries(
+    {},
+    optional={
+        "choices": st.lists(CHOICES, max_size=2) | JSON,
+        "usage": JSON,
+        "error": JSON,
+        "message": JSON,
+        "object": JSON,
+        "prompt_progress": JSON,
+    },
+)
+CHUNKS = st.one_of(
+    st.builds(text, st.text(max_size=4)),
+    st.builds(event, ANSWERS),
+    st.just(piece("stop")),
+    st.just(DONE),
+    st.binary(max_size=8),
+    st.builds(lambda e: event(e)[:-3], ANSWERS),
+)
+
+
+@given(st.lists(CHUNKS, max_size=6))
+def test_any_stream_ends_with_one_finished_or_with_our_error(chunks: list[bytes]) -> None:
+    try:
+        deltas = answer(*(streams(*chunks) for _ in range(4)))
+    except (ModelError, ContextOverflowError):
+        return
+    assert isinstance(deltas[-1], Finished)
+    assert len(only(deltas, Finished)) == 1
+    ids = [delta.id for delta in deltas if isinstance(delta, ToolUseDone)]
+    assert len(set(ids)) == len(ids)
+    assert all(ids)
+    for delta in only(deltas, TextDelta, ThinkingDelta):
+        assert isinstance(delta, TextDelta | ThinkingDelta)
+        assert delta.text.encode()
+
+
+@pytest.mark.parametrize("status", [200, 400, 500])
+@given(
+    body=st.one_of(JSON.map(json.dumps).map(str.encode), ANSWERS.map(json.dumps).map(str.encode))
+)
+def test_any_document_too(status: int, body: bytes) -> None:
+    try:
+        deltas = answer(*(httpx.Response(status, stream=Body(body)) for _ in range(4)))
+    except (ModelError, ContextOverflowError):
+        return
+    assert isinstance(deltas[-1], Finished)
+    assert status == 200

@@ -34,11 +34,6 @@ class Wanted(Struct, frozen=True, kw_only=True):
     parallel: int = PARALLEL
 
 
-class _Order(Wanted, frozen=True, kw_only=True):
-    api_key: str
-    parent: int
-
-
 class _Listening(Struct):
     url: str
 
@@ -98,8 +93,8 @@ class LocalProcess:
         assert process.stderr is not None
         stderr = asyncio.create_task(self._keep_lines(process.stderr))
         self._readers = [stderr]
-        fields = msgspec.structs.asdict(self._wanted)
-        order = _Order(**fields, api_key=self.api_key, parent=os.getpid())
+        order = msgspec.structs.asdict(self._wanted)
+        order |= {"api_key": self.api_key, "parent": os.getpid()}
         with contextlib.suppress(ConnectionError):
             process.stdin.write(msgspec.json.encode(order) + b"\n")
             await process.stdin.drain()

@@ -27,7 +27,7 @@ from tiro.session.messages import encode
 
 MAX_QUESTIONS = 3
 """How often a server on this machine is asked for a window; Ollama knows it from the second on."""
-GRACE_SECONDS = 5.0
+GRACE_SECONDS = 2.0
 """How long `[DONE]` is waited for once the model has given its reason to stop."""
 
 

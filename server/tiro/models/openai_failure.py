@@ -30,6 +30,7 @@ _OVERFLOW_SENTENCES = tuple(
     )
 )
 _NO_TOOLS = re.compile(r"(?:not|n't) support (?:tools|tool use|function)", re.IGNORECASE)
+_NOT_SUPPORTED = re.compile(r"not support(ed)?\b", re.IGNORECASE)
 _REFUSED = re.compile(
     r"unsupported|support|unknown|unrecognized|unexpected|extra|not permitted|not allowed",
     re.IGNORECASE,
@@ -51,6 +52,8 @@ def from_wire_refusal(
     if _code(fault) == "insufficient_quota":
         meaning = failures.NO_CREDIT
     words = _words(fault)
+    if meaning.is_retryable and _NOT_SUPPORTED.search(words):
+        meaning = failures.Meaning("does not support what the request holds")
     if not words and status == 404 and not provider.base_url.rstrip("/").endswith("/v1"):
         words = "most base_urls end in /v1"
     return failures.refusal(

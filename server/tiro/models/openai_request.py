@@ -79,13 +79,13 @@ def to_wire_messages(system: str, messages: Iterable[Message]) -> list[dict[str,
     ids = to_wire_tool_ids(block for _, blocks in read for block in blocks)
     for role, blocks in read:
         if role == "assistant":
-            wire.append(_to_wire_assistant(blocks, ids))
+            wire += _to_wire_assistant(blocks, ids)
             continue
         results = [block for block in blocks if isinstance(block, ToolResultBlock)]
         wire += [_to_wire_result(result, ids) for result in results]
         others = [block for block in blocks if not isinstance(block, ToolResultBlock)]
-        if others:
-            wire.append({"role": "user", "content": _to_wire_content(others)})
+        if content := _to_wire_content(others):
+            wire.append({"role": "user", "content": content})
     return wire
 
 
@@ -117,8 +117,8 @@ def _made_id(seed: str) -> str:
     return f"call_{digest.hexdigest()[:32]}"
 
 
-def _to_wire_assistant(blocks: list[Block], ids: dict[str, str]) -> dict[str, Any]:
-    """Text and tool uses; thinking is not sent back in this format."""
+def _to_wire_assistant(blocks: list[Block], ids: dict[str, str]) -> list[dict[str, Any]]:
+    """Text and tool uses in one message, or none: thinking is not sent back in this format."""
     calls = [
         {
             "id": ids[block.id],
@@ -135,7 +135,7 @@ def _to_wire_assistant(blocks: list[Block], ids: dict[str, str]) -> dict[str, An
     wire: dict[str, Any] = {"role": "assistant", "content": _joined_text(rest) or None}
     if calls:
         wire["tool_calls"] = calls
-    return wire
+    return [wire] if calls or wire["content"] else []
 
 
 def _to_wire_result(result: ToolResultBlock, ids: dict[str, str]) -> dict[str, Any]:
