@@ -707,6 +707,35 @@ def test_reader_that_leaves_early_ends_the_turn(stop_after: int) -> None:
     assert len(events) == stop_after
 
 
+def test_reader_that_leaves_early_keeps_real_results() -> None:
+    """B03: c2 had ended in the same moment as c1, whose result made the reader leave."""
+    turn = a_turn([use("c1"), use("c2"), ends("tool_use")], tools=[a_tool()])
+
+    async def scenario() -> None:
+        async with contextlib.aclosing(run_turn(turn)) as events:
+            async for event in events:
+                if isinstance(event, ToolResult):
+                    break
+
+    asyncio.run(scenario())
+    assert told(turn.session)[2:] == [
+        ("tool", ("c1", "seen", False)),
+        ("tool", ("c2", "seen", False)),
+    ]
+
+
+def test_fault_of_our_own_stores_the_answer_once_and_ends_the_turn(caplog: Any) -> None:
+    class BadPrice:
+        def cost_usd(self, _: Usage) -> float:
+            raise ZeroDivisionError
+
+    facts = ModelFacts(None, None, BadPrice())  # type: ignore[arg-type]
+    model = ScriptedModel(says("ok", usage=Usage(1, 1)), facts=facts)
+    turn = a_turn(model=model)
+    assert isinstance(finished(asyncio.run(events_of(turn))).error, ModelError)
+    assert told(turn.session) == [("user", "go"), ("assistant", "ok")]
+
+
 def test_cancel_keeps_real_results_and_drops_late_ones() -> None:
     """B03: c1 done, c2 running and stubborn, c3 behind it and not started."""
     release, started = asyncio.Event(), asyncio.Event()
@@ -717,6 +746,7 @@ def test_cancel_keeps_real_results_and_drops_late_ones() -> None:
         started.set()
         with contextlib.suppress(asyncio.CancelledError):
             await release.wait()
+        assert run.cancelled.is_set(), "work in threads looks at this"
         await wait_for_ticks(5)
         over.append(run.tool_use_id)
         return Output("late")
