@@ -317,7 +317,10 @@ class Server:
             self._stdin.close()
 
     def wait_exit(self, timeout: float = 10.0) -> int:
-        """Wait for the process to end and give its exit code."""
+        """Wait for the process to end and give its exit code.
+
+        The document gives it two seconds; a busy machine may take longer, a hang is still seen.
+        """
         code = self.process.wait(timeout)
         self._reader.join(timeout)
         return code

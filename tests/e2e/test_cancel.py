@@ -125,7 +125,7 @@ def test_b03_while_a_question_is_open(server: Server, provider: Provider, stop: 
         replies.tools(
             ("c1", "read_file", {"path": "fast.txt"}),
             ("c2", "read_file", {"path": ASKING}),
-            ("c3", "read_file", {"path": "fast.txt"}),
+            ("c3", "grep", {"pattern": "TOP", "path": ASKING}),
         )
     )
     turn = begin_ask(server, "go")

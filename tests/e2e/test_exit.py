@@ -35,14 +35,14 @@ def gone(pid: int) -> bool:
 def test_b42_a_closed_stdin_ends_an_idle_server(start: StartServer) -> None:
     server = start()
     server.close_stdin()
-    assert server.wait_exit(2) == 1
+    assert server.wait_exit() == 1
 
 
 def test_b42_a_closed_stdin_ends_a_streaming_server(start: StartServer, provider: Provider) -> None:
     server = start()
     hanging_turn(server, provider)
     server.close_stdin()
-    assert server.wait_exit(2) == 1
+    assert server.wait_exit() == 1
     assert provider.last.closed_by_client()
     again = start()
     assert again.request("tiro/session/load", {"latest": True})["messages"][0]["content"] == "go"
@@ -52,7 +52,7 @@ def test_b42_a_frame_cut_in_half_by_the_end_is_no_hang(start: StartServer) -> No
     server = start()
     server.send_raw(b'Content-Length: 500\r\n\r\n{"jsonrpc"')
     server.close_stdin()
-    assert server.wait_exit(2) == 1
+    assert server.wait_exit() == 1
 
 
 def test_b42_a_dead_parent_ends_the_server(start: StartServer, provider: Provider) -> None:
@@ -62,7 +62,7 @@ def test_b42_a_dead_parent_ends_the_server(start: StartServer, provider: Provide
         hanging_turn(server, provider)
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-        assert server.wait_exit(3) == 1
+        assert server.wait_exit() == 1
 
 
 def test_b42_a_parent_that_is_dead_at_the_start_ends_the_server(start: StartServer) -> None:
@@ -71,7 +71,7 @@ def test_b42_a_parent_that_is_dead_at_the_start_ends_the_server(start: StartServ
     server = start(initialize=False)
     server.send({"jsonrpc": "2.0", "id": 1, "method": "initialize",
                  "params": server.hello(process_id=parent.pid)})  # fmt: skip
-    assert server.wait_exit(4) == 1
+    assert server.wait_exit() == 1
 
 
 def test_b42_a_closed_stdout_ends_the_server(start: StartServer, provider: Provider) -> None:
@@ -87,7 +87,7 @@ def test_b42_a_closed_stdout_ends_the_server(start: StartServer, provider: Provi
         except BrokenPipeError:
             break
         time.sleep(0.05)
-    assert server.process.wait(3) == 1
+    assert server.process.wait(10) == 1
 
 
 def test_b42_shutdown_during_a_turn_answers_the_turn_first(
@@ -100,7 +100,7 @@ def test_b42_shutdown_during_a_turn_answers_the_turn_first(
     assert turn.done, "turn/start is answered before shutdown"
     assert turn.result()["stopReason"] == "cancelled"
     server.notify("exit")
-    assert server.wait_exit(2) == 0
+    assert server.wait_exit() == 0
     assert provider.last.closed_by_client()
 
 

@@ -35,11 +35,11 @@ def test_b11_messages_of_both_are_kept_without_any_save(start: StartServer, home
     first, second = start(), start()
     add(first, "user", "from the first 0")
     second.request("tiro/session/load", {"id": view(first)["id"]})
-    for n in range(1, sized(fast=5, normal=20, long=500)):
+    for n in range(1, sized(fast=5, normal=12, long=500)):
         add(second, "user", f"from the second {n}")
         add(first, "user", f"from the first {n}")
     total = words(first)
-    assert len(total) == len(set(total)) == 2 * sized(fast=5, normal=20, long=500) - 1
+    assert len(total) == len(set(total)) == 2 * sized(fast=5, normal=12, long=500) - 1
     first.kill()
     second.kill()
     assert everything(home) == set(total)
@@ -53,7 +53,7 @@ def test_b11_both_at_the_same_time_lose_nothing(start: StartServer, home: Home) 
     refused: set[str | None] = set()
 
     def talk(server: Server, name: str) -> None:
-        for n in range(sized(fast=5, normal=15, long=500)):
+        for n in range(sized(fast=5, normal=10, long=500)):
             try:
                 add(server, "user", f"{name} {n}")
                 said.add(f"{name} {n}")

@@ -479,11 +479,11 @@ UNSAFE = ["", ".", "..", "../x", "a/b", "a\\b", "/abs", ".hidden", "-x", "_x", "
 @pytest.mark.parametrize("id_", UNSAFE)
 def test_unsafe_ids_are_refused_and_write_nothing(server: Server, id_: str) -> None:
     fill(server, "kept")
-    files = sorted(server.home.root.rglob("*.json"))
+    files = sorted(server.home.config_dir.rglob("*"))
     for method in ("new", "load", "delete"):
         assert server.error(f"tiro/session/{method}", {"id": id_}).code == BAD_PARAMS
     assert words(server) == ["kept"]
-    assert sorted(server.home.root.rglob("*.json")) == files
+    assert sorted(server.home.config_dir.rglob("*")) == files
 
 
 @pytest.mark.parametrize(
