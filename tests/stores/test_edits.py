@@ -1,5 +1,6 @@
 """Somebody edits the session's file by hand while it is live (U9.7): these files are the user's."""
 
+import errno
 import json
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.stores.conftest import Make, Notices
+from tests.stores.faults import FaultyDisk
 from tests.stores.look import names, texts
 from tiro.session.session import Session
 from tiro.stores.manager import SessionManager
@@ -179,3 +181,21 @@ def test_another_session_put_in_our_place_is_not_overwritten(
     assert session.id == "x-01"
     assert notices.reasons == ["renamed"]
     assert texts(make_manager().load_id("x-01")) == ["0", "1", "2", "3"]
+
+
+def test_an_edit_while_saving_fails_is_not_overwritten(
+    make_manager: Make, notices: Notices
+) -> None:
+    """U9.7 with U9.5: our changes that no journal took go under a new id, the edit stays."""
+    disk = FaultyDisk()
+    manager = make_manager(disk=disk)
+    session, path = started(manager)
+    disk.fail(errno.ENOSPC, only="write")
+    session.add_message("user", "3")
+    edit(path, lambda fields: fields["messages"][1].update(content="edited"))
+    disk.heal()
+    session.add_message("user", "4")
+    assert manager.is_stored(session)
+    assert texts(make_manager().load(path)) == ["0", "edited", "2"]
+    assert texts(make_manager().load_id("x-01")) == ["0", "1", "2", "3", "4"]
+    assert notices.reasons == ["saveFailed", "renamed", "saveResumed"]

@@ -19,8 +19,8 @@ from tests.stores.faults import FaultyDisk
 from tests.stores.look import names, texts
 from tiro.errors import StorageError
 from tiro.session.session import Session
-from tiro.stores.autosave import Fsync
 from tiro.stores.manager import SessionManager
+from tiro.stores.saving import Fsync
 
 CODES = [errno.ENOSPC, errno.EIO, errno.EACCES]
 

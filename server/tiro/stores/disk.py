@@ -220,7 +220,7 @@ def set_aside(disk: Disk, path: Path, stamp: str) -> Path:
 
 
 def copy_aside(disk: Disk, path: Path, stamp: str) -> Path:
-    """Copy a file to `<name>.bad-<stamp>`, never over another one; returns the copy's name."""
+    """Copy a file that is about to be overwritten to `<name>.bad-<stamp>`; returns that name."""
     target = _bad_name(path, stamp)
     replace_file(disk, target, path.read_bytes())
     return target

@@ -18,7 +18,7 @@ import msgspec
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError, TiroError
 from tiro.session.core import Core, rfc3339
 from tiro.session.messages import Message, text_of
-from tiro.stores.disk import Disk, make_directories, replace_file
+from tiro.stores.disk import Disk, make_directories, remove_stale, replace_file
 from tiro.stores.reading import JOURNAL_ENDING, SNAPSHOT_ENDING, Reading, read_session
 
 TITLE_CHARACTERS = 50
@@ -150,6 +150,7 @@ class Index:
         cache = _Cache(_VERSION, str(self._directory), self._rows)
         try:
             make_directories(self._disk, self._cache.parent)
+            remove_stale(self._cache)
             replace_file(self._disk, self._cache, msgspec.json.encode(cache))
         except OSError as error:
             log.info("The list's cache could not be written: %s", error)

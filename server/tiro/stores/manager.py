@@ -11,7 +11,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,29 +19,19 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import msgspec
 
-from tiro.errors import (
-    SessionExistsError,
-    SessionFormatError,
-    SessionNotFoundError,
-    StorageError,
-)
+from tiro.errors import SessionExistsError, SessionNotFoundError
 from tiro.session.core import Clock, Core, utc_now
 from tiro.session.history import time_id
 from tiro.session.messages import encode
 from tiro.session.session import Session
-from tiro.stores.autosave import Autosave, Fsync
-from tiro.stores.disk import Disk, make_directories, remove_stale, replace_file, set_aside
-from tiro.stores.files import HOLDER_ENDING, SessionFiles, encode_snapshot
+from tiro.stores.autosave import Autosave
+from tiro.stores.copies import locked, remove_session, write_copy
+from tiro.stores.disk import Disk
+from tiro.stores.files import encode_snapshot
 from tiro.stores.index import Index, SavedSession
-from tiro.stores.lock import in_use, wait_for
 from tiro.stores.names import check_id, file_stem, with_suffixes
-from tiro.stores.reading import (
-    JOURNAL_ENDING,
-    SNAPSHOT_ENDING,
-    beside,
-    read_session,
-    storage_error,
-)
+from tiro.stores.reading import SNAPSHOT_ENDING, read_session
+from tiro.stores.saving import Fsync
 from tiro.stores.schedule import Schedule
 
 CACHED_SESSIONS = 64
@@ -240,17 +230,9 @@ class SessionManager:
         path = _real(Path(file))
         if path == self.path_of(session):
             return self.save(session)
-        self.claim_id(session)
-        try:
-            make_directories(self.disk, path.parent)
-            with self._held(path):
-                self._make_room(session, path)
-                data = self.redact(encode_snapshot(session, self.now()))
-                replace_file(self.disk, path, data)
-        except StorageError:
-            raise
-        except OSError as error:
-            raise storage_error(path, error, "write") from error
+        id = self.claim_id(session)
+        data = self.redact(encode_snapshot(session, self.now()))
+        write_copy(self.disk, path, id, data, f"{self.now().astimezone():%Y%m%d-%H%M%S}")
         return path
 
     def end(self, session: Session) -> Path | None:
@@ -334,20 +316,9 @@ class SessionManager:
         if path is None:
             self._forget(id)
             return False
-        with self._held(path):
+        with locked(self.disk, path):
             self._forget(id)
-            try:
-                self.disk.unlink(path)
-            except FileNotFoundError:
-                return False
-            except OSError as error:
-                raise storage_error(path, error, "write") from error
-            finally:
-                for leftover in (beside(path, JOURNAL_ENDING), beside(path, HOLDER_ENDING)):
-                    with suppress(OSError):
-                        self.disk.unlink(leftover)
-        remove_stale(path)
-        return True
+            return remove_session(self.disk, path)
 
     # What a session's autosave asks for (`autosave.Owner`)
 
@@ -371,6 +342,8 @@ class SessionManager:
                 if (reason == "saveFailed") == (directory in self._failing):
                     return
                 self._failing ^= {directory}
+        if reason == "renamed":
+            self.invalidate(detail["old_id"])
         log.info("%s: %s", reason, detail)
         if self._on_notice is None:
             return
@@ -453,40 +426,6 @@ class SessionManager:
 
     def _is_taken(self, id: str) -> bool:
         return os.path.lexists(self._path_for(id)) or bool(self._live(id))
-
-    @contextmanager
-    def _held(self, path: Path) -> Iterator[None]:
-        """Hold the lock of a session file that is not the one a live session holds."""
-        files = SessionFiles(path, self.disk)
-        if not os.path.lexists(path) or not files.journal.exists():
-            yield  # nobody can be answering where there is no journal
-            return
-        try:
-            if not wait_for(files.journal.try_lock):
-                raise in_use(files.holder_path)
-            yield
-        finally:
-            files.journal.close()
-
-    def _make_room(self, session: Session, path: Path) -> None:
-        """See that a copy written to `path` overwrites nothing but an older copy of itself."""
-        try:
-            there = read_session(path).stored.fields["id"]
-        except SessionNotFoundError:
-            return
-        except SessionFormatError:
-            if path.stat().st_size:
-                set_aside(self.disk, path, f"{self.now().astimezone():%Y%m%d-%H%M%S}")
-            return
-        if there != session.id:
-            raise StorageError(
-                f"{str(path)!r} holds another session ({there!r}); choose another name",
-                path=str(path),
-                errno="EEXIST",
-            )
-        files = SessionFiles(path, self.disk)
-        if files.journal.exists():
-            files.journal.cut(0)
 
 
 class _Due:

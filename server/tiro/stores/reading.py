@@ -91,6 +91,10 @@ class Restored(msgspec.Struct, frozen=True):
     was_pruned: bool
     """Whether the files held more messages than max_history allows."""
 
+    def detail(self, bad: int) -> dict[str, int]:
+        """What a notice says of it; `bad` is the number of unusable journal lines."""
+        return {"dropped": self.dropped, "bad": bad}
+
 
 def beside(path: Path, ending: str) -> Path:
     """The path of what lies beside a snapshot: its journal, the name of who holds its lock."""
