@@ -74,14 +74,18 @@ class PartFile:
         self._version.unlink(missing_ok=True)
 
     async def copy_from(self, reader: Reader, size: int | None, on_progress: OnProgress) -> None:
-        """Fill it; reading and writing wait in threads."""
+        """Fill it, or leave nothing; reading and writing wait in threads."""
         self.begin()
         done, meter = 0, Meter("Copying", on_progress)
-        with self.path.open("ab") as file:
-            while chunk := await asyncio.to_thread(reader.read, CHUNK_BYTES):
-                await asyncio.to_thread(file.write, chunk)
-                done += len(chunk)
-                meter.tell(done, size)
+        try:
+            with self.path.open("ab") as file:
+                while chunk := await asyncio.to_thread(reader.read, CHUNK_BYTES):
+                    await asyncio.to_thread(file.write, chunk)
+                    done += len(chunk)
+                    meter.tell(done, size)
+        except BaseException:
+            self.drop()
+            raise
 
     def check_room(self, missing_bytes: int) -> None:
         """Say at once when the disk is too full, instead of after half an hour."""
