@@ -24,6 +24,7 @@
     (pcase role
       ("user" (tiro-message--show-user content))
       ("assistant"
+       (tiro-transcript-close-text)
        (seq-do #'tiro-message--show-block (tiro-message--blocks content))
        (when (eq t (plist-get (plist-get (plist-get message :metadata) :tiro) :interrupted))
          (tiro-transcript-add 'note "[interrupted]")))
@@ -52,7 +53,8 @@
   (pcase (plist-get block :type)
     ("text" (tiro-transcript-add 'text (plist-get block :text)))
     ("thinking" (tiro-transcript-add 'thinking (or (plist-get block :thinking) "")))
-    ("tool_use" (tiro-message-show-tool-use block "running"))
+    ;; Its result, if there is one, comes later and says better.
+    ("tool_use" (tiro-message-show-tool-use block "interrupted"))
     ("tool_result" (tiro-message-show-tool-result
                     (plist-get block :tool_use_id)
                     (tiro-message--text (plist-get block :content))
@@ -86,7 +88,7 @@ has come stands for a new line when its tool is used again."
          (key (tiro-transcript-value id))
          (known (tiro-transcript-value key)))
     (when (or (null known)
-              (and (plist-get known :result) (member status '("proposed" "running"))))
+              (and (plist-get known :result) (member status '("proposed" "running" "interrupted"))))
       (setq key (make-symbol "tool") known nil)
       (tiro-transcript-note-value id key))
     (tiro-message--put-tool

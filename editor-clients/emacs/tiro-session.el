@@ -200,12 +200,15 @@ Then tell NOTICE, if there is one."
 
 (defun tiro-session-note (view)
   "Note the facts in VIEW, a SessionView."
-  (setf (tiro-session-id tiro-session) (plist-get view :id)
-        (tiro-session-title tiro-session) (plist-get view :title)
-        (tiro-session-agent tiro-session) (plist-get view :agent)
-        (tiro-session-model tiro-session) (plist-get view :model)
-        (tiro-session-path tiro-session) (plist-get view :path)
-        (tiro-session-context-size tiro-session) (plist-get view :contextSize)))
+  (let ((same (equal (plist-get view :id) (tiro-session-id tiro-session))))
+    (setf (tiro-session-id tiro-session) (plist-get view :id)
+          (tiro-session-title tiro-session) (plist-get view :title)
+          (tiro-session-agent tiro-session) (plist-get view :agent)
+          ;; Without a model of its own the one that answered last stays shown.
+          (tiro-session-model tiro-session)
+          (or (plist-get view :model) (and same (tiro-session-model tiro-session)))
+          (tiro-session-path tiro-session) (plist-get view :path)
+          (tiro-session-context-size tiro-session) (plist-get view :contextSize))))
 
 ;;;; Turns
 
@@ -246,6 +249,8 @@ Then tell NOTICE, if there is one."
       (when-let ((size (plist-get result :contextSize)))
         (setf (tiro-session-context-size tiro-session) size))
       (tiro-session-tell 'over err)
+      ;; The first prompt gives the session its title.
+      (unless (tiro-session-title tiro-session) (tiro-session-look-again t))
       (tiro-session-tell 'state))))
 
 (defun tiro-session-cancel ()

@@ -118,6 +118,10 @@
   "Make sure that what is added next stands in a paragraph of its own."
   (when tiro-transcript--kind (setq tiro-transcript--kind 'closed)))
 
+(defun tiro-transcript-close-text ()
+  "Make sure that an answer added next does not go on with the last one."
+  (when (memq tiro-transcript--kind '(text thinking)) (tiro-transcript-close)))
+
 (defun tiro-transcript-put-line (key kind text &optional properties)
   "Show TEXT of KIND as the line KEY: add it, or replace it where it stands.
 PROPERTIES are text properties of the line."

@@ -91,7 +91,10 @@
     (should (string-search "You: stream 300\n\nword0 word1" (tiro-testing-chat)))
     (should (string-search "word298 word299" (tiro-testing-chat)))
     (should (string-match-p ":idle [0-9.]+k?/100k" (tiro-chat-mode-line)))
-    (should (string-match-p "build · fake/fake-model" (tiro-chat-header-line)))))
+    (tiro-testing-wait "the title"
+                       (lambda ()
+                         (equal " build · fake/fake-model · stream 300"
+                                (tiro-chat-header-line))))))
 
 (ert-deftest tiro-ask-shows-tool-uses ()
   (tiro-testing-with-server
@@ -259,6 +262,21 @@
     (should (string-search "You said: goes on" (tiro-testing-chat)))
     (should-error (tiro-load-session "session-of-nobody") :type 'user-error)
     (should (string-search "goes on" (tiro-testing-chat)))))
+
+(ert-deftest tiro-load-session-shows-odd-messages ()
+  "Neighbours do not run together, an unknown block shows, a use without a result too."
+  (tiro-testing-with-server
+    (dolist (content '("one" "two"
+                       [(:type "thinking" :thinking "hm") (:type "strange" :x 1)
+                        (:type "tool_use" :id "u1" :name "glob" :input (:pattern "*.el"))
+                        (:type "tool_use" :id "u2" :name "grep" :input (:pattern "x"))]))
+      (tiro-session-call 'tiro/session/addMessage `(:role "assistant" :content ,content)))
+    (tiro-session-call 'tiro/session/addToolResult
+                       '(:toolUseId "u1" :content "no such folder" :isError t))
+    (tiro-session-refresh)
+    (should (string-prefix-p (concat "one\n\ntwo\n\nhm\n\n[strange]\n\n"
+                                     "* glob *.el: failed\n* grep x: interrupted")
+                             (tiro-testing-chat)))))
 
 (ert-deftest tiro-load-session-offers-the-newest-first ()
   (tiro-testing-with-server
