@@ -42,10 +42,11 @@ class Ignore(msgspec.Struct, frozen=True):
         """Whether the entry with this path, from the workspace root, is left out."""
         level: Ignore | None = self
         while level is not None:
+            below = parts[level.depth :]
             for rule in reversed(level.rules):
                 if rule.only_directories and not is_directory:
                     continue
-                if rule.pattern.matches(parts[level.depth :]):
+                if rule.pattern.matches(below):
                     return not rule.is_negated
             level = level.above
         return False

@@ -7,7 +7,7 @@ is tested on the base name alone. Matching is case-sensitive and takes at most
 
 import fnmatch
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 MAX_ALTERNATIVES = 64
@@ -15,7 +15,10 @@ MAX_ALTERNATIVES = 64
 
 
 class PathPattern:
-    """A compiled pattern."""
+    """A compiled pattern.
+
+    Most patterns have no `**` but at their beginning, and then a comparison part by part decides.
+    """
 
     def __init__(self, pattern: str) -> None:
         parts = [part for part in pattern.split("/") if part not in ("", ".")]
@@ -24,21 +27,31 @@ class PathPattern:
         if parts and parts[-1] == "**":
             parts.append("*")  # `a/**` is what lies in a, not a itself
         self._parts = [None if part == "**" else _segment(part) for part in parts]
+        self._begins_anywhere = bool(parts) and parts[0] == "**"
+        rest = self._parts[1:] if self._begins_anywhere else self._parts
+        self._tail = [part for part in rest if part is not None]
+        self._is_plain = len(self._tail) == len(rest)
 
     def matches(self, parts: Sequence[str]) -> bool:
         """Whether a path, given by its parts, fits."""
+        if not self._is_plain:
+            return self._matches_in_states(parts)
+        ahead = len(parts) - len(self._tail)
+        if ahead < 0 or (ahead and not self._begins_anywhere):
+            return False
+        return all(fits(part) for fits, part in zip(self._tail, parts[ahead:], strict=True))
+
+    def _matches_in_states(self, parts: Sequence[str]) -> bool:
         states = self._widened({0})
         for part in parts:
-            if not states:
-                return False
             stepped = {after for state in states if (after := self._step(state, part))}
             states = self._widened(stepped | {state for state in states if self._crosses(state)})
         return len(self._parts) in states
 
     def _step(self, state: int, part: str) -> int | None:
         """The state after this part has been matched by the pattern's part at `state`."""
-        segment = self._parts[state] if state < len(self._parts) else None
-        return state + 1 if segment is not None and segment.match(part) else None
+        fits = self._parts[state] if state < len(self._parts) else None
+        return state + 1 if fits is not None and fits(part) else None
 
     def _crosses(self, state: int) -> bool:
         return state < len(self._parts) and self._parts[state] is None
@@ -83,9 +96,11 @@ def alternatives(pattern: str) -> list[str]:
     return list(dict.fromkeys(done))
 
 
-def _segment(part: str) -> re.Pattern[str]:
-    """One part as a regular expression; `fnmatch` writes one that never backtracks for long."""
-    return re.compile(fnmatch.translate(part))
+def _segment(part: str) -> Callable[[str], object]:
+    """The test of one part; `fnmatch` writes expressions that never backtrack for long."""
+    if not set(part) & set("*?["):
+        return part.__eq__
+    return re.compile(fnmatch.translate(part)).match
 
 
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")

@@ -5,7 +5,7 @@ text of open buffers comes before that on the disk.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,13 +120,18 @@ def _find(given: dict[str, Any], run: ToolRun) -> str:
     workspace = run.workspace
     base = workspace.inside(given.get("path", "."))
     walk = Walk(workspace, base, run.cancelled)
-    wanted = _PathFilter(given["pattern"], base.path)
+    wanted = _PathFilter(given["pattern"])
     found = [
         entry.path
         for entry in walk
-        if not entry.is_left_out and wanted.takes(entry.path) and _is_file(workspace, entry)
+        if not entry.is_left_out and wanted.takes(entry.parts) and _is_file(workspace, entry)
     ]
-    paths = sorted({*found, *filter(wanted.takes, new_buffers(workspace, base))})
+    buffers = [
+        path
+        for path in new_buffers(workspace, base)
+        if wanted.takes(path.relative_to(base.path).parts)
+    ]
+    paths = sorted({*found, *buffers}, key=str)
     if not paths:
         return NO_FILES.format(pattern=given["pattern"], base=workspace.shown(base.path))
     lines = [workspace.shown(path) for path in paths[:MAX_PATHS]]
@@ -163,20 +168,16 @@ def _is_file(workspace: Workspace, entry: Entry) -> bool:
 class _PathFilter:
     """Whether a path below a base matches a pattern with alternatives."""
 
-    def __init__(self, pattern: str | None, base: Path) -> None:
-        self._base = base
+    def __init__(self, pattern: str | None) -> None:
         try:
             choices = alternatives(pattern) if pattern else []
             self._patterns = [path_pattern(choice) for choice in choices]
         except (ValueError, re.error) as error:
             raise ToolError(BAD_PATTERN.format(pattern=pattern, why=error)) from error
 
-    def takes(self, path: Path) -> bool:
-        """Whether the path fits; without a pattern every path does."""
-        if not self._patterns:
-            return True
-        parts = path.relative_to(self._base).parts or (path.name,)
-        return any(pattern.matches(parts) for pattern in self._patterns)
+    def takes(self, parts: Sequence[str]) -> bool:
+        """Whether a path, by its parts below the base, fits; without a pattern every path does."""
+        return not self._patterns or any(pattern.matches(parts) for pattern in self._patterns)
 
 
 class _Search:
@@ -186,7 +187,7 @@ class _Search:
         self._given = given
         self._run = run
         self._base = run.workspace.inside(given.get("path", "."))
-        self._wanted = _PathFilter(given.get("glob"), self._base.path)
+        self._wanted = _PathFilter(given.get("glob"))
         self._max_matches: int = given.get("max_matches", DEFAULT_MATCHES)
         self._walk = Walk(run.workspace, self._base, run.cancelled)
         self._texts = self._all_texts()
@@ -265,10 +266,13 @@ class _Search:
             yield path, text
 
     def _paths(self) -> Iterator[Path]:
-        if not self._base.path.is_dir():
-            yield self._base.path
+        base = self._base.path
+        if not base.is_dir():
+            yield base
             return
         for entry in self._walk:
-            if entry.kind == "file" and not entry.is_left_out and self._wanted.takes(entry.path):
+            if entry.kind == "file" and not entry.is_left_out and self._wanted.takes(entry.parts):
                 yield entry.path
-        yield from filter(self._wanted.takes, new_buffers(self._run.workspace, self._base))
+        for path in new_buffers(self._run.workspace, self._base):
+            if self._wanted.takes(path.relative_to(base).parts):
+                yield path

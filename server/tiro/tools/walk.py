@@ -3,6 +3,7 @@
 Links are shown and not followed.
 """
 
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,8 @@ class Entry(msgspec.Struct, frozen=True):
 
     path: Path
     """Where it stands; a link is not resolved."""
+    parts: tuple[str, ...]
+    """The parts of its path below the folder where the walk began."""
     root: Path
     kind: EntryKind
     is_left_out: bool = False
@@ -68,8 +71,8 @@ class Walk:
         parts = self._base.path.relative_to(root).parts
         ignore = Ignore()
         for depth in range(len(parts)):
-            ignore = self._with_rules(ignore, root.joinpath(*parts[:depth]), root)
-        levels = [self._entries(self._base.path, root, ignore)]
+            ignore = self._with_rules(ignore, root, parts[:depth])
+        levels = [self._entries(root, parts, ignore)]
         while levels:
             step = next(levels[-1], None)
             if step is None:
@@ -79,15 +82,19 @@ class Walk:
             yield entry
             is_deeper = self._max_depth is None or len(levels) < self._max_depth
             if entry.kind == "directory" and not entry.is_left_out and is_deeper:
-                levels.append(self._entries(entry.path, root, ignore))
+                levels.append(self._entries(root, (*parts, *entry.parts), ignore))
 
-    def _entries(self, folder: Path, root: Path, above: Ignore) -> Iterator[tuple[Entry, Ignore]]:
+    def _entries(
+        self, root: Path, parts: tuple[str, ...], above: Ignore
+    ) -> Iterator[tuple[Entry, Ignore]]:
         """The entries of one folder, with the rules that hold in it."""
-        ignore = self._with_rules(above, folder, root)
+        ignore = self._with_rules(above, root, parts)
+        folder = root.joinpath(*parts)
+        below_base = parts[len(self._base.path.parts) - len(root.parts) :]
         try:
             found = self._workspace.names_in(Place(str(folder), folder, root))
         except ToolError:
-            if folder == self._base.path:
+            if not below_base:
                 raise
             return
         for one in found:
@@ -97,29 +104,29 @@ class Walk:
             if self._visited > MAX_VISITED:
                 self.is_complete = False
                 return
-            path = folder / one.name
-            kind: EntryKind = "other"
-            if one.is_symlink():
-                kind = "link"
-            elif one.is_dir(follow_symlinks=False):
-                kind = "directory"
-            elif one.is_file(follow_symlinks=False):
-                kind = "file"
-            parts = path.relative_to(root).parts
+            kind = _kind_of(one)
             is_left_out = one.name in ALWAYS_LEFT_OUT or ignore.leaves_out(
-                parts, is_directory=kind == "directory"
+                (*parts, one.name), is_directory=kind == "directory"
             )
-            yield Entry(path, root, kind, is_left_out), ignore
+            yield Entry(folder / one.name, (*below_base, one.name), root, kind, is_left_out), ignore
 
-    def _with_rules(self, above: Ignore, folder: Path, root: Path) -> Ignore:
-        path = folder / IGNORE_FILE
+    def _with_rules(self, above: Ignore, root: Path, parts: tuple[str, ...]) -> Ignore:
+        path = root.joinpath(*parts, IGNORE_FILE)
         try:
             with self._workspace.open_file(Place(IGNORE_FILE, path, root)) as file:
                 data = file.read(MAX_IGNORE_BYTES)
         except (ToolError, OSError):
             return above
         lines = split_lines(data.decode("utf-8", "surrogateescape"))
-        return above.below(len(folder.relative_to(root).parts), lines)
+        return above.below(len(parts), lines)
+
+
+def _kind_of(entry: os.DirEntry[str]) -> EntryKind:
+    if entry.is_symlink():
+        return "link"
+    if entry.is_dir(follow_symlinks=False):
+        return "directory"
+    return "file" if entry.is_file(follow_symlinks=False) else "other"
 
 
 def new_buffers(workspace: Workspace, base: Place) -> list[Path]:
