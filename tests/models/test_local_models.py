@@ -259,6 +259,30 @@ def test_a_cancelled_download_goes_on_later(models: LocalModels, hub: Hub) -> No
     check_whole(models)
 
 
+def told(done: list[tuple[float, int]], total: int | None) -> list[str]:
+    """What a meter says when so much is done at these times."""
+    steps: list[Progress] = []
+    times = iter([at for at, _ in done])
+    meter = part_file.Meter("Copying", steps.append, lambda: next(times))
+    for _, size in done:
+        meter.tell(size, total)
+    return [step.message for step in steps]
+
+
+def test_progress_is_told_by_hundredths_twice_a_second_and_at_the_end() -> None:
+    megabyte = 1_000_000
+    done = [(0.0, 0), (0.1, 2), (0.6, 3), (1.3, 3), (1.4, 90), (1.5, 100)]
+    assert told([(at, size * megabyte) for at, size in done], 100 * megabyte) == [
+        "Copying, 0.0 MB of 100.0 MB",
+        "Copying, 3.0 MB of 100.0 MB",
+        "Copying, 100.0 MB of 100.0 MB",
+    ]
+    assert told([(0.0, 1), (9.0, megabyte), (10.0, 30 * megabyte)], None) == [
+        "Copying, 0.0 MB",
+        "Copying, 30.0 MB",
+    ]
+
+
 # --- from a path ---------------------------------------------------------------------------
 
 

@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import errno
 import hashlib
+import math
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Protocol
@@ -17,6 +19,7 @@ from tiro.models.model import Progress
 
 CHUNK_BYTES = 1024 * 1024
 UNMEASURED_STEP_BYTES = 10 * CHUNK_BYTES
+BETWEEN_SECONDS = 0.5
 GGUF_MAGIC = b"GGUF"
 
 OnProgress = Callable[[Progress], None]
@@ -154,19 +157,28 @@ def failure(sentence: str, *, status: int | None = None, retryable: bool = False
 
 
 class Meter:
-    """Tells how far something is, about a hundred times in all."""
+    """Tells how far something is: by hundredths, no oftener than twice a second, and its end."""
 
-    def __init__(self, doing: str, on_progress: OnProgress) -> None:
+    def __init__(
+        self,
+        doing: str,
+        on_progress: OnProgress,
+        monotonic_seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._doing = doing
         self._on_progress = on_progress
-        self._told = -1
+        self._monotonic_seconds = monotonic_seconds
+        self._told_step = -1
+        self._told_at = -math.inf
 
     def tell(self, done: int, total: int | None) -> None:
         """So much is done; most calls say nothing new."""
         step = 100 * done // total if total else done // UNMEASURED_STEP_BYTES
-        if step == self._told:
+        now = self._monotonic_seconds()
+        is_soon = now - self._told_at < BETWEEN_SECONDS and done != total
+        if step == self._told_step or is_soon:
             return
-        self._told = step
+        self._told_step, self._told_at = step, now
         of_total = f" of {megabytes(total)}" if total else ""
         fraction = min(1.0, done / total) if total else None
         self._on_progress(Progress(f"{self._doing}, {megabytes(done)}{of_total}", fraction))
