@@ -271,7 +271,7 @@ def told(done: list[tuple[float, int]], total: int | None) -> list[str]:
 
 def test_progress_is_told_by_hundredths_twice_a_second_and_at_the_end() -> None:
     megabyte = 1_000_000
-    done = [(0.0, 0), (0.1, 2), (0.6, 3), (1.3, 3), (1.4, 90), (1.5, 100)]
+    done = [(0.0, 0), (0.1, 2), (0.6, 3), (1.0, 90), (1.05, 100), (9.0, 100)]
     assert told([(at, size * megabyte) for at, size in done], 100 * megabyte) == [
         "Copying, 0.0 MB of 100.0 MB",
         "Copying, 3.0 MB of 100.0 MB",
