@@ -371,7 +371,7 @@ async def test_the_position_encoding_is_negotiated(offered: Any, chosen: str) ->
     general = {} if offered is None else {"positionEncodings": offered}
     result = await client.initialize(capabilities={"general": general})
     assert result["capabilities"]["positionEncoding"] == chosen
-    assert client.protocol.buffers.encoding == chosen
+    assert client.service.editor.buffers.encoding == chosen
 
 
 @pytest.mark.parametrize(

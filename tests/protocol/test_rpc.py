@@ -133,7 +133,7 @@ async def test_before_initialize_requests_are_refused_and_notifications_dropped(
     client.notify(
         "textDocument/didOpen", {"textDocument": {"uri": "file:///a", "text": "", "version": 1}}
     )
-    assert client.protocol.buffers.paths() == []
+    assert client.service.editor.buffers.paths() == []
     assert (await client.initialize())["serverInfo"]["name"] == "tiro"
 
 

@@ -40,6 +40,7 @@ class Connection:
     def __init__(self, protocol: TiroProtocol, editor: ClientEditor) -> None:
         self.protocol, self.editor = protocol, editor
         self.when_idle: Callable[[Callable[[], None]], bool] = lambda callback: True
+        self.buffers = editor.buffers
         self.order = asyncio.Lock()
         self.is_closing = False
         self._runs: set[Run] = set()

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from tiro.protocol import types
-from tiro.protocol.buffers import path_of
+from tiro.protocol.buffers import Buffers, path_of
 from tiro.protocol.rpc import ClientRefusedError, TiroProtocol
 from tiro.protocol.wire import displayed
 from tiro.tools.workspace import PermissionAnswer, PermissionRequest
@@ -39,6 +39,7 @@ class ClientEditor:
 
     def __init__(self, protocol: TiroProtocol) -> None:
         self._protocol = protocol
+        self.buffers = Buffers()
         self._roots: list[Path] = []
         self._capabilities: dict[str, Any] = {}
         self._told: set[str] = set()
@@ -72,11 +73,11 @@ class ClientEditor:
 
     def open_paths(self) -> list[Path]:
         """The files that are open in the editor."""
-        return self._protocol.buffers.paths()
+        return self.buffers.paths()
 
     def open_text(self, path: Path) -> str | None:
         """The live text of an open buffer, or None when it is not open."""
-        return self._protocol.buffers.text(path)
+        return self.buffers.text(path)
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionAnswer:
         """Ask the user whether a tool may run."""

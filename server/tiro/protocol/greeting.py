@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-import tiro
+from tiro import __version__
 from tiro.errors import TiroError
 from tiro.protocol import types
+from tiro.protocol.commands import CODE_ACTION_KINDS
 from tiro.protocol.connection import Connection
 from tiro.protocol.lsp_params import ClientParams, FoldersParams
 from tiro.protocol.wire import to_wire_row
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tiro.assistant.assistant import Assistant
 
 logger = logging.getLogger(__name__)
@@ -35,21 +38,31 @@ class Greeting:
         self._is_trusted = True
         self._problems: list[str] = []
         self._warm_up: asyncio.Task[None] | None = None
+        self.on_editor: Callable[[int | None], None] = lambda process_id: None
 
-    async def initialize(self) -> None:
+    async def initialize(self, client: ClientParams) -> dict[str, Any]:
         """Take over the client's settings and say what we can do."""
-        client = self._connection.protocol.client
+        self.on_editor(client.process_id)
         options = self._read_options(client.initialization_options)
         self._editor.meet(client.capabilities, options.features or types.Features())
+        self._editor.buffers.encoding = encoding_for(client.capabilities)
         self._settings = options.settings or {}
         self._is_trusted = options.workspace_trusted is not False
         self._folders = folders_of(client)
         self._configure()
-        self._connection.protocol.experimental = types.Experimental(
-            server_version=tiro.__version__,
+        experimental = types.Experimental(
+            server_version=__version__,
             methods=sorted(types.METHODS),
             resume=await self._resume(),
         )
+        return {
+            "capabilities": {
+                "positionEncoding": self._editor.buffers.encoding,
+                **CAPABILITIES,
+                "experimental": {"tiro": experimental},
+            },
+            "serverInfo": {"name": "tiro", "version": __version__},
+        }
 
     async def initialized(self) -> None:
         """Tell what is wrong, and load in a thread what the first prompt will need."""
@@ -122,6 +135,25 @@ _OPTIONS: dict[str, Any] = {
     "features": types.Features | None,
     "workspaceTrusted": bool | None,
 }
+
+
+CAPABILITIES: dict[str, Any] = {
+    "textDocumentSync": {"openClose": True, "change": 2, "save": True},
+    "codeActionProvider": {"codeActionKinds": CODE_ACTION_KINDS},
+    "executeCommandProvider": {"commands": types.COMMANDS},
+    "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
+}
+"""What we can do for any LSP client; documents are synchronised incrementally."""
+
+ENCODINGS = ("utf-8", "utf-16", "utf-32")
+
+
+def encoding_for(capabilities: dict[str, Any]) -> str:
+    """The position encoding: the first that the client offers and we know, else UTF-16."""
+    general = capabilities.get("general")
+    offered = general.get("positionEncodings") if isinstance(general, dict) else None
+    known = [name for name in offered if name in ENCODINGS] if isinstance(offered, list) else []
+    return known[0] if known else "utf-16"
 
 
 def folders_of(client: ClientParams) -> list[str]:

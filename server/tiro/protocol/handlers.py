@@ -315,7 +315,7 @@ def to_attachment(desk: Desk, given: types.Attachment) -> Attachment:
     path = absolute(given.path)
     text = given.text
     if text is None and path is not None and given.range is not None:
-        text = desk.connection.protocol.buffers.piece(path, given.range)
+        text = desk.connection.buffers.piece(path, given.range)
     span = None if given.range is None else msgspec.to_builtins(given.range)
     return Attachment(kind=given.kind, path=text_or_none(path), range=span, text=text)
 

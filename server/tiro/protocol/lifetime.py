@@ -57,7 +57,7 @@ class Lifetime:
         """Serve until the end."""
         self._protocol.outlet = self._writer
         self._service.connection.when_idle = self._when_idle
-        self._protocol.on_initialize = self._watch.watch_process
+        self._service.greeting.on_editor = self._watch.watch_process
         self._protocol.on_exit = self._exit
         for name in SIGNALS:
             if number := getattr(signal, name, None):
@@ -66,6 +66,7 @@ class Lifetime:
         self._reader.start()
         code = await self._ended
         await self._service.closing.close()
+        await self._protocol.shutdown_answered()
         await asyncio.to_thread(self._writer.close, WRITE_SECONDS)
         self._service.editor.close()
         return code

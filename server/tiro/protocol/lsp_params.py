@@ -16,6 +16,12 @@ class CancelParams(msgspec.Struct, frozen=True):
     id: MessageId
 
 
+class TraceParams(msgspec.Struct, frozen=True):
+    """`$/setTrace`."""
+
+    value: str
+
+
 class ExecuteCommandParams(msgspec.Struct, frozen=True, rename="camel"):
     """`workspace/executeCommand`."""
 
@@ -65,11 +71,11 @@ class FoldersParams(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ClientParams(msgspec.Struct, frozen=True, rename="camel"):
-    """What we use of `initialize` ourselves; pygls reads it too, for the capabilities."""
+    """As much of `initialize` as we use."""
 
+    capabilities: dict[str, Any]
     process_id: int | None = None
     root_uri: str | None = None
     root_path: str | None = None
     workspace_folders: list[WorkspaceFolder] | None = None
-    capabilities: dict[str, Any] = {}
     initialization_options: Any = None

@@ -1,33 +1,26 @@
 """Our JSON-RPC over pygls: whole messages in, exactly one reply for each id.
 
 Law: a request is answered by `_reply` or `refuse`, and by nothing else; what cannot be understood
-is refused, never dropped. pygls contributes the LSP types, the capabilities and the registration of
-handlers; reading, dispatching and writing are ours. These names of pygls (2.1) are private and are
-touched in this file only: `_converter`, `_execute_handler`, `_get_handler`, `_request_futures`,
-`_workspace`.
+is refused, never dropped. pygls contributes the registration of handlers, the running of them and
+the LSP types; reading, dispatching and writing are ours. These names of pygls (2.1) are private and
+are touched in this file only: `_converter`, `_execute_handler`, `_get_handler`, `_request_futures`,
+`_register_builtin_features`, `_send_data`.
 """
 
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-import cattrs
 import msgspec
 from lsprotocol import types as lsp
 from pygls import exceptions as rpc
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import LanguageServerProtocol, lsp_method
+from pygls.protocol import LanguageServerProtocol, default_converter
 
 from tiro.protocol import types
-from tiro.protocol.buffers import (
-    Buffers,
-    DidChangeParams,
-    DidOpenParams,
-    DocumentParams,
-)
+from tiro.protocol.buffers import DidChangeParams, DidOpenParams, DocumentParams
 from tiro.protocol.frames import MAX_OWN_BYTES, encode_body
 from tiro.protocol.lsp_params import (
     CancelParams,
@@ -37,11 +30,15 @@ from tiro.protocol.lsp_params import (
     ExecuteCommandParams,
     FoldersParams,
     MessageId,
+    TraceParams,
 )
 from tiro.protocol.wire import shortened, to_wire_error
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
     from concurrent.futures import Future
+
+    from cattrs import Converter
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +50,8 @@ CANCELLED = -32800
 
 PARAMS: dict[str, type[msgspec.Struct]] = {
     **{name: method.params for name, method in types.METHODS.items()},
+    lsp.INITIALIZE: ClientParams,
+    lsp.SET_TRACE: TraceParams,
     lsp.CANCEL_REQUEST: CancelParams,
     lsp.TEXT_DOCUMENT_DID_OPEN: DidOpenParams,
     lsp.TEXT_DOCUMENT_DID_CHANGE: DidChangeParams,
@@ -63,7 +62,7 @@ PARAMS: dict[str, type[msgspec.Struct]] = {
     lsp.WORKSPACE_DID_CHANGE_CONFIGURATION: ConfigurationParams,
     lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: FoldersParams,
 }
-"""The params that we type ourselves; those of the other LSP methods go through pygls' converter."""
+"""The params of every method that has some."""
 
 KEPT_WHOLE = {"tiro/session/addMessage"}
 """Methods whose handler gets the params as they came, once their type has been checked."""
@@ -71,6 +70,15 @@ KEPT_WHOLE = {"tiro/session/addMessage"}
 
 class ClientRefusedError(Exception):
     """The client answered a request of ours with an error, or will never answer it."""
+
+
+class LateConverter:
+    """pygls' converter, made when somebody asks for it: an ordinary start does without."""
+
+    def __getattr__(self, name: str) -> Any:
+        made = default_converter()  # type: ignore[no-untyped-call]  # it is so in pygls
+        self.__dict__.update({n: getattr(made, n) for n in ("structure", "unstructure")})
+        return getattr(made, name)
 
 
 class Outlet(Protocol):
@@ -84,27 +92,24 @@ class Outlet(Protocol):
 class TiroProtocol(LanguageServerProtocol):
     """The connection with one client. All methods are called in the event loop's thread."""
 
-    def __init__(self, server: LanguageServer, converter: cattrs.Converter) -> None:
+    def __init__(self, server: LanguageServer, converter: "Converter") -> None:
         super().__init__(server, converter)
         self.state: State = "new"
-        self.buffers = Buffers()
         self.outlet: Outlet | None = None
         self.on_shutdown: Callable[[], Any] | None = None
-        self.on_initialize: Callable[[int | None], None] | None = None
         self.on_exit: Callable[[int], None] | None = None
-        self.client = ClientParams()
-        self.experimental: types.Experimental | None = None
         self._keys = itertools.count(1)
         self._incoming: dict[int, MessageId] = {}
+        self._initialize_key: int | None = None
         self._shutdown_key: int | None = None
         self._asked: dict[int, asyncio.Future[Any]] = {}
+
+    def _register_builtin_features(self) -> None:
+        """Not those of pygls: they type through cattrs, and their documents lose their place."""
         for method, handler in (
             (lsp.SHUTDOWN, self._shut_down),
             (lsp.EXIT, self._exit),
             (lsp.CANCEL_REQUEST, self._cancel_request),
-            (lsp.TEXT_DOCUMENT_DID_OPEN, self.buffers.open),
-            (lsp.TEXT_DOCUMENT_DID_CHANGE, self.buffers.change),
-            (lsp.TEXT_DOCUMENT_DID_CLOSE, self.buffers.close),
             (lsp.WORKSPACE_EXECUTE_COMMAND, self._execute_command),
         ):
             self.fm.add_builtin_feature(method, handler)
@@ -139,19 +144,24 @@ class TiroProtocol(LanguageServerProtocol):
 
     def cancel_all(self) -> None:
         """Cancel every request that is still running."""
-        for future in self._running():
+        for future in self._running(self._incoming.keys() - {self._shutdown_key}):
             future.cancel()
 
     async def answered(self, timeout_seconds: float) -> None:
         """Wait until all requests but `shutdown` are answered; what takes longer is cancelled."""
         for _ in range(2):
-            if running := self._running():
+            if running := self._running(self._incoming.keys() - {self._shutdown_key}):
                 await asyncio.wait(running, timeout=timeout_seconds)
                 self.cancel_all()
 
-    def _running(self) -> list[Any]:
+    async def shutdown_answered(self) -> None:
+        """Wait until `shutdown` is answered, if it was asked."""
+        if running := self._running(self._incoming.keys() & {self._shutdown_key}):
+            await asyncio.wait(running)
+            await asyncio.sleep(0)  # the answer is sent by a callback of what we waited for
+
+    def _running(self, keys: "Collection[int | None]") -> list[Any]:
         futures: dict[Any, Any] = self._request_futures
-        keys = self._incoming.keys() - {self._shutdown_key}
         return [futures[key] for key in keys if isinstance(futures.get(key), asyncio.Future)]
 
     def _take(self, message: Any) -> None:
@@ -171,7 +181,10 @@ class TiroProtocol(LanguageServerProtocol):
         if is_request:
             key = next(self._keys)
             self._incoming[key] = message["id"]
-            if method == lsp.SHUTDOWN:  # before its handler runs: `exit` may be the next message
+            # The state changes before the handler runs: the next message may be here already.
+            if method == lsp.INITIALIZE:
+                self._initialize_key, self.state = key, "running"
+            elif method == lsp.SHUTDOWN:
                 self._shutdown_key, self.state = key, "shut_down"
             self._execute_handler(key, handler, partial(self._answer, key), (params,))
         else:
@@ -200,18 +213,7 @@ class TiroProtocol(LanguageServerProtocol):
         if kind := PARAMS.get(method):
             typed = typed_params(params, kind)
             return params if method in KEPT_WHOLE else typed
-        if method == lsp.INITIALIZE:
-            self.client = typed_params(params, ClientParams)
-        lsp_types = lsp.METHOD_TO_TYPES.get(method)
-        lsp_kind = lsp_types[2] if lsp_types else None
-        return params if lsp_kind is None else self._lsp_params(lsp_kind, params)
-
-    def _lsp_params(self, kind: Any, params: dict[str, Any]) -> Any:
-        try:
-            return self._converter.structure(params, kind)
-        except Exception as error:
-            why = "; ".join(cattrs.transform_error(error))
-            raise rpc.JsonRpcInvalidParams(why) from error
+        return params
 
     # --- answers ----------------------------------------------------------------------------------
 
@@ -222,6 +224,8 @@ class TiroProtocol(LanguageServerProtocol):
         if future.cancelled():
             self.send_error(id_, types.ErrorObject(CANCELLED, "The request was cancelled"))
         elif (error := future.exception()) is not None:
+            if key == self._initialize_key:
+                self.state = "new"
             self.send_error(id_, self._error_object(error))
         else:
             self._reply(id_, future.result())
@@ -314,24 +318,6 @@ class TiroProtocol(LanguageServerProtocol):
             future.set_result(message.get("result"))
 
     # --- LSP --------------------------------------------------------------------------------------
-
-    @lsp_method(lsp.INITIALIZE)
-    def lsp_initialize(
-        self, params: lsp.InitializeParams
-    ) -> Generator[Any, Any, lsp.InitializeResult]:
-        """Start the session with the client; pygls works out the capabilities."""
-        self.state = "running"
-        if self.on_initialize is not None:
-            self.on_initialize(self.client.process_id)
-        try:
-            result = yield from super().lsp_initialize(params)
-        except Exception:
-            self.state = "new"
-            raise
-        encoding = result.capabilities.position_encoding
-        self.buffers.encoding = str(getattr(encoding, "value", encoding) or "utf-16")
-        result.capabilities.experimental = {"tiro": msgspec.to_builtins(self.experimental)}
-        return result
 
     async def _shut_down(self, params: Any) -> None:
         """End what runs, then answer."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
-import tiro
+from tiro import __version__
 from tiro.protocol import commands, types
 from tiro.protocol.closing import Closing
 from tiro.protocol.connection import Connection
@@ -16,12 +16,13 @@ from tiro.protocol.editor import ClientEditor
 from tiro.protocol.greeting import Greeting
 from tiro.protocol.handlers import HANDLERS, Desk
 from tiro.protocol.lsp_params import (
+    ClientParams,
     CodeActionParams,
     ConfigurationParams,
     ExecuteCommandParams,
     FoldersParams,
 )
-from tiro.protocol.rpc import TiroProtocol, typed_params
+from tiro.protocol.rpc import LateConverter, TiroProtocol, typed_params
 from tiro.protocol.wire import to_wire_changed
 
 if TYPE_CHECKING:
@@ -50,13 +51,15 @@ class Service(NamedTuple):
     editor: ClientEditor
     connection: Connection
     assistant: "Assistant"
+    greeting: Greeting
     closing: Closing
 
 
 def build_server(open_assistant: OpenAssistant) -> Service:
     """Put a server together; it is not connected to anything yet."""
     logging.getLogger("pygls").setLevel(logging.WARNING)  # it would log every body at INFO
-    server = TiroServer("tiro", tiro.__version__, protocol_cls=TiroProtocol)
+    late: Any = LateConverter
+    server = TiroServer("tiro", __version__, protocol_cls=TiroProtocol, converter_factory=late)
     editor = ClientEditor(server.protocol)
     connection = Connection(server.protocol, editor)
 
@@ -71,10 +74,11 @@ def build_server(open_assistant: OpenAssistant) -> Service:
         server.feature(method)(_worker(desk, method))
     for command in types.COMMANDS:
         server.command(command)(functools.partial(_execute, desk))
-    _register_lsp(server, desk, Greeting(connection, assistant))
+    greeting = Greeting(connection, assistant)
+    _register_lsp(server, desk, greeting)
     closing = Closing(connection, assistant)
     server.protocol.on_shutdown = closing.close
-    return Service(server, editor, connection, assistant, closing)
+    return Service(server, editor, connection, assistant, greeting, closing)
 
 
 def _worker(desk: Desk, method: str) -> Callable[[Any], Any]:
@@ -95,10 +99,12 @@ async def _execute(desk: Desk, params: ExecuteCommandParams) -> Any:
 
 
 def _register_lsp(server: TiroServer, desk: Desk, greeting: Greeting) -> None:
+    order, buffers = desk.connection.order, desk.connection.buffers
+
     @server.feature(lsp.INITIALIZE)
-    async def initialize(params: Any) -> None:
-        async with desk.connection.order:
-            await greeting.initialize()
+    async def initialize(params: ClientParams) -> Any:
+        async with order:
+            return await greeting.initialize(params)
 
     @server.feature(lsp.INITIALIZED)
     async def initialized(params: Any) -> None:
@@ -106,20 +112,25 @@ def _register_lsp(server: TiroServer, desk: Desk, greeting: Greeting) -> None:
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def configuration(params: ConfigurationParams) -> None:
-        async with desk.connection.order:
+        async with order:
             greeting.change_settings(params.settings)
 
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     async def folders(params: FoldersParams) -> None:
-        async with desk.connection.order:
+        async with order:
             greeting.change_folders(params)
 
-    server.protocol.fm.add_builtin_feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, folders)
-    kinds = lsp.CodeActionOptions(code_action_kinds=commands.CODE_ACTION_KINDS)
-
-    @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, kinds)
+    @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION)
     async def code_action(params: CodeActionParams) -> Any:
         return commands.code_actions(desk, params)
 
-    @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
-    async def did_save(params: Any) -> None:
-        """Nothing to do: the live text is the truth."""
+    features = server.protocol.fm
+    features.add_builtin_feature(lsp.TEXT_DOCUMENT_DID_OPEN, buffers.open)
+    features.add_builtin_feature(lsp.TEXT_DOCUMENT_DID_CHANGE, buffers.change)
+    features.add_builtin_feature(lsp.TEXT_DOCUMENT_DID_CLOSE, buffers.close)
+    for method in (lsp.TEXT_DOCUMENT_DID_SAVE, lsp.SET_TRACE):
+        features.add_builtin_feature(method, _heard)
+
+
+def _heard(params: Any) -> None:
+    """Nothing to do: the live text is the truth, and there is one kind of log."""
