@@ -34,7 +34,7 @@ const transcript = new Transcript(items, (command) => {
 });
 
 let isAtEnd = true;
-/** Where the page was at the last scroll: only the reader scrolls up, growing text does not. */
+/** Where the page was when it was last looked at. */
 let lastTop = 0;
 let state: ViewStatus["state"] = "starting";
 
@@ -67,11 +67,10 @@ earlier.addEventListener("click", () => {
   vscode.postMessage({ type: "earlier" });
 });
 follow.addEventListener("click", () => {
-  isAtEnd = true;
-  keepAtEnd();
+  goToEnd();
   prompt.focus();
 });
-scroller.addEventListener("scroll", scrolled);
+scroller.addEventListener("scroll", readPosition);
 const sizes = new ResizeObserver(keepAtEnd);
 sizes.observe(scroller);
 sizes.observe(items);
@@ -95,7 +94,7 @@ function receive(message: ToView): void {
     case "reset":
       transcript.reset(message.items);
       earlier.hidden = !message.hasEarlier;
-      isAtEnd = true;
+      goToEnd();
       break;
     case "prepend":
       prepend(message.items, message.hasEarlier);
@@ -134,7 +133,7 @@ function ask(): void {
   }
   prompt.value = "";
   draftChanged();
-  isAtEnd = true;
+  goToEnd();
   vscode.postMessage({ type: "ask", prompt: text });
 }
 
@@ -146,7 +145,8 @@ function prepend(items: readonly Item[], hasEarlier: boolean): void {
   scroller.scrollTop += scroller.scrollHeight - before;
 }
 
-function scrolled(): void {
+/** Only the reader moves up; text that grows below does not. */
+function readPosition(): void {
   const below = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
   if (below <= END_SLACK_PX) {
     isAtEnd = true;
@@ -157,11 +157,19 @@ function scrolled(): void {
   follow.hidden = isAtEnd;
 }
 
+/** The position is read first: the reader may have moved since the last event. */
 function keepAtEnd(): void {
+  readPosition();
   if (isAtEnd) {
-    scroller.scrollTop = scroller.scrollHeight;
-    follow.hidden = true;
+    goToEnd();
   }
+}
+
+function goToEnd(): void {
+  isAtEnd = true;
+  scroller.scrollTop = scroller.scrollHeight;
+  lastTop = scroller.scrollTop;
+  follow.hidden = true;
 }
 
 function showStatus(status: ViewStatus): void {

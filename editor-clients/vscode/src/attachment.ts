@@ -9,6 +9,12 @@ import type { Chip } from "./viewMessages";
 
 const SELECTION_ID = "selection";
 
+/** What the user says, and what goes along. */
+export interface Prompt {
+  prompt: string;
+  attachments: Attachment[];
+}
+
 export class Attachments implements vscode.Disposable {
   readonly #changed = new vscode.EventEmitter<void>();
   readonly onChanged = this.#changed.event;

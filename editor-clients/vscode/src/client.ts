@@ -12,7 +12,6 @@ import {
   CloseAction,
   ErrorAction,
   type InitializeResult,
-  LanguageClient,
   type LanguageClientOptions,
   type NotificationType,
   type ProgressToken,
@@ -24,11 +23,14 @@ import {
 
 import { initializationOptions, serverCommand, serverSettings } from "./config";
 import { messageOf, ServerStoppedError } from "./failure";
+import { QuietLanguageClient } from "./languageClient";
 import { findServerCommand, type ServerProcess, startServer } from "./launch";
 import { askPermission } from "./permission";
 import * as protocol from "./protocol";
 
 const STOP_TIMEOUT_MS = 3_000;
+/** A program that does not answer `initialize` for so long is no Tiro server. */
+const START_TIMEOUT_MS = 60_000;
 
 type WorkDoneProgress = WorkDoneProgressBegin | WorkDoneProgressReport | WorkDoneProgressEnd;
 
@@ -50,22 +52,19 @@ export class Client implements vscode.Disposable {
   #language: QuietLanguageClient | undefined;
   #process: ServerProcess | undefined;
   #starting: Promise<void> | undefined;
-  #facts: protocol.Experimental | undefined;
   readonly #progressTitles = new Map<ProgressToken, string>();
+
+  #begin: (facts: protocol.Experimental | undefined) => Promise<void> = () => Promise.resolve();
 
   constructor(private readonly log: vscode.LogOutputChannel) {}
 
+  /** What is done after every connect, before any other request; it must not throw. */
+  onConnected(begin: (facts: protocol.Experimental | undefined) => Promise<void>): void {
+    this.#begin = begin;
+  }
+
   get state(): ConnectionState {
     return this.#state;
-  }
-
-  get facts(): protocol.Experimental | undefined {
-    return this.#facts;
-  }
-
-  /** The process id of the server, for the log and the tests. */
-  get pid(): number | undefined {
-    return this.#process?.child.pid;
   }
 
   /** Start the server; failures are told to the user, not thrown. */
@@ -78,6 +77,10 @@ export class Client implements vscode.Disposable {
 
   /** End the server in order: shutdown, exit, and after a while the signal. */
   async stop(): Promise<void> {
+    if (this.#language === undefined) {
+      // It is still starting, if at all: nothing to lose, and it may never answer.
+      this.#process?.child.kill();
+    }
     await this.#starting;
     const [language, server] = [this.#language, this.#process];
     this.#language = undefined;
@@ -100,21 +103,26 @@ export class Client implements vscode.Disposable {
   /** Ask the server; waits while it is starting. */
   async request<P, R>(type: RequestType<P, R, void>, params: P): Promise<R> {
     await this.#starting;
+    return this.requestNow(type, params);
+  }
+
+  /** Ask the server without waiting for the end of its start; for what belongs to the start. */
+  async requestNow<P, R>(type: RequestType<P, R, void>, params: P): Promise<R> {
     const language = this.#language;
-    if (language === undefined || this.#state !== "ready") {
+    if (language === undefined) {
       throw new ServerStoppedError();
     }
     try {
       return await language.sendRequest(type.method, params);
     } catch (error) {
-      throw this.#isGone(language) ? new ServerStoppedError() : error;
+      throw this.#language === language ? error : new ServerStoppedError();
     }
   }
 
   /** Tell the server the settings of now. */
   async sendSettings(): Promise<void> {
-    if (this.#state === "ready") {
-      await this.#language?.sendNotification("workspace/didChangeConfiguration", {
+    if (this.#language !== undefined) {
+      await this.#language.sendNotification("workspace/didChangeConfiguration", {
         settings: serverSettings(),
       });
     }
@@ -127,10 +135,6 @@ export class Client implements vscode.Disposable {
     this.#progress.dispose();
   }
 
-  #isGone(language: QuietLanguageClient): boolean {
-    return this.#language !== language || !language.isRunning();
-  }
-
   async #start(): Promise<void> {
     if (this.#state !== "stopped") {
       return;
@@ -139,8 +143,10 @@ export class Client implements vscode.Disposable {
     try {
       const language = await this.#connect();
       this.#language = language;
-      this.#facts = factsOf(language.initializeResult);
-      this.#setState("ready");
+      await this.#begin(factsOf(language.initializeResult));
+      if (this.#isConnectedTo(language)) {
+        this.#setState("ready");
+      }
     } catch (error) {
       const server = this.#process;
       this.#process = undefined;
@@ -162,7 +168,12 @@ export class Client implements vscode.Disposable {
       this.#clientOptions(server),
     );
     this.#listen(language);
-    await language.start();
+    const timer = setTimeout(() => server.child.kill("SIGKILL"), START_TIMEOUT_MS);
+    try {
+      await language.start();
+    } finally {
+      clearTimeout(timer);
+    }
     return language;
   }
 
@@ -223,27 +234,33 @@ export class Client implements vscode.Disposable {
 
   /** The connection ended and nobody here asked for it. */
   async #closed(server: ServerProcess): Promise<void> {
-    if (this.#process !== server || this.#state !== "ready") {
+    const language = this.#language;
+    if (this.#process !== server || language === undefined) {
       return;
     }
+    this.#language = undefined;
     this.#process = undefined;
     this.#setState("stopped");
     const how = await server.ended;
-    this.#reportFailure(`The Tiro server stopped (${how})`, lastLine(server));
+    this.#reportFailure(`The Tiro server stopped (${how})`, server.lastWords());
+  }
+
+  #isConnectedTo(language: QuietLanguageClient): boolean {
+    return this.#language === language;
   }
 
   async #reportFailedStart(server: ServerProcess | undefined, error: unknown): Promise<void> {
     if (server === undefined) {
-      this.#reportFailure(messageOf(error), undefined);
+      this.#reportFailure(messageOf(error), "");
       return;
     }
     server.child.kill();
     const how = await server.ended;
-    this.#reportFailure(`The Tiro server did not start (${how})`, lastLine(server));
+    this.#reportFailure(`The Tiro server did not start (${how})`, server.lastWords());
   }
 
-  #reportFailure(message: string, detail: string | undefined): void {
-    const text = detail ? `${message}: ${detail}` : message;
+  #reportFailure(message: string, detail: string): void {
+    const text = detail !== "" ? `${message}: ${detail}` : message;
     this.log.error(text);
     void vscode.window.showErrorMessage(text, "Restart", "Show Log").then((choice) => {
       if (choice === "Restart") {
@@ -259,25 +276,6 @@ export class Client implements vscode.Disposable {
       this.#stateChanged.fire(state);
     }
   }
-}
-
-/** A language client that reports to the log only, and leaves the palette's commands to us. */
-class QuietLanguageClient extends LanguageClient {
-  override error(message: string, data?: unknown): void {
-    super.error(message, data, false);
-  }
-
-  override registerFeature(feature: Parameters<LanguageClient["registerFeature"]>[0]): void {
-    // The server's commands carry the same ids as ours, which do more: they show their result.
-    const { registrationType } = feature as { registrationType?: { method: string } };
-    if (registrationType?.method !== "workspace/executeCommand") {
-      super.registerFeature(feature);
-    }
-  }
-}
-
-function lastLine(server: ServerProcess): string | undefined {
-  return server.stderrTail().split("\n").at(-1);
 }
 
 function factsOf(result: InitializeResult | undefined): protocol.Experimental | undefined {

@@ -212,6 +212,10 @@ async function pickModel(client: Client): Promise<string | undefined> {
     placeHolder: "Which model answers from now on",
     matchOnDetail: true,
   });
+  if (pick?.value.available === false) {
+    tell(`${pick.value.name} cannot be used: ${pick.value.reason ?? "it does not answer"}`);
+    return undefined;
+  }
   return pick?.value.name;
 }
 

@@ -12,7 +12,10 @@ export class ServerStoppedError extends Error {
 }
 
 const ACTIONS_BY_KIND: Readonly<Record<string, NoticeAction[]>> = {
-  modelNotConfigured: [{ label: "Open Settings", command: "tiro.openSettings" }],
+  modelNotConfigured: [
+    { label: "Select Model", command: "tiro.selectModel" },
+    { label: "Open Settings", command: "tiro.openSettings" },
+  ],
   agentNotFound: [{ label: "Select Agent", command: "tiro.selectAgent" }],
   modelFailed: [
     { label: "Select Model", command: "tiro.selectModel" },

@@ -35,7 +35,7 @@ export class LastSession {
     const params = place.path === null ? { id: place.id } : { path: place.path };
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await client.request(protocol.sessionLoad, params);
+        return await client.requestNow(protocol.sessionLoad, params);
       } catch (error) {
         if (kindOf(error) === "sessionNotFound") {
           return undefined;

@@ -15,8 +15,8 @@ export class ServerNotFoundError extends Error {}
 /** A running server process and the last lines it wrote to stderr. */
 export interface ServerProcess {
   child: ChildProcess;
-  /** The last words on stderr, for the notification when it dies. */
-  stderrTail(): string;
+  /** The last line on stderr, which says best why it ended. */
+  lastWords(): string;
   /** How it ended, such as `exit code 1` or `signal SIGKILL`; resolves when it has ended. */
   ended: Promise<string>;
 }
@@ -77,7 +77,7 @@ export async function startServer(
       resolve(signal === null ? `exit code ${code ?? "unknown"}` : `signal ${signal}`);
     });
   });
-  return { child, stderrTail: () => tail.trim(), ended };
+  return { child, lastWords: () => tail.trim().split("\n").at(-1) ?? "", ended };
 }
 
 async function resolveSetting(program: string, env: NodeJS.ProcessEnv): Promise<string> {

@@ -6,7 +6,8 @@
 
 import * as vscode from "vscode";
 
-import type { Client } from "./client";
+import type { Prompt } from "./attachment";
+import type { Client, ConnectionState } from "./client";
 import { tokensText } from "./contextSize";
 import { Conversation } from "./conversation";
 import { actionsFor, actionsForError, messageOf } from "./failure";
@@ -18,12 +19,6 @@ import * as protocol from "./protocol";
 import type { ClientState, NoticeAction, TranscriptChange, ViewStatus } from "./viewMessages";
 
 const PAGE_MESSAGES = 100;
-/** What the user says, and what goes along. */
-export interface Prompt {
-  prompt: string;
-  attachments: protocol.Attachment[];
-}
-
 export class Session implements vscode.Disposable {
   readonly conversation = new Conversation();
   readonly #transcript = new vscode.EventEmitter<TranscriptChange[]>();
@@ -48,9 +43,10 @@ export class Session implements vscode.Disposable {
     private readonly client: Client,
     private readonly last: LastSession,
   ) {
+    client.onConnected((facts) => this.#begin(facts?.resume));
     this.#subscriptions = [
       client.onStateChanged((state) => {
-        void this.#connectionChanged(state);
+        this.#connectionChanged(state);
       }),
       client.onTurnEvent((event) => {
         this.#turnEvent(event);
@@ -161,10 +157,10 @@ export class Session implements vscode.Disposable {
 
   /** Read from the server which agent and model would answer now. */
   async readDefaults(): Promise<void> {
-    const { model } = await this.client.request(protocol.status, {});
+    const { model } = await this.client.requestNow(protocol.status, {});
     this.#model = model ?? this.#model;
     if (this.#agent === null) {
-      this.#agent = (await this.client.request(protocol.agentsList, {})).default;
+      this.#agent = (await this.client.requestNow(protocol.agentsList, {})).default;
     }
     this.#fireStatus();
   }
@@ -176,30 +172,33 @@ export class Session implements vscode.Disposable {
     }
   }
 
-  async #connectionChanged(state: string): Promise<void> {
-    this.#fireStatus();
-    if (state === "ready") {
-      try {
-        await this.#resume();
-        await this.readDefaults();
-      } catch (error) {
-        this.#tell("error", messageOf(error));
-      }
-    } else if (state === "stopped") {
+  #connectionChanged(state: ConnectionState): void {
+    if (state === "stopped") {
       this.#turnId = undefined;
       this.#activity = "";
       this.#paint(this.conversation.breakOff());
-      this.#fireStatus();
     }
+    this.#fireStatus();
   }
 
   /** Go on where this window was; else offer what the server offers. */
-  async #resume(): Promise<void> {
-    const current = await this.client.request(protocol.sessionGet, { limit: PAGE_MESSAGES });
-    this.show(current.total > 0 ? current : ((await this.#loadLast()) ?? current));
-    const { setting, latest } = this.client.facts?.resume ?? { setting: "new", latest: null };
-    if (setting === "ask" && latest !== null && this.conversation.items.length === 0) {
-      this.#tell("info", `The newest saved session is “${latest.title ?? latest.id}”.`, [
+  async #begin(resume: protocol.Resume | undefined): Promise<void> {
+    try {
+      const params = { limit: PAGE_MESSAGES };
+      const current = await this.client.requestNow(protocol.sessionGet, params);
+      this.show(current.total > 0 ? current : ((await this.#loadLast()) ?? current));
+      if (resume?.setting === "ask" && resume.latest !== null && current.total === 0) {
+        this.#offer(resume.latest);
+      }
+      await this.readDefaults();
+    } catch (error) {
+      this.#tell("error", messageOf(error), actionsForError(error));
+    }
+  }
+
+  #offer({ id, title }: protocol.LatestSession): void {
+    if (this.conversation.items.length === 0) {
+      this.#tell("info", `The newest saved session is “${title ?? id}”.`, [
         { label: "Continue It", command: "tiro.continueSession" },
         { label: "Choose Another", command: "tiro.loadSession" },
       ]);

@@ -151,7 +151,7 @@ function prepare(out, providerUrl, settings) {
   }
   writeFileSync(`${out}/code-server.yaml`, "");
   writeFileSync(`${out}/workspace/a.py`, A_PY);
-  const provider = { api: "openai", base_url: providerUrl, api_key: "scripted", models: { echo: { context_window: 8192 } } };
+  const provider = { api: "openai", base_url: providerUrl, api_key: "sk-test-0123456789abcdef", models: { echo: { context_window: 8192 }, other: { context_window: 8192 } } };
   const config = { model: "scripted/echo", providers: { scripted: provider } };
   // JSON is YAML, too.
   writeFileSync(`${out}/tiro/config.yaml`, JSON.stringify(config, null, 2));

@@ -23,6 +23,7 @@ suite("Tiro", () => {
   });
 
   setup(async () => {
+    await run("workbench.action.closeAllEditors");
     await run<ClearResult>("tiro.clearSession");
   });
 

@@ -124,7 +124,7 @@ export const STEPS = {
     await editor.getByText("[ASSISTANT] You said: from the palette").waitFor();
     await ui.shot("show-session");
     await ui.page.keyboard.type("x");
-    await ui.page.getByText("Cannot edit in read-only editor").waitFor();
+    await ui.page.getByText("Cannot edit in read-only editor").first().waitFor();
   },
 
   "Context Size says what the next request takes": async (ui) => {
@@ -202,14 +202,14 @@ export const STEPS = {
     await transcript.evaluate((element) => (element.scrollTop = 40));
     const follow = ui.view.getByRole("button", { name: "Jump to the End" });
     await follow.waitFor();
-    const length = (await ui.answers.last().innerText()).length;
-    await until(async () => (await ui.answers.last().innerText()).length > length + 50, "more arrives");
+    const length = (await ui.answers.last().textContent()).length;
+    await until(async () => (await ui.answers.last().textContent()).length > length + 50, "more arrives");
     assert.equal(await transcript.evaluate((element) => element.scrollTop), 40);
     await ui.shot("scrolled-up");
     await follow.click();
     await until(() => transcript.evaluate(isAtEnd), "the end is shown");
-    const later = (await ui.answers.last().innerText()).length;
-    await until(async () => (await ui.answers.last().innerText()).length > later + 50, "more arrives");
+    const later = (await ui.answers.last().textContent()).length;
+    await until(async () => (await ui.answers.last().textContent()).length > later + 50, "more arrives");
     assert.ok(await transcript.evaluate(isAtEnd), "the reader at the end was left behind");
   },
 
@@ -221,7 +221,7 @@ export const STEPS = {
     await ui.answers.last().filter({ hasText: "word5" }).waitFor();
     assert.equal(await ui.prompt.inputValue(), "half a thought");
     await ui.answered("word199");
-    const text = await ui.answers.last().innerText();
+    const text = await ui.answers.last().textContent();
     const words = [...text.matchAll(/word(\d+)/g)].map(([, number]) => Number(number));
     assert.deepEqual(words, Array.from({ length: 200 }, (_, index) => index));
     await ui.prompt.fill("");

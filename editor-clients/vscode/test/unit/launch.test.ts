@@ -66,9 +66,9 @@ test("a setting that cannot be run is named, and nothing else is tried", async (
 });
 
 test("how the server ended and its last words are known", async () => {
-  const server = await startServer([program("dies", "echo oh no >&2; exit 3")], folder);
+  const server = await startServer([program("dies", "echo a trace >&2; echo oh no >&2; exit 3")], folder);
   expect(await server.ended).toBe("exit code 3");
-  expect(server.stderrTail()).toBe("oh no");
+  expect(server.lastWords()).toBe("oh no");
   const killed = await startServer([program("waits", "exec sleep 60")], folder);
   killed.child.kill("SIGKILL");
   expect(await killed.ended).toBe("signal SIGKILL");

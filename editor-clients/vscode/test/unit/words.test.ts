@@ -80,9 +80,8 @@ test("usable models come first, the others say why they are not", () => {
 test("errors keep their message and lead to what helps", () => {
   const error = new ResponseError(-32031, "No model can be used", { kind: "modelNotConfigured" });
   expect([messageOf(error), kindOf(error)]).toEqual(["No model can be used", "modelNotConfigured"]);
-  expect(actionsForError(error)).toEqual([
-    { label: "Open Settings", command: "tiro.openSettings" },
-  ]);
+  const commands = actionsForError(error).map(({ command }) => command);
+  expect(commands).toEqual(["tiro.selectModel", "tiro.openSettings"]);
   expect(actionsForError(new ServerStoppedError())[0]?.command).toBe("tiro.restartServer");
   expect([kindOf(new Error("x")), actionsForError("x")]).toEqual([undefined, []]);
 });
