@@ -567,7 +567,7 @@ def test_a_damaged_file_counts_as_not_here(models: LocalModels, hub: Hub, damage
     check_whole(models)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"name": "other"}', "\x00"])
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"name": "other"}', '{"name": "../x"}', "\x00"])
 def test_a_damaged_note_counts_as_not_here(models: LocalModels, hub: Hub, text: str) -> None:
     pull(models, hub.url())
     models.use("model")

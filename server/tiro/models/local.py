@@ -95,9 +95,9 @@ class LocalModels:
         try:
             data = (self._directory.path / IN_USE_FILE).read_bytes()
             name = decode(data, _InUse).name
+            return name if self.has(name) else DEFAULT_MODEL.name
         except (OSError, ValueError):
             return DEFAULT_MODEL.name
-        return name if self.has(name) else DEFAULT_MODEL.name
 
     def has(self, name: str) -> bool:
         """Whether that model can be asked without bringing it first."""
