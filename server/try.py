@@ -38,7 +38,7 @@ KILL_AFTER_CHARS = 40
 
 ABOUT_THE_MODEL = """\
 The model is SmolLM2 135M, which comes from the package index: small enough for any laptop, and of
-demo quality: simple English, often wrong. Tiro is the same with a good one: set ANTHROPIC_API_KEY,
+demo quality: simple English, often wrong. Tiro is the same with a good one: set
 OPENAI_API_KEY or OPENROUTER_API_KEY, or start Ollama or a llama.cpp server, and ask with
 --model, e.g. --model anthropic/claude-sonnet-4-5. For better embedded ones: `tiro local list`."""
 
@@ -263,7 +263,8 @@ class Server:
         )
         self._ids = itertools.count(1)
         self._arrived: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
         settings: dict[str, Any] = {"model": model} if model else EMBEDDED
         params = {
             "processId": os.getpid(),
@@ -306,6 +307,11 @@ class Server:
         """What a crash or an impatient user does."""
         self._child.kill()
         self._child.wait()
+        self._reader.join()
+        assert self._child.stdin and self._child.stdout
+        for stream in (self._child.stdin, self._child.stdout, self._log):
+            with contextlib.suppress(OSError):
+                stream.close()
 
     def stop(self) -> None:
         """The orderly end."""
