@@ -261,6 +261,8 @@ class Server:
             start_new_session=True,  # Ctrl-C is for us: it cancels the answer, not the server
             env={**os.environ, "TIRO_CONFIG_DIR": config_dir},
         )
+        self._to_server: Any = self._child.stdin
+        self._from_server: Any = self._child.stdout
         self._ids = itertools.count(1)
         self._arrived: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -308,8 +310,7 @@ class Server:
         self._child.kill()
         self._child.wait()
         self._reader.join()
-        assert self._child.stdin and self._child.stdout
-        for stream in (self._child.stdin, self._child.stdout, self._log):
+        for stream in (self._to_server, self._from_server, self._log):
             with contextlib.suppress(OSError):
                 stream.close()
 
@@ -325,18 +326,16 @@ class Server:
 
     def _write(self, message: dict[str, Any]) -> None:
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        assert self._child.stdin
-        self._child.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-        self._child.stdin.flush()
+        self._to_server.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        self._to_server.flush()
 
     def _read(self) -> None:
-        assert self._child.stdout
         with contextlib.suppress(ValueError, OSError):
-            while header := self._child.stdout.readline():
+            while header := self._from_server.readline():
                 size = int(header.split(b":")[1])
-                while self._child.stdout.readline().strip():
+                while self._from_server.readline().strip():
                     pass
-                self._arrived.put(json.loads(self._child.stdout.read(size)))
+                self._arrived.put(json.loads(self._from_server.read(size)))
         self._arrived.put(None)
 
 

@@ -1,0 +1,137 @@
+"""`server/try.py`, the first thing a newcomer runs: its talk with a real server."""
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.e2e import replies
+from tests.e2e.home import Home
+from tests.e2e.provider import MODEL, Provider
+from tests.e2e.replies import Hold
+
+SCRIPT = Path(__file__).resolve().parents[2] / "server" / "try.py"
+
+
+@pytest.fixture(scope="module")
+def program() -> ModuleType:
+    """The script as a module; its file name is no name that can be imported."""
+    spec = importlib.util.spec_from_file_location("try_tiro", SCRIPT)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def talk(program: ModuleType, home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A talk with a server that asks the scripted provider."""
+    for name, value in home.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(home.workspace)
+    talk = program.Talk(Path(sys.executable), str(home.config_dir), f"fake/{MODEL}")
+    yield talk
+    talk.server.stop()
+
+
+def converse(program: ModuleType, talk: Any, monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
+    """Type these lines, then Ctrl-D."""
+    typed = iter(lines)
+
+    def read(prompt: str) -> str:
+        try:
+            return next(typed)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr("builtins.input", read)
+    assert program.converse(talk, []) == 0
+
+
+def test_one_question_shows_answer_session_and_file(
+    program: ModuleType,
+    talk: Any,
+    provider: Provider,
+    home: Home,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    notes = home.write("notes.txt", "xylophone")
+    provider.script(replies.text("It is ", "a xylophone."))
+    assert program.once(talk, "What is it?", [str(notes)], kill=False) == 0
+    said = capsys.readouterr().out
+    (saved,) = home.session_files()
+    assert "It is a xylophone.\n" in said
+    assert "Session Summary:\n\n[USER] What is it?" in said
+    assert said.endswith(f"Saved in {saved}\n")
+    assert "xylophone" in str(provider.chats[0].messages)
+
+
+def test_killed_server_loses_nothing_acknowledged(
+    program: ModuleType, talk: Any, provider: Provider, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """kill -9 in mid-answer: the next server goes on with the question that was asked."""
+    hold = Hold()
+    provider.script(
+        replies.stream(replies.text_chunk("word " * 20), hold), replies.text("Going on.")
+    )
+    first = talk.server
+    assert program.once(talk, "A long story", [], kill=True) == 0
+    hold.release()
+    said = capsys.readouterr().out
+    assert talk.server is not first
+    assert "[kill -9: the server is gone" in said
+    assert "[USER] A long story" in said
+    sent = [message["content"] for message in provider.last.messages]
+    assert sent[0] == "A long story"
+    assert sent[-1] == program.GO_ON
+
+
+def test_commands_of_the_conversation(
+    program: ModuleType,
+    talk: Any,
+    home: Home,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    converse(
+        program, talk, monkeypatch, "/show", "hello", "/clear", "/show", "/load", "/fly", "/quit"
+    )
+    said = capsys.readouterr().out
+    (saved,) = home.session_files()
+    assert said.count("The session is empty.") == 2
+    assert f"2 messages put away in {saved}" in said
+    assert f"Loaded {saved}: 2 messages" in said
+    assert said.count("/quit") == 2, "the help comes at the start and after an unknown command"
+    assert said.endswith(f"Saved in {saved}\n")
+
+
+def test_missing_file_and_failing_model_do_not_end_the_conversation(
+    program: ModuleType,
+    talk: Any,
+    provider: Provider,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    provider.script(replies.error(400, "bad weather"), replies.text("Better."))
+    converse(program, talk, monkeypatch, "/file /nowhere", "look", "and?", "again?")
+    said = capsys.readouterr()
+    assert "There is no file '/nowhere'" in said.err
+    assert "bad weather" in said.err
+    assert "Better." in said.out
+
+
+def test_help_needs_nothing_but_python() -> None:
+    """With -S and -I there is no site package, ours or another's."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(SCRIPT), "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "python3 server/try.py" in done.stdout
