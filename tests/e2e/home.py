@@ -10,7 +10,8 @@ from tests.e2e.provider import API_KEY, MODEL, Provider
 SERVER = Path(__file__).resolve().parents[2] / "server"
 KEY_VARIABLE = "TIRO_E2E_KEY"
 ASKING = "ask-first.txt"
-"""The name of a file whose reading the default config asks about."""
+DENIED = "denied.txt"
+"""Names of files whose reading the default config asks about, and denies."""
 
 KEPT = ("PATH", "LANG", "TZ", "TMPDIR", "SYSTEMROOT", "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START")
 
@@ -37,19 +38,24 @@ class Home:
         """The snapshots in the sessions directory, by name."""
         return sorted(p for p in self.sessions.glob("*.json") if not p.name.startswith("."))
 
-    def write_config(self, **more: Any) -> Path:
-        """Write config.yaml for the local provider, with more top-level keys on top."""
+    def fake(self, **changed: Any) -> dict[str, Any]:
+        """The settings of the local provider; None takes a key out."""
         assert self.provider is not None
-        fake = {
+        given = {
             "api": "openai",
             "base_url": self.provider.base_url,
             "api_key_env": KEY_VARIABLE,
             "models": {MODEL: {"context_window": 100_000}},
+            **changed,
         }
+        return {key: value for key, value in given.items() if value is not None}
+
+    def write_config(self, **more: Any) -> Path:
+        """Write config.yaml for the local provider, with more top-level keys on top."""
         config: dict[str, Any] = {
             "model": f"fake/{MODEL}",
-            "providers": {"fake": fake},
-            "permission": {"read": {ASKING: "ask"}},
+            "providers": {"fake": self.fake()},
+            "permission": {"read": {"ask-first*.txt": "ask", DENIED: "deny"}},
         }
         for key, value in more.items():
             old = config.get(key)

@@ -404,6 +404,42 @@ def test_a_request_sees_all_that_came_before_it(server: Server) -> None:
     assert [m["content"] for m in seen.result()["messages"]] == [f"m{n}" for n in range(40)]
 
 
+def test_changes_take_effect_in_the_order_of_their_arrival(server: Server) -> None:
+    server.request("tiro/session/new", {"id": "in-order"})
+    add(server, "user", "first")
+
+    def say(text: str) -> Pending:
+        return server.begin("tiro/session/addMessage", {"role": "user", "content": text})
+
+    steps = [
+        say("second"),
+        server.begin("tiro/session/rewind", {"toSeq": 1}),
+        say("third"),
+        server.begin("tiro/session/get"),
+        server.begin("tiro/session/clear"),
+        say("elsewhere"),
+        server.begin("tiro/session/get"),
+        server.begin("tiro/session/load", {"id": "in-order"}),
+        say("fourth"),
+        server.begin("tiro/session/get"),
+    ]
+    seen = [[m["content"] for m in steps[n].result()["messages"]] for n in (3, 6, 9)]
+    assert seen == [["first", "third"], ["elsewhere"], ["first", "third", "fourth"]]
+    assert all("result" in step.message() for step in steps)
+
+
+def test_a_message_of_10_mb_is_no_trouble(server: Server) -> None:
+    text = "0123456789\n" * 1_000_000
+    assert add(server, "user", text)["stored"] is True
+    assert view(server)["messages"][0]["content"] == text
+    assert server.request("tiro/session/content", {"seq": 1, "offset": 5, "limit": 3}) == {
+        "text": "567",
+        "totalChars": len(text),
+    }
+    path = Path(server.request("tiro/session/save")["path"])
+    assert path.stat().st_size > len(text)
+
+
 def test_random_odd_frames_are_answered_once_each(server: Server) -> None:
     dice = random.Random(20250221)
     odd: list[Any] = [None, True, 0, -1, 2**70, 1.5, "", "x", "\U0001f642", [], {}, [1], {"a": {}}]

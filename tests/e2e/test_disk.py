@@ -64,8 +64,9 @@ def test_b10_a_full_disk_is_told_once_and_saving_resumes(
     assert ask(server, "a turn on a full disk")["text"] == "ok"
     error = server.error("tiro/session/save")
     assert (error.kind, error.data["errno"]) == ("storeFailed", "ENOSPC")
-    told = [p["reason"] for p in server.named("tiro/session/changed")]
-    assert told.count("saveFailed") == 1
+    told = server.named("tiro/session/changed")
+    assert [p["reason"] for p in told].count("saveFailed") == 1
+    assert all(set(p) >= {"reason", "id", "total", "contextSize"} for p in told)
     assert len(words(server)) == 7
     filler.unlink()
     assert add(server, "user", "after")["stored"] is True

@@ -104,6 +104,15 @@ def test_b42_shutdown_during_a_turn_answers_the_turn_first(
     assert provider.last.closed_by_client()
 
 
+def test_b42_a_termination_signal_ends_it_cleanly(start: StartServer, provider: Provider) -> None:
+    server = start()
+    hanging_turn(server, provider)
+    server.process.send_signal(signal.SIGTERM)
+    server.wait_exit()
+    again = start()
+    assert again.request("tiro/session/load", {"latest": True})["messages"][0]["content"] == "go"
+
+
 def test_b42_an_idle_server_does_not_burn_the_processor(server: Server) -> None:
     def ticks() -> int:
         fields = Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(") ", 1)[1].split()

@@ -10,7 +10,7 @@ from tests.e2e import replies
 from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
-from tests.e2e.provider import Provider
+from tests.e2e.provider import API_KEY, Provider
 from tests.e2e.replies import DONE, ROLE, Break, Reply
 from tests.e2e.talk import ask, begin_ask, window, words
 from tests.e2e.turns import events, failed_turn, joined
@@ -102,6 +102,44 @@ def test_a_provider_that_goes_away_fails_cleanly(start: StartServer, home: Home)
     error = begin_ask(server, "go").error(30)
     assert error.kind in ("modelFailed", "modelNotConfigured")
     assert words(server)[:2] == ["hi", "ok"]
+
+
+def test_b33_it_gives_up_after_a_few_tries(server: Server, provider: Provider) -> None:
+    provider.script(*(replies.error(503, "later", [("retry-after", "0")]) for _ in range(9)))
+    error, found = failed_turn(server)
+    assert (error.data["status"], error.data["retryable"]) == (503, True)
+    assert 2 <= len(provider.chats) <= 4
+    attempts = [e["attempt"] for e in found if e["type"] == "retry"]
+    assert attempts == list(range(1, len(provider.chats)))
+
+
+def test_a_provider_that_falls_silent_is_a_failure(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    home.write_config(providers={"fake": home.fake(timeout_seconds=1)})
+    server = start()
+    provider.script(replies.stream(replies.text_chunk("half"), replies.Hold()))
+    _, found = failed_turn(server)
+    assert joined(found) == "half"
+    assert words(server) == ["go", "half"]
+    assert provider.last.closed_by_client()
+
+
+def test_a_provider_is_what_its_settings_say(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    own = home.fake(
+        base_url=f"{provider.base_url}/",
+        headers={"x-own": "yes"},
+        api_key_command=f"echo {API_KEY}",
+        api_key_env=None,
+        default_model="fake-model",
+    )
+    home.write_config(providers={"own": own}, model="own/some/model:with-parts")
+    assert ask(start())["text"] == "ok"
+    assert provider.last.path == "/v1/chat/completions"
+    assert provider.last.headers["x-own"] == "yes"
+    assert provider.last.body["model"] == "some/model:with-parts"
 
 
 def test_redirects_and_pages_are_errors_not_text(server: Server, provider: Provider) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e import replies
 from tests.e2e.client import RpcError, Server
+from tests.e2e.conftest import StartServer
 from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold
 from tests.e2e.talk import add, ask, begin_ask, result, use, view
@@ -149,6 +150,13 @@ class Walk:
         assert self.added <= {m["seq"] for m in everything}
         shown = view(self.server)
         assert shown["total"] + shown["archived"] == len(alive)
+        counted = self.server.request("tiro/session/statistics")
+        assert (
+            sum(counted[role] for role in ("user", "assistant", "tool", "system")) == shown["total"]
+        )
+        size = self.server.request("tiro/session/contextSize")
+        assert size["tokens"] == sum(size["breakdown"].values())
+        assert self.server.request("tiro/session/show")["text"].startswith("Session Summary:\n\n")
         window = shown["messages"]
         answered = {m["content"]["tool_use_id"] for m in window if m["role"] == "tool"}
         used = {
@@ -172,3 +180,50 @@ def test_no_history_is_ever_refused_or_lost(server: Server, provider: Provider, 
         walk.step()
         if number % 6 == 0:
             walk.check()
+
+
+def whole(server: Server) -> dict[str, Any]:
+    """All that a session holds, as far as two processes must agree on it."""
+    shown = view(server, limit=100_000, all=True)
+    same = ("id", "title", "agent", "model", "messages", "total", "archived", "maxHistory",
+            "turns", "memo", "summary", "state", "metadata", "createdAt", "updatedAt")  # fmt: skip
+    return {key: shown[key] for key in same}
+
+
+@pytest.mark.parametrize("seed", range(100, 100 + sized(fast=1, normal=2, long=50)))
+def test_a_random_history_survives_a_kill(
+    start: StartServer, provider: Provider, seed: int
+) -> None:
+    walk = Walk(start(), provider, seed)
+    walk.user()
+    for _ in range(3):
+        for _ in range(12):
+            walk.step()
+        before = whole(walk.server)
+        walk.server.kill()
+        walk.server = start()
+        walk.server.request("tiro/session/load", {"id": before["id"]})
+        assert whole(walk.server) == before
+        walk.check()
+
+
+@pytest.mark.parametrize("seed", range(200, 200 + sized(fast=1, normal=2, long=50)))
+def test_two_processes_share_a_random_history(
+    start: StartServer, provider: Provider, seed: int
+) -> None:
+    both = [start(), start()]
+    walk = Walk(both[0], provider, seed)
+    walk.user()
+    both[1].request("tiro/session/load", {"id": view(both[0])["id"]})
+    for number in range(1, 31):
+        walk.server = walk.dice.choice(both)
+        walk.server.request("tiro/state/set", {"key": "step", "value": number})
+        walk.step()
+        if number % 10 == 0:
+            walk.check()
+            for server in (walk.server, *both):  # a write makes each look at the other's
+                server.request("tiro/state/set", {"key": "step", "value": number})
+            both[0].request("tiro/state/set", {"key": "last", "value": number})
+            both[1].request("tiro/state/delete", {"key": "last"})
+            both[0].request("tiro/state/delete", {"key": "none"})
+            assert whole(both[0]) == whole(both[1])

@@ -1,6 +1,7 @@
 """Two processes in one directory, used in turn and at the same time (B11, B13)."""
 
 import threading
+from pathlib import Path
 
 from tests.e2e import replies
 from tests.e2e.client import RpcError, Server
@@ -8,7 +9,7 @@ from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold
-from tests.e2e.talk import add, ask, begin_ask, everything, latest, view, window, words
+from tests.e2e.talk import add, ask, begin_ask, everything, latest, stored, view, window, words
 from tests.sizes import sized
 
 
@@ -87,6 +88,9 @@ def test_b11_a_session_that_answers_elsewhere_is_in_use(
     assert (error.code, error.kind) == (-32011, "sessionInUse")
     assert error.data["pid"] == first.process.pid
     assert error.data["host"]
+    told = {"role": "user", "content": "meanwhile"}
+    assert second.error("tiro/session/addMessage", told).kind == "sessionInUse"
+    assert view(second)["total"] >= 1
     hold.release()
     assert turn.result()["text"] == "half"
     assert ask(second, "three")["text"] == "ok"
@@ -104,6 +108,51 @@ def test_b11_a_dead_holder_holds_nothing(start: StartServer, provider: Provider)
     assert ask(second, "three")["text"] == "ok"
     assert words(second)[:2] == ["one", "two"]
     assert words(second)[-2:] == ["three", "ok"]
+
+
+def test_b11_changes_that_were_overtaken_are_kept_beside(start: StartServer, home: Home) -> None:
+    first = start()
+    add(first, "user", "begin")
+    id_ = first.request("tiro/session/save")["id"]
+    second = start(settings={"session": {"autosave": False}})
+    second.request("tiro/session/load", {"id": id_})
+    add(second, "user", "never saved yet")
+    add(first, "user", "meanwhile")
+    first.request("tiro/session/save")
+    second.request("tiro/session/save")
+    first.kill()
+    second.kill()
+    assert everything(home) >= {"begin", "never saved yet", "meanwhile"}
+
+
+def test_b11_what_another_process_deletes_loses_no_new_message(
+    start: StartServer, home: Home
+) -> None:
+    first, second = start(), start()
+    add(first, "user", "begin")
+    id_ = first.request("tiro/session/save")["id"]
+    second.request("tiro/session/load", {"id": id_})
+    first.request("tiro/session/clear")
+    assert first.request("tiro/session/delete", {"id": id_}) == {"deleted": True}
+    assert add(second, "user", "written after")["stored"] is True
+    second.kill()
+    first.kill()
+    assert "written after" in everything(home)
+
+
+def test_b11_a_copy_made_by_hand_is_a_file_of_its_own(start: StartServer, home: Home) -> None:
+    server = start()
+    add(server, "user", "one")
+    path = Path(server.request("tiro/session/save")["path"])
+    copy = path.with_name("copy.json")
+    copy.write_bytes(path.read_bytes())
+    add(server, "user", "two")
+    server.request("tiro/session/load", {"path": str(copy)})
+    add(server, "user", "three")
+    assert server.request("tiro/session/save")["path"] == str(copy)
+    assert [m["content"] for m in stored(copy)["messages"]] == ["one", "three"]
+    server.request("tiro/session/load", {"path": str(path)})
+    assert words(server) == ["one", "two"]
 
 
 def test_b13_an_id_taken_meanwhile_becomes_the_next_one(start: StartServer) -> None:

@@ -256,3 +256,19 @@ def test_a_file_removed_meanwhile_is_written_again(start: StartServer, home: Hom
     assert add(server, "user", "two")["stored"] is True
     server.request("tiro/session/save")
     assert [m["content"] for m in stored(path)["messages"]] == ["one", "two"]
+
+
+def test_stale_files_of_dead_processes_are_cleared_away(start: StartServer, home: Home) -> None:
+    server = start()
+    add(server, "user", "one")
+    path = Path(server.request("tiro/session/save")["path"])
+    assert server.shutdown() == 0
+    stale = path.with_name(f".{path.name}.999999.tmp")
+    stale.write_bytes(b"half a snapsh")
+    path.with_name("lonely.journal").write_bytes(b'{"journal": 1, "id": "lonely", "base": 0}\n')
+    server = start()
+    assert [row["path"] for row in server.request("tiro/session/list")["sessions"]] == [str(path)]
+    assert latest(server) == ["one"]
+    add(server, "user", "two")
+    server.request("tiro/session/save")
+    assert not stale.exists()

@@ -8,7 +8,7 @@ import pytest
 from tests.e2e import replies
 from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
-from tests.e2e.home import ASKING, KEY_VARIABLE
+from tests.e2e.home import ASKING, DENIED, KEY_VARIABLE, Home
 from tests.e2e.provider import API_KEY, Provider
 from tests.e2e.talk import ask, use, view, window
 from tests.e2e.turns import (
@@ -230,6 +230,69 @@ def test_a_buffer_that_is_not_on_disk_yet_can_be_read(server: Server, provider: 
     close_buffer(server, uri)
 
 
+def test_a_whole_text_change_and_odd_documents_do_no_harm(
+    server: Server, provider: Provider
+) -> None:
+    path = server.home.write("live.txt", "DISK")
+    uri = path.as_uri()
+    change_buffer(server, uri, 1, {"text": "never opened"})
+    close_buffer(server, uri)
+    open_buffer(server, uri, "BUFFER")
+    change_buffer(server, uri, 2, {"text": "WHOLE"})
+    end = {"line": 999, "character": 999}
+    change_buffer(server, uri, 3, {"range": {"start": end, "end": end}, "text": " TAIL"})
+    odds: list[Any] = [{}, {"textDocument": {}}, {"textDocument": {"uri": 5}}, None, []]
+    for odd in odds:
+        for method in ("didOpen", "didChange", "didClose", "didSave"):
+            server.notify(f"textDocument/{method}", odd)
+    open_buffer(server, "untitled:Untitled-1", "no file")
+    open_buffer(server, "file:///%ff/%00", "odd")
+    text, _, _ = run_tool(server, provider, "read_file", {"path": "live.txt"})
+    assert "WHOLE TAIL" in text
+    for one in (uri, "untitled:Untitled-1", "file:///%ff/%00"):
+        close_buffer(server, one)
+
+
+def test_folders_may_come_and_go(server: Server, provider: Provider) -> None:
+    second = server.home.root / "second root"
+    second.mkdir(exist_ok=True)
+    (second / "s.txt").write_text("IN THE SECOND")
+    folder = {"uri": second.as_uri(), "name": "second"}
+    given = {"path": str(second / "s.txt")}
+    assert run_tool(server, provider, "read_file", given, "c0")[1]
+    for number, (event, failed) in enumerate(
+        [({"added": [folder], "removed": []}, False), ({"added": [], "removed": [folder]}, True)]
+    ):
+        server.notify("workspace/didChangeWorkspaceFolders", {"event": event})
+        text, is_error, _ = run_tool(server, provider, "read_file", given, f"c{number + 1}")
+        assert (is_error, "IN THE SECOND" in text) == (failed, not failed)
+
+
+def test_without_a_folder_nothing_can_be_read(start: StartServer, provider: Provider) -> None:
+    server = start(roots=[])
+    path = server.home.write("a.txt", "SECRET TEXT")
+    for number, (name, given) in enumerate(
+        [("read_file", {"path": str(path)}), ("read_file", {"path": "a.txt"}),
+         ("list_files", {}), ("glob", {"pattern": "*"}), ("grep", {"pattern": "SECRET"})]
+    ):  # fmt: skip
+        text, _, _ = run_tool(server, provider, name, given, f"c{number}")
+        assert "SECRET TEXT" not in text
+
+
+def test_a_root_may_be_a_link(start: StartServer, home: Home, provider: Provider) -> None:
+    home.write("inner/a.txt", "BEHIND THE LINK")
+    link = home.root / "link-to-workspace"
+    link.symlink_to(home.workspace)
+    server = start(roots=[link])
+    given = ({"path": "inner/a.txt"}, {"path": str(link / "inner/a.txt")},
+             {"path": str(home.workspace / "inner/a.txt")})  # fmt: skip
+    for number, one in enumerate(given):
+        text, failed, _ = run_tool(server, provider, "read_file", one, f"c{number}")
+        assert (failed, "BEHIND THE LINK" in text) == (False, True)
+    text, _, _ = run_tool(server, provider, "grep", {"pattern": "BEHIND"}, "g")
+    assert "a.txt" in text
+
+
 def test_no_tool_leaves_the_workspace_unasked(server: Server, provider: Provider) -> None:
     server.on_request("tiro/permission/request", lambda _: {"decision": "reject"})
     uses = outside(server)
@@ -285,6 +348,49 @@ def test_a_question_allows_once(server: Server, provider: Provider, asked_for: s
         text, failed, _ = run_tool(server, provider, "read_file", given, f"c{number}")
         assert (failed, "TOPSECRET above" in text) == (False, True)
     assert len(asked) == 2
+
+
+def test_always_holds_for_this_path_and_this_session(server: Server, provider: Provider) -> None:
+    other = f"{ASKING.removesuffix('.txt')}-too.txt"
+    for name in (ASKING, other):
+        server.home.write(name, "asked for")
+    asked: list[str] = []
+
+    def always(params: Any) -> dict[str, Any]:
+        asked.append(params["toolUse"]["input"]["path"])
+        return {"decision": "always"}
+
+    server.on_request("tiro/permission/request", always)
+
+    def read(name: str, id_: str) -> None:
+        text, failed, _ = run_tool(server, provider, "read_file", {"path": name}, id_)
+        assert (failed, "asked for" in text) == (False, True)
+
+    for number in range(3):
+        read(ASKING, f"c{number}")
+    assert asked == [ASKING]
+    read(other, "c4")
+    assert asked == [ASKING, other]
+    id_ = server.request("tiro/session/save")["id"]
+    server.request("tiro/session/clear")
+    read(ASKING, "c5")
+    assert asked == [ASKING, other, ASKING]
+    server.request("tiro/session/load", {"id": id_})
+    read(ASKING, "c6")
+    assert asked == [ASKING, other, ASKING]
+
+
+def test_a_denied_path_is_not_read_and_the_rule_is_told(server: Server, provider: Provider) -> None:
+    server.home.write(DENIED, "TOPSECRET")
+    text, failed, found = run_tool(server, provider, "read_file", {"path": DENIED})
+    assert failed
+    assert "TOPSECRET" not in text
+    assert server.requests == []
+    last = [e for e in found if e["type"] == "toolUse"][-1]
+    assert last["status"] in ("rejected", "failed")
+    assert DENIED in last["rule"]
+    text, _, _ = run_tool(server, provider, "grep", {"pattern": "TOPSECRET"}, "c2")
+    assert f"{DENIED}:" not in text
 
 
 @pytest.mark.parametrize(

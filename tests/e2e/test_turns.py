@@ -287,3 +287,22 @@ def test_a_secret_in_the_providers_answer_goes_nowhere(
     for path in server.home.root.rglob("*"):
         if path.is_file() and path.suffix in (".json", ".journal", ".log"):
             assert API_KEY not in path.read_text("utf-8", "replace"), path
+
+
+def test_a_turn_resizes_by_the_policy_and_says_so(server: Server, provider: Provider) -> None:
+    for number in range(4):
+        add(server, "user", f"old question {number}")
+        add(server, "assistant", f"old answer {number}")
+    server.request("tiro/session/configure", {"limit": {"messages": 3}})
+    done = ask(server, "new question")
+    told = next(e for e in events(server, done) if e["type"] == "resize")
+    assert (told["decision"]["type"], told["decision"]["reason"]) == (
+        "lite",
+        "max_keep_messages_count",
+    )
+    assert told["evicted"] >= 5
+    assert told["tokensAfter"] < told["tokensBefore"]
+    sent = [m["content"] for m in provider.last.messages]
+    assert sent[-1] == "new question"
+    assert len(sent) <= 4
+    assert len(view(server, limit=50)["messages"]) == 10
