@@ -29,7 +29,7 @@
   "What we know of the server and its session."
   connection                            ; a `tiro-rpc-connection' or nil
   roots                                 ; workspace roots told to the server
-  id title agent model path             ; strings or nil
+  id title agent model                  ; strings or nil
   context-size                          ; plist, or nil
   turn                                  ; the running turn, or nil
   lost                                  ; t: the server died, go on with ID
@@ -207,7 +207,6 @@ Then tell NOTICE, if there is one."
           ;; Without a model of its own the one that answered last stays shown.
           (tiro-session-model tiro-session)
           (or (plist-get view :model) (and same (tiro-session-model tiro-session)))
-          (tiro-session-path tiro-session) (plist-get view :path)
           (tiro-session-context-size tiro-session) (plist-get view :contextSize))))
 
 ;;;; Turns

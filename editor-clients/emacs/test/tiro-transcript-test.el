@@ -103,14 +103,18 @@
       (save-window-excursion
         (delete-other-windows)
         (set-window-buffer (selected-window) buffer)
-        (let ((reading (selected-window)) (typing (split-window)))
-          (set-window-buffer typing buffer)
+        (let* ((reading (selected-window))
+               (typing (split-window))
+               (aside (split-window typing nil 'right)))
+          (dolist (window (list typing aside)) (set-window-buffer window buffer))
           (set-window-point typing (point-max))
-          (set-window-point reading 50)
-          (set-window-start reading 40)
+          (dolist (window (list reading aside))
+            (set-window-point window 50)
+            (set-window-start window 40))
           (dotimes (n 500) (tiro-transcript-add 'text (format "chunk %d\n" n)))
-          (should (= (window-point reading) 50))
-          (should (= (window-start reading) 40))
+          (dolist (window (list reading aside))
+            (should (= (window-point window) 50))
+            (should (= (window-start window) 40)))
           (should (= (window-point typing) (point-max))))))))
 
 (ert-deftest tiro-transcript-long-lines-are-broken ()
@@ -174,6 +178,47 @@
     (tiro-transcript-delete-line 'earlier)
     (tiro-transcript-add 'text "yes")
     (should (equal (tiro-transcript-test-text) "You: hi\n\nyes"))))
+
+(defun tiro-transcript-test-stream ()
+  "Do something random to the transcript."
+  (pcase (random 5)
+    (0 (tiro-transcript-add 'text (make-string (random 30) ?x)))
+    (1 (tiro-transcript-add 'note "a note\nof two lines"))
+    (2 (tiro-transcript-put-line (random 5) 'tool (make-string (random 40) ?t)))
+    (3 (tiro-transcript-delete-line (random 5)))
+    (4 (tiro-transcript-at-start (tiro-transcript-add 'text "earlier")))))
+
+(defun tiro-transcript-test-type ()
+  "Type something random into the prompt area."
+  (goto-char (+ tiro-transcript-prompt
+                (random (1+ (- (point-max) tiro-transcript-prompt)))))
+  (if (and (zerop (random 3)) (< (point) (point-max)))
+      (delete-region (point) (+ (point) (random (- (1+ (point-max)) (point)))))
+    (insert (make-string (1+ (random 5)) (+ ?a (random 26)))))
+  (undo-boundary))
+
+(ert-deftest tiro-transcript-undo-survives-anything ()
+  "Random typing and streaming in turn: each undo gives the draft of before."
+  (random "tiro")
+  (dotimes (_ 60)
+    (tiro-transcript-test-with
+      (buffer-enable-undo)
+      (let ((drafts (list "")))
+        (dotimes (_ 12)
+          (tiro-transcript-test-stream)
+          (tiro-transcript-test-type)
+          (unless (equal (tiro-transcript-draft) (car drafts))
+            (push (tiro-transcript-draft) drafts))
+          (tiro-transcript-test-stream)
+          (should (equal (tiro-transcript-draft) (car drafts))))
+        (let ((last-command nil))
+          (while (cdr drafts)
+            (undo-boundary)
+            (undo)
+            (setq last-command 'undo)
+            (pop drafts)
+            (should (equal (tiro-transcript-draft) (car drafts)))
+            (tiro-transcript-test-stream)))))))
 
 (defun tiro-transcript-test-work (length)
   "Count what 200 deltas cost in a transcript of LENGTH lines, in characters touched."
