@@ -249,7 +249,7 @@ Then tell NOTICE, if there is one."
         (setf (tiro-session-context-size tiro-session) size))
       (tiro-session-tell 'over err)
       ;; The first prompt gives the session its title.
-      (unless (tiro-session-title tiro-session) (tiro-session-look-again t))
+      (unless (or err (tiro-session-title tiro-session)) (tiro-session-look-again t))
       (tiro-session-tell 'state))))
 
 (defun tiro-session-cancel ()
