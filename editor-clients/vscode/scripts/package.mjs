@@ -1,6 +1,6 @@
 // Makes the .vsix and looks into it: `npm run package`.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 import { finishChecks, ROOT, runTool } from "./report.mjs";
@@ -18,8 +18,7 @@ const WANTED = [
   "extension/readme.md",
 ];
 
-mkdirSync(`${ROOT}dist`, { recursive: true });
-export const vsix = fileURLToPath(new URL("../dist/tiro-vscode.vsix", import.meta.url));
+const vsix = fileURLToPath(new URL("../tiro-vscode.vsix", import.meta.url));
 const isMade = runTool("vsce", "package", "--no-dependencies", "--allow-missing-repository", "--out", vsix);
 const lock = readFileSync(`${ROOT}package-lock.json`, "utf8");
 finishChecks({

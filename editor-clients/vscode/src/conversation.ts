@@ -55,11 +55,16 @@ export class Conversation {
     return { type: "reset", items: [...this.#items], hasEarlier: this.hasEarlier };
   }
 
-  /** Show these messages and nothing else. */
+  /** Show these messages, and below them a prompt that the server does not have yet. */
   reset(messages: readonly Message[]): TranscriptChange[] {
+    const waiting = this.#prompt;
     this.#items = itemsOf(messages);
     this.#oldestSeq = messages[0]?.seq ?? undefined;
     this.#clearTurn();
+    if (waiting !== undefined) {
+      this.#prompt = waiting;
+      this.#items.push(waiting);
+    }
     return [this.snapshot()];
   }
 

@@ -259,7 +259,7 @@ export class Session implements vscode.Disposable {
   async #sessionChanged({ reason, id, contextSize }: protocol.SessionChanged): Promise<void> {
     this.#contextSize = contextSize;
     if (reason === "changedOnDisk" || reason === "expired") {
-      await this.refresh();
+      await this.whenIdle(() => this.refresh());
     } else if (reason === "renamed") {
       this.#id = id;
       this.last.remember({ id, path: null });

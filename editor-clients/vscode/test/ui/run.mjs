@@ -9,7 +9,7 @@ import { outFolder, startWorkbench } from "../workbench.mjs";
 import { STEPS } from "./steps.mjs";
 import { Ui } from "./ui.mjs";
 
-const vsix = fileURLToPath(new URL("../../dist/tiro-vscode.vsix", import.meta.url));
+const vsix = fileURLToPath(new URL("../../tiro-vscode.vsix", import.meta.url));
 if (!existsSync(vsix)) {
   throw new Error(`${vsix} is missing; run \`npm run package\` first`);
 }

@@ -1,6 +1,7 @@
 // The steps of a user's day, in order.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 
 import { A_PY, changeSettings, SERVER_COMMAND, serverPids, until } from "../workbench.mjs";
 
@@ -250,6 +251,7 @@ export const STEPS = {
     await ui.command("Developer: Reload Window");
     await ui.page.waitForEvent("load");
     await ui.ready();
+    assert.equal(serverPids(ui.bench.out).length, 1, "the old window's server is still there");
     await ui.prompt.waitFor({ timeout: 30_000 });
     await ui.answers.last().filter({ hasText: "You said: still there?" }).waitFor();
     await ui.statusBar.filter({ hasText: "plan" }).waitFor();
@@ -276,21 +278,126 @@ export const STEPS = {
     await ui.answers.last().filter({ hasText: "You said: after the reload" }).waitFor();
     await ui.prompt.press("Enter");
     await ui.answered("You said: anybody there?");
+    await ui.view.locator(".item.user").last().filter({ hasText: "anybody there?" }).waitFor();
     await ui.dismissToasts();
   },
 
   "it can be read in a dark theme and in high contrast": async (ui) => {
     await ui.ask("markdown again");
     await ui.answered("the documentation");
-    for (const [name, theme] of [
-      ["dark", "Default Dark Modern"],
-      ["high-contrast", "Default High Contrast"],
+    for (const [name, theme, mark] of [
+      ["dark", "Dark Modern", ".vs-dark"],
+      ["high-contrast", "Dark High Contrast", ".hc-black"],
     ]) {
-      changeSettings(ui.bench.out, "User", { "workbench.colorTheme": theme });
-      await ui.page.locator(name === "dark" ? ".monaco-workbench.vs-dark" : ".monaco-workbench.hc-black").waitFor();
+      await ui.command("Preferences: Color Theme");
+      await ui.pick(theme, "Dark Modern");
+      await ui.page.locator(`.monaco-workbench${mark}`).waitFor();
       await new Promise((resolve) => setTimeout(resolve, 500));
       await ui.shot(name);
     }
+  },
+
+  "all can be reached by the keyboard": async (ui) => {
+    await ui.prompt.fill("a draft");
+    await ui.prompt.focus();
+    const reached = [];
+    for (let presses = 0; presses < 5; presses += 1) {
+      await ui.page.keyboard.press("Tab");
+      reached.push(await ui.view.locator(":focus").getAttribute("id"));
+    }
+    assert.deepEqual(reached, ["attach", "agent", "model", "send", "tokens"]);
+    await ui.prompt.focus();
+    for (let presses = 0; presses < 60; presses += 1) {
+      await ui.page.keyboard.press("Shift+Tab");
+      if ((await ui.view.locator(":focus").getAttribute("id")) === "transcript") {
+        break;
+      }
+    }
+    await ui.page.keyboard.press("Home");
+    await until(() => ui.view.locator("#transcript").evaluate((one) => one.scrollTop === 0), "it scrolls");
+    await ui.prompt.fill("");
+  },
+
+  "a long session is shown from its end, and earlier messages on demand": async (ui) => {
+    const messages = Array.from({ length: 250 }, (_, index) => ({
+      role: index % 2 === 0 ? "user" : "assistant",
+      content: `message ${index + 1}`,
+    }));
+    const path = `${ui.bench.out}/tiro/sessions/long.json`;
+    writeFileSync(path, JSON.stringify({ id: "long", messages, timestamp: "2025-02-21T14:30:15-0800" }));
+    await ui.command("Tiro: Load Session");
+    await ui.pick("long");
+    await ui.answers.last().filter({ hasText: "message 250" }).waitFor();
+    const items = ui.view.locator(".item");
+    assert.equal(await items.count(), 100);
+    const earlier = ui.view.getByRole("button", { name: "Show Earlier Messages" });
+    await ui.view.locator("#transcript").evaluate((element) => (element.scrollTop = 0));
+    const first = items.filter({ hasText: "message 151" });
+    const before = (await first.boundingBox()).y;
+    await earlier.click();
+    await until(async () => (await items.count()) === 200, "the messages before are shown");
+    assert.ok(Math.abs((await first.boundingBox()).y - before) < 60, "the reader was moved");
+    await earlier.click();
+    await until(async () => (await items.count()) === 250, "all messages are shown");
+    assert.equal(await earlier.isVisible(), false);
+  },
+
+  "a window on another folder is offered the newest session": async (ui) => {
+    mkdirSync(`${ui.bench.out}/other`);
+    await ui.page.goto(ui.bench.url.replace("/workspace", "/other"));
+    await ui.ready();
+    await ui.openView();
+    const offer = ui.notices("The newest saved session is");
+    await offer.waitFor();
+    await ui.shot("offer");
+    await offer.getByRole("button", { name: "Continue It" }).click();
+    await ui.view.locator(".item.user").first().waitFor();
+  },
+
+  "a question for permission is answered": async (ui) => {
+    const peer = fileURLToPath(new URL("../peer.mjs", import.meta.url));
+    changeSettings(ui.bench.out, "Machine", { "tiro.server.command": [process.execPath, peer] });
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await ui.command("Tiro: Restart Server");
+    await ui.statusBar.filter({ hasText: "model" }).waitFor();
+    for (const [button, decision] of [
+      ["Allow Once", "once"],
+      ["Allow for This Session", "always"],
+      ["Reject", "reject"],
+    ]) {
+      await ui.ask("permission please");
+      const toast = ui.toast("Tiro (build) wants to run run_command [execute]: make");
+      await toast.waitFor();
+      if (decision === "once") {
+        await ui.shot("permission");
+      }
+      await toast.getByRole("button", { name: button }).click();
+      await ui.answered(`The decision is ${decision}.`);
+    }
+  },
+
+  "progress is shown while it lasts": async (ui) => {
+    await ui.ask("progress please");
+    const activity = ui.view.locator("#activity");
+    await activity.filter({ hasText: "Loading the model · 3 of 9 files · 33 %" }).waitFor();
+    await ui.shot("progress");
+    await ui.prompt.press("Escape");
+    await ui.answers.last().filter({ hasText: "Loaded." }).waitFor();
+    await until(async () => (await activity.textContent()) === "", "the progress is over");
+  },
+
+  "a save that fails is told, and when it works again": async (ui) => {
+    await ui.ask("changed please");
+    await ui.notices("The session cannot be saved.").waitFor();
+    await ui.notices("The session is saved again.").waitFor();
+    assert.equal(await ui.page.locator(".notification-toast").count(), 0);
+  },
+
+  "a flood of text is shown whole, and the window stays awake": async (ui) => {
+    await ui.ask("flood please");
+    await ui.answered("The end.");
+    const words = [...(await ui.answers.last().textContent()).matchAll(/n(\d+) /g)];
+    assert.equal(words.length, 2_000);
   },
 
   "nothing left the machine, and the page broke none of its rules": (ui) => {

@@ -68,13 +68,23 @@ export class Ui {
     await this.prompt.waitFor({ timeout: 30_000 });
   }
 
-  /** Run a command by typing its name into the palette. */
+  /** Run a command by typing its name into the palette, which closes when the focus moves on. */
   async command(title) {
-    await this.page.keyboard.press("F1");
     const input = this.page.locator(".quick-input-widget input");
-    await input.fill(`>${title}`);
     const label = this.page.locator(".quick-input-list .label-name").getByText(title, { exact: true });
-    await label.first().click();
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.page.keyboard.press("F1");
+        await input.fill(`>${title}`, { timeout: 4_000 });
+        await label.first().click({ timeout: 4_000 });
+        return;
+      } catch (error) {
+        if (attempt === 4) {
+          throw error;
+        }
+        await this.page.keyboard.press("Escape");
+      }
+    }
   }
 
   /** A row of the quick pick that is open. */
@@ -82,9 +92,9 @@ export class Ui {
     return this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: text }).first();
   }
 
-  /** Answer the quick pick that is open. */
-  async pick(text) {
-    await this.row(text).waitFor();
+  /** Answer the quick pick that opens; a row that is seen at once tells it from the one before. */
+  async pick(text, seen = text) {
+    await this.row(seen).waitFor();
     await this.page.locator(".quick-input-widget input").fill(text);
     await this.row(text).waitFor();
     await this.page.keyboard.press("Enter");

@@ -104,6 +104,16 @@ test("a prompt that was not taken leaves the transcript again, one that started 
   expect(shown(conversation)).toEqual(["user second"]);
 });
 
+test("a prompt sent while the session is being read stays below it", () => {
+  const conversation = new Conversation();
+  conversation.ask("hello", []);
+  conversation.reset([{ role: "user", content: "stored", seq: 1 }]);
+  expect(shown(conversation)).toEqual(["user stored", "user hello"]);
+  play(conversation, STARTED);
+  conversation.reset([]);
+  expect(shown(conversation)).toEqual([]);
+});
+
 test("a server that dies leaves what had arrived, marked as interrupted", () => {
   const conversation = new Conversation();
   play(conversation, STARTED, { type: "text", delta: "half" });
