@@ -474,6 +474,7 @@ def test_secrets_never_show(tmp_path: Path) -> None:
     text = """
 providers:
   a: {api: openai, base_url: "http://u:SECRET@h/?key=SECRET", api_key: SECRET, headers: {A: SECRET}}
+  d: {api: openai, base_url: "http://[", proxy: "http://u:SECRET2@h:1"}
   b: {api: openai, base_url: x, api_key: [SECRET], headers: [SECRET], api_key_command: {SECRET: 1}}
   c: {api: openai, base_url: [SECRET], proxy: {a: SECRET}}
 store: {url: [SECRET]}
@@ -481,7 +482,7 @@ store: {url: [SECRET]}
     found = loaded(tmp_path, text)
     assert len(found.problems) == 7
     assert "SECRET" not in repr(found)
-    assert set(found.settings.secrets()) == {"SECRET"}
+    assert set(found.settings.secrets()) == {"SECRET", "SECRET2"}
 
 
 def test_key_command_as_list_and_as_string() -> None:

@@ -10,6 +10,7 @@ its permission rules only narrow.
 import contextlib
 import difflib
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -91,7 +92,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """The exact values of configured keys and headers; they belong into no file or log."""
         found = []
         for provider in self.providers.values():
-            found += [provider.api_key or "", *provider.headers.values()]
+            found += [provider.api_key, *provider.headers.values()]
+            found += _PASSWORD.findall(f"{provider.base_url} {provider.proxy}")
         return [value for value in found if value]
 
 
@@ -123,6 +125,7 @@ WORKSPACE_MAY_SET = (
     *("agent", "model", "session.max_history", "session.mode", "session.limit", "session.resize"),
     *("turn.max_steps", "permission"),
 )
+_PASSWORD = re.compile(r"//[^/@ ]*:([^/@ ]+)@")
 _SECRET_KEYS = frozenset({"api_key", "api_key_command", "headers", "proxy", "base_url", "url"})
 """Values under these keys may hold a secret and are never shown."""
 

@@ -238,3 +238,45 @@ def test_buffers_are_found_by_their_real_path(room: Path) -> None:
 def test_place_outside_is_never_opened(room: Path) -> None:
     with pytest.raises(AssertionError):
         a_workspace(room).open_file(Place("x", Path("/etc/passwd"), None))
+
+
+@pytest.fixture
+def without_folder_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows: no file can be opened relative to an open folder."""
+    monkeypatch.setattr(os, "supports_dir_fd", set())
+    monkeypatch.setattr(os, "supports_fd", set())
+
+
+@pytest.mark.usefixtures("without_folder_descriptors")
+def test_boundary_holds_without_folder_descriptors(room: Path) -> None:
+    workspace = a_workspace(room)
+    assert "inside" in answer(workspace, "read_file", path="in.txt")
+    assert "deep.txt" in answer(workspace, "glob", pattern="**")
+    assert "is outside the workspace" in answer(workspace, "read_file", path="f")
+    os.mkfifo(room / "fifo")
+    assert "named pipe" in answer(workspace, "read_file", path="fifo")
+    place = workspace.inside("sub/deep.txt")
+    (room / "sub").rename(room / "was")
+    (room / "sub").symlink_to(room.parent / "app-secret")
+    put(room.parent, "app-secret/deep.txt", "SECRET")
+    with pytest.raises(ToolError, match="changed while it was opened"):
+        workspace.open_file(place)
+    (room / "in.txt").unlink()
+    with pytest.raises(ToolError):
+        workspace.open_file(workspace.inside("in.txt"))
+
+
+def test_kind_that_changes_between_look_and_open_is_refused(
+    room: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B48: the file becomes a pipe after the first look; what was opened is looked at again."""
+    workspace = a_workspace(room)
+    place = workspace.inside("in.txt")
+    regular = os.stat(room / "in.txt")
+    (room / "in.txt").unlink()
+    os.mkfifo(room / "in.txt")
+    monkeypatch.setattr(os, "stat", lambda *_, **__: regular)
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(ToolError, match="named pipe"):
+        workspace.open_file(place)
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -15,6 +15,7 @@ A table that may only narrow (that of a checked-out repository) comes last: it c
 into ask or deny and never the other way round.
 """
 
+import glob
 import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
@@ -145,6 +146,11 @@ def subject_of(tool: Tool, input: Mapping[str, Any]) -> str | None:
     """What the patterns are tested on: a field of the input, as the model wrote it."""
     value = input.get(tool.subject_field) if tool.subject_field else None
     return value if isinstance(value, str) else None
+
+
+def exact_pattern(subject: str) -> str:
+    """The pattern that fits this one path and no other."""
+    return "/" + glob.escape(posixpath.normpath(subject)).lstrip("/")
 
 
 def strictest(*decisions: PermissionDecision) -> PermissionDecision:

@@ -4,12 +4,13 @@ Once the session has been cleared under the turn, it leaves nothing more there.
 """
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from tiro.agents.events import Stored
-from tiro.agents.permissions import Rules
+from tiro.agents.permissions import Rules, exact_pattern
 from tiro.session.changes import Change, Clear, Set
 from tiro.session.core import Core
 from tiro.session.messages import Message, Usage
@@ -46,10 +47,11 @@ class Record:
         self.usage += usage
         self._set(usage=self.session.usage + usage)
 
-    def allow_always(self, key: str, subject: str | None) -> None:
-        """Remember the answer "always", as narrow as the question was."""
-        rule = {"key": key, "pattern": subject or "*", "decision": "allow"}
-        self._set(rules=[*self.session.rules, rule])
+    def allow_always(self, key: str, subjects: Iterable[str]) -> None:
+        """Remember the answer "always", for just these subjects; without any, for the whole key."""
+        patterns = dict.fromkeys(map(exact_pattern, subjects)) or ["*"]
+        rules = [{"key": key, "pattern": one, "decision": "allow"} for one in patterns]
+        self._set(rules=[*self.session.rules, *rules])
 
     def with_always(self, rules: Rules) -> Rules:
         """The rules together with those that the user has answered "always" to."""

@@ -91,6 +91,13 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     put: Callable[[Moved | Said | AllEnded], None]
 
 
+class Target(msgspec.Struct, frozen=True):
+    """What a tool use is about: the subjects its rules are tested on, and the real path."""
+
+    subjects: tuple[str, ...] = ()
+    path: Path | None = None
+
+
 class ToolUses:
     """The tool uses of one answer, in call order."""
 
@@ -160,15 +167,21 @@ class ToolUses:
         rule: str | None = None
         try:
             tool, given = self._checked(index)
-            decision = await self._decision(tool, given)
+            target = await self._target(tool, given)
+            decision = self._decide(tool, target)
+            if decision.kind == "ask":
+                async with self._asking:  # the answer to another question may settle this one
+                    decision = self._decide(tool, target)
+                    refusal = await self._refusal(index, tool, given, target, decision)
+            else:
+                refusal = await self._refusal(index, tool, given, target, decision)
             rule = decision.rule
-            refusal = await self._refusal(index, tool, given, decision)
             if refusal is not None:
                 self._end(index, "reject", rule, refusal)
                 return
             async with together:
                 self._needs.put(Moved(index, "run", rule))
-                output = await tool.run(given, self._tool_run(index, tool, given))
+                output = await tool.run(given, self._tool_run(index, tool, target))
             content = limit_output(output.content) or EMPTY_OUTPUT
             what = "fail" if output.is_error else "finish"
             self._needs.put(Moved(index, what, rule, ToolOutput(content, output.is_error)))
@@ -194,19 +207,31 @@ class ToolUses:
             raise ToolError(UNREADABLE_INPUT.format(raw=done.raw[:MAX_RAW_SHOWN]))
         return tool, check_input(tool.input_schema, done.input)
 
-    async def _decision(self, tool: Tool, given: dict[str, Any]) -> PermissionDecision:
-        """The stricter of two decisions: on the path as it is written and as it really leads."""
-        rules, subject = self._rules(), subject_of(tool, given)
-        decision = rules.decide(tool.permission_key, subject)
-        if subject is None or tool.subject_field != "path":
-            return decision
-        real = await asyncio.to_thread(self._real_name, subject)
-        return strictest(decision, rules.decide(tool.permission_key, real))
+    async def _target(self, tool: Tool, given: dict[str, Any]) -> Target:
+        """What a tool use is about, with the path as it is written and as it really leads."""
+        subject = subject_of(tool, given)
+        if subject is None:
+            return Target()
+        if tool.subject_field != "path":
+            return Target((subject,))
+        place = await asyncio.to_thread(self._needs.workspace.locate, subject)
+        return Target((subject, self._named(place.path)), place.path)
+
+    def _decide(self, tool: Tool, target: Target) -> PermissionDecision:
+        """The strictest decision on all its subjects, by the rules as they are right now."""
+        rules = self._rules()
+        subjects = target.subjects or (None,)
+        return strictest(*(rules.decide(tool.permission_key, subject) for subject in subjects))
 
     async def _refusal(
-        self, index: int, tool: Tool, given: dict[str, Any], decision: PermissionDecision
+        self,
+        index: int,
+        tool: Tool,
+        given: dict[str, Any],
+        target: Target,
+        decision: PermissionDecision,
     ) -> str | None:
-        """Why it must not run, or None; asks the user where the rules say so, one at a time."""
+        """Why it must not run, or None; asks the user where the rules say so."""
         if decision.kind == "deny":
             return DENIED.format(rule=decision.rule, source=decision.source)
         if decision.kind == "allow":
@@ -220,20 +245,17 @@ class ToolUses:
             rule=decision.rule,
             effect=tool.effect,
         )
-        async with self._asking:
-            answer = await self._needs.ask(request)
+        answer = await self._needs.ask(request)
         if answer.decision == "reject":
             message = f" They say: {answer.message}" if answer.message else ""
             return REJECTED.format(message=message)
         if answer.decision == "always":
-            self._needs.record.allow_always(tool.permission_key, subject_of(tool, given))
+            self._needs.record.allow_always(tool.permission_key, target.subjects)
         return None
 
-    def _tool_run(self, index: int, tool: Tool, given: dict[str, Any]) -> ToolRun:
-        rules, workspace = self._rules(), self._needs.workspace
-        done, loop = self.given[index], asyncio.get_running_loop()
-        subject = subject_of(tool, given)
-        approved = workspace.locate(subject).path if subject and tool.effect == "read" else None
+    def _tool_run(self, index: int, tool: Tool, target: Target) -> ToolRun:
+        rules, done, loop = self._rules(), self.given[index], asyncio.get_running_loop()
+        approved = target.path if tool.permission_key == "read" else None
 
         def may_read(path: Path) -> bool:
             kind = rules.decide("read", self._named(path)).kind
@@ -245,7 +267,7 @@ class ToolUses:
 
         return ToolRun(
             tool_use_id=done.id,
-            workspace=workspace,
+            workspace=self._needs.workspace,
             may_read=may_read,
             on_output=on_output,
             cancelled=self._cancelled[index],
@@ -254,9 +276,6 @@ class ToolUses:
     def _rules(self) -> Rules:
         """The rules as they are right now: an answer "always" adds one."""
         return self._needs.record.with_always(self._needs.rules)
-
-    def _real_name(self, given: str) -> str:
-        return self._named(self._needs.workspace.locate(given).path)
 
     def _named(self, path: Path) -> str:
         """The path as patterns see it: relative to the root it lies in, else absolute."""

@@ -23,7 +23,7 @@ def search(pattern: "re.Pattern[str]", text: str, context: int) -> list[list[Any
     """The lines of a text that match, with `context` lines around each."""
     lines = text.split("\n")
     if not lines[-1]:
-        lines.pop()
+        lines.pop()  # a line end at the end begins no further line
     found = {}
     for index, line in enumerate(lines):
         match = pattern.search(line)
@@ -50,7 +50,10 @@ def cut(line: str, start: int) -> str:
 
 def serve(source: IO[bytes], target: IO[bytes]) -> None:
     """Answer frames until the input ends."""
-    order = json.loads(_frame(source) or b"{}")
+    first = _frame(source)
+    if first is None:
+        return
+    order = json.loads(first)
     try:
         flags = re.IGNORECASE if order["ignore_case"] else 0
         pattern = re.compile(order["pattern"], flags)

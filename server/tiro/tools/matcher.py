@@ -41,15 +41,17 @@ class Matcher:
         return found
 
     async def __aenter__(self) -> "Matcher":
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-I", "-S", "-X", "utf8", _PROGRAM),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
         try:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-I", "-S", "-X", "utf8", _PROGRAM),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+            )
             answer = await self._ask(self._order)
+        except OSError as error:
+            raise ToolError(GONE) from error
         except BaseException:
             await self._end()
             raise
