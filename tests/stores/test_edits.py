@@ -115,19 +115,25 @@ def test_a_message_added_by_hand_is_kept(make_manager: Make, manager: SessionMan
     assert len(set(seqs)) == 6
 
 
+@pytest.mark.parametrize("in_journal", [True, False])
 def test_an_older_file_put_back_does_not_lose_what_came_after_it(
-    make_manager: Make, manager: SessionManager
+    make_manager: Make, manager: SessionManager, in_journal: bool
 ) -> None:
     """An editor that had the file open since long ago saves it: we know more than it did."""
     session, path = started(manager)
     old = path.read_bytes()
     session.add_message("user", "3")
+    if not in_journal:
+        session.add_message("user", "4")
     manager.save(session)
-    session.add_message("user", "4")
+    if in_journal:
+        session.add_message("user", "4")
+    last = session.n
     other = path.with_suffix(".edited")
     other.write_bytes(old.replace(b'"content":"1"', b'"content":"edited"'))
     other.replace(path)
     with manager.writing(session):
+        assert session.n >= last, "a number is never given twice (U9.2)"
         session.add_message("user", "5")
     expected = ["0", "edited", "2", "3", "4", "5"]
     assert texts(session) == expected

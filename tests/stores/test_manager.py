@@ -5,8 +5,10 @@ import gc
 import json
 import math
 import os
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +22,7 @@ from tiro.errors import (
 )
 from tiro.session.messages import decode, encode
 from tiro.session.session import Session
+from tiro.stores.disk import Disk
 from tiro.stores.manager import SessionManager
 
 NOON = datetime.datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=datetime.UTC)
@@ -520,3 +523,28 @@ def test_an_idle_session_gets_a_snapshot_and_the_thread_sleeps(
     time.sleep(0.6)
     assert path.stat() == stamp
     assert time.thread_time() - used < 0.1
+
+
+class Meanwhile(Disk):
+    """Lets a test do something while the background thread waits for its snapshot's fsync."""
+
+    def __init__(self) -> None:
+        self.then: list[Any] = []
+
+    def sync(self, descriptor: int) -> None:
+        super().sync(descriptor)
+        if threading.current_thread().name == "tiro-store" and self.then:
+            self.then.pop()()
+
+
+def test_what_is_added_while_an_idle_snapshot_is_written_stays(make_manager: Make) -> None:
+    """U9.6: a journal that goes further than the snapshot is not cut."""
+    disk = Meanwhile()
+    manager = make_manager(disk=disk)
+    session = manager.create(id="x")
+    session.add_message("user", "one")
+    added = threading.Event()
+    disk.then = [added.set, lambda: session.add_message("user", "meanwhile")]
+    session.add_message("user", "two")
+    assert added.wait(20)
+    assert texts(make_manager().load_id("x")) == ["one", "two", "meanwhile"]

@@ -17,6 +17,7 @@ from tests.sizes import sized
 from tests.stores.conftest import Make, Notices
 from tests.stores.look import names, texts
 from tiro.errors import SessionInUseError
+from tiro.stores.reading import read_session
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
@@ -190,6 +191,7 @@ def test_an_idle_session_is_not_locked(make_manager: Make) -> None:
 HOLDER = """
 import sys, time
 from tiro.stores.manager import SessionManager
+from tiro.stores.reading import read_session
 manager = SessionManager(sys.argv[1])
 session = manager.load_id("x")
 with manager.writing(session):
@@ -295,3 +297,101 @@ def test_fifty_saves_at_once_in_one_process(make_manager: Make, directory: Path)
     assert len(stored) == 51
     assert [message["seq"] for message in stored] == list(range(1, 52))
     assert names(directory) == ["x.json"]
+
+
+def test_a_reader_never_sees_less_than_what_was_answered(make_manager: Make) -> None:
+    """U9: reading needs no lock, though snapshot and journal change under it."""
+    manager = make_manager(fsync="never")
+    session = manager.create(id="x", max_history=100_000)
+    session.add_message("user", "start")
+    path = manager.path_of(session)
+    assert path is not None
+    answered, done = [1], threading.Event()
+
+    def write() -> None:
+        for number in range(sized(fast=100, normal=300, long=3000)):
+            session.add_message("user", "x" * (number % 50) * 100)
+            answered[0] += 1
+            if number % 2:
+                manager.save(session)
+        done.set()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    while not done.is_set():
+        before = answered[0]
+        reading = read_session(path)
+        assert reading.bad == 0
+        assert reading.last_n >= before
+    thread.join()
+
+
+def test_without_autosave_others_are_seen_until_something_is_unsaved(
+    make_manager: Make, notices: Notices
+) -> None:
+    """M4.4 with U9.8: a look never writes; what is unsaved waits for the explicit save."""
+    one, other = make_manager(autosave=False), make_manager()
+    theirs = other.create(id="x")
+    theirs.add_message("user", "one")
+    path = other.path_of(theirs)
+    assert path is not None
+    mine = one.load(path)
+    theirs.add_message("user", "two")
+    with one.changing(mine):
+        assert texts(mine) == ["one", "two"]
+        mine.add_message("user", "mine")
+    theirs.add_message("user", "three")
+    with one.writing(mine):
+        assert texts(mine) == ["one", "two", "mine"]
+    assert names(path.parent) == ["x.journal", "x.json"]
+    saved = one.save(mine)
+    assert saved.name == "x-01.json"
+    assert texts(make_manager().load(saved)) == ["one", "two", "mine"]
+    assert texts(make_manager().load(path)) == ["one", "two", "three"]
+    damaged = one.load(path)
+    path.write_text("{")
+    with one.changing(damaged):
+        assert texts(damaged) == ["one", "two", "three"]
+    assert path.read_text() == "{"
+    assert notices.reasons == ["changedOnDisk", "renamed"]
+
+
+def test_a_lock_is_never_on_a_deleted_journal(make_manager: Make) -> None:
+    """A session that comes to rest elsewhere takes its journal away; we may have it open."""
+    one, other, third = make_manager(), make_manager(), make_manager()
+    mine = one.create(id="x")
+    mine.add_message("user", "one")
+    mine.add_message("user", "two")
+    theirs = other.load_id("x")
+    other.save(theirs)
+    other.end(theirs)
+    path = one.path_of(mine)
+    assert path is not None
+    assert names(path.parent) == ["x.json"]
+    late = third.load_id("x")
+    with one.writing(mine):
+        mine.add_message("user", "three")
+        with pytest.raises(SessionInUseError), third.writing(late):
+            pass
+    with third.writing(late):
+        assert texts(late) == ["one", "two", "three"]
+
+
+def test_damage_does_not_hide_what_another_process_stored(
+    make_manager: Make, notices: Notices
+) -> None:
+    """U9.7 with U9.8: we know less than the journal, so ours goes beside the damaged file."""
+    one, other = make_manager(), make_manager()
+    mine = one.create(id="x")
+    mine.add_message("user", "one")
+    theirs = other.load_id("x")
+    theirs.add_message("user", "two")
+    path = one.path_of(mine)
+    assert path is not None
+    path.write_text("{ oops")
+    with one.writing(mine):
+        mine.add_message("user", "mine")
+    assert path.read_text() == "{ oops"
+    assert b'"two"' in path.with_suffix(".journal").read_bytes()
+    assert mine.id == "x-01"
+    assert notices.reasons == ["renamed"]

@@ -103,7 +103,7 @@ def read_file(path: Path) -> tuple[bytes, Signature]:
             code = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
             raise OSError(code, "Not a regular file", str(path))
         with open(descriptor, "rb", closefd=False) as file:
-            return file.read(), signature_of(status)
+            return file.read(status.st_size), signature_of(status)  # what comes later is later
     finally:
         os.close(descriptor)
 

@@ -97,8 +97,6 @@ class SessionFiles:
 
         A journal that a deleted session left there is set aside.
         """
-        if os.path.lexists(self.path):
-            return False
         written = claim_file(self.disk, self.path, data)
         if written is None:
             return False

@@ -1,7 +1,8 @@
 """What the files of a session say: the snapshot, and the journal replayed on it.
 
 `read_session` is the one way to read them, for a load, for a second look after another process
-wrote, for an outside edit and for the list (U9). It changes nothing and needs no lock.
+wrote, for an outside edit and for the list (U9). It changes nothing, and needs no lock unless
+somebody writes without a pause.
 """
 
 import errno
@@ -18,12 +19,13 @@ from tiro.session.changes import Add, Change, Evict
 from tiro.session.core import Core, from_rfc3339
 from tiro.session.messages import Message
 from tiro.session.snapshot import StoredSession, read_snapshot
-from tiro.stores.disk import Signature, read_file, signature_at
-from tiro.stores.journal import JournalText, read_journal
+from tiro.stores.disk import Disk, Signature, read_file, signature_at
+from tiro.stores.journal import Journal, JournalText, read_journal
+from tiro.stores.lock import wait_for
 
 SNAPSHOT_ENDING = ".json"
 JOURNAL_ENDING = ".journal"
-_READ_ATTEMPTS = 20
+_READ_ATTEMPTS = 5
 
 
 class Reading(msgspec.Struct):
@@ -107,26 +109,17 @@ def read_session(path: Path) -> Reading:
     Raises SessionNotFoundError, SessionFormatError (with `path`, `reason`, `recovered`) or
     StorageError (with `path`, `errno`).
     """
+    for _ in range(_READ_ATTEMPTS):
+        reading = _read_once(path)
+        if _is_current(path, reading):
+            return reading
+    journal = Journal(beside(path, JOURNAL_ENDING), Disk())
     try:
-        data, snapshot, journal_data, journal = _read_both(path)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise SessionNotFoundError(f"There is no session file {str(path)!r}", path=str(path)) from (
-            error
-        )
-    except OSError as error:
-        raise storage_error(path, error, "read") from error
-    try:
-        with _collector_paused():
-            stored = read_snapshot(data)
-    except SessionFormatError as error:
-        raise _unreadable(path, error, journal_data) from error
-    except RecursionError as error:
-        reason = SessionFormatError("The JSON is nested too deeply")
-        raise _unreadable(path, reason, journal_data) from error
-    if stored.fields["id"] is None:
-        stored.fields["id"] = path.name.removesuffix(SNAPSHOT_ENDING)
-    text = _journal_of(stored, journal_data)
-    return Reading(stored, text.changes, snapshot, journal, text.size, text.bad)
+        if journal.exists():
+            wait_for(journal.try_lock)  # somebody writes all the time: let them wait for once
+        return _read_once(path)
+    finally:
+        journal.close()
 
 
 def storage_error(path: Path, error: OSError, verb: str) -> StorageError:
@@ -159,18 +152,46 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
+def _read_once(path: Path) -> Reading:
+    try:
+        data, snapshot, journal_data, journal = _read_both(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        missing = f"There is no session file {str(path)!r}"
+        raise SessionNotFoundError(missing, path=str(path)) from error
+    except OSError as error:
+        raise storage_error(path, error, "read") from error
+    try:
+        with _collector_paused():
+            stored = read_snapshot(data)
+    except SessionFormatError as error:
+        raise _unreadable(path, error, journal_data) from error
+    except RecursionError as error:
+        reason = SessionFormatError("The JSON is nested too deeply")
+        raise _unreadable(path, reason, journal_data) from error
+    if stored.fields["id"] is None:
+        stored.fields["id"] = path.name.removesuffix(SNAPSHOT_ENDING)
+    text = _journal_of(stored, journal_data)
+    return Reading(stored, text.changes, snapshot, journal, text.size, text.bad)
+
+
 def _read_both(path: Path) -> tuple[bytes, Signature, bytes, Signature | None]:
-    """Both files as they belong together, though another process may be replacing them."""
-    journal_path = beside(path, JOURNAL_ENDING)
-    for _ in range(_READ_ATTEMPTS):
-        data, snapshot = read_file(path)
-        try:
-            journal_data, journal = read_file(journal_path)
-        except FileNotFoundError:
-            journal_data, journal = b"", None
-        if signature_at(path) == snapshot:
-            break  # a journal is cut only after its snapshot was replaced
+    data, snapshot = read_file(path)
+    try:
+        journal_data, journal = read_file(beside(path, JOURNAL_ENDING))
+    except FileNotFoundError:
+        journal_data, journal = b"", None
     return data, snapshot, journal_data, journal
+
+
+def _is_current(path: Path, reading: Reading) -> bool:
+    """Whether both files were read as they belong together, though others may be writing.
+
+    A snapshot is replaced before its journal is cut, and a journal that was cut while it was read
+    has a gap or a broken line.
+    """
+    if signature_at(path) != reading.snapshot:
+        return False
+    return not reading.bad or signature_at(beside(path, JOURNAL_ENDING)) == reading.journal
 
 
 def _unreadable(path: Path, error: SessionFormatError, journal: bytes) -> SessionFormatError:
