@@ -182,9 +182,10 @@ async def test_a_short_text_or_a_client_that_cannot_is_left_alone() -> None:
 async def test_a_message_is_told_once() -> None:
     client = await ready()
     for _ in range(3):
-        client.service.editor.tell("the disk is full")
-    client.service.editor.tell("something else", "error")
-    assert [told["type"] for told in client.sent("window/showMessage")] == [2, 1]
+        client.service.editor.say_once("the disk is full")
+    client.service.editor.say("something else")
+    client.service.editor.say("something else")
+    assert [told["type"] for told in client.sent("window/showMessage")] == [2, 2, 2]
 
 
 async def test_long_work_is_shown_as_progress() -> None:

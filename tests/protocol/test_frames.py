@@ -241,7 +241,7 @@ def test_a_broken_pipe_is_told_once_and_frees_the_memory(pipe: tuple[int, int]) 
         writer.put(b"x" * 100_000)
     assert broken.wait(10)
     writer.put(b"late")
-    writer.wait_for_room()
+    assert writer.has_room(0)
     writer.close(5)
     assert len(told) == 1
     assert writer.when_idle(lambda: None)
@@ -265,27 +265,29 @@ def test_a_non_blocking_descriptor_is_written_whole(pipe: tuple[int, int]) -> No
     assert total == 500_000
 
 
-def test_a_reader_stops_taking_messages_while_far_too_much_is_unread(
+def test_the_writer_tells_when_far_too_much_is_unread(
     pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(frames, "MAX_WAITING_BYTES", 200_000)
     writer = FrameWriter(pipe[1], on_error=lambda error: None)
     for _ in range(10):
         writer.put(b"x" * 100_000)
-    passed = threading.Event()
-
-    def wait() -> None:
-        writer.wait_for_room()
-        passed.set()
-
-    threading.Thread(target=wait, daemon=True).start()
-    assert not passed.wait(0.05)
+    assert not writer.has_room(0)
+    assert not writer.has_room(0.01)
     for _ in range(9):
         left = 100_000
         while left:
             left -= len(os.read(pipe[0], left))
-    assert passed.wait(10)
+    assert writer.has_room(10)
     writer.close(0)
+
+
+def test_a_hung_up_pipe_is_noticed_although_there_is_more_to_read(pipe: tuple[int, int]) -> None:
+    assert not frames.is_hung_up(pipe[0])
+    os.write(pipe[1], b"more")
+    assert not frames.is_hung_up(pipe[0])
+    os.close(pipe[1])
+    assert frames.is_hung_up(pipe[0])
 
 
 # --- the reader -----------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Every method against a fake assistant: what it is asked, what comes out, and in which order."""
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
@@ -450,10 +449,26 @@ async def test_the_server_loads_by_itself_only_where_it_is_told_to() -> None:
         assert bool(loads) == (setting == "latest")
 
 
-async def test_a_change_that_nobody_asked_for_is_told() -> None:
-    client = await ready()
+@pytest.mark.parametrize("options", [None, {"features": {"turnEvents": True}}])
+async def test_a_change_that_nobody_asked_for_is_told(options: Any) -> None:
+    client = await ready(initializationOptions=options)
     notice = type("Notice", (), {"reason": "saveFailed", "session": client.assistant.session})
     client.assistant.on_changed(notice)
     [told] = client.sent("tiro/session/changed")
     assert (told["reason"], told["id"], told["total"]) == ("saveFailed", None, 0)
-    assert json.dumps(told["contextSize"])
+    assert set(told["contextSize"]) >= {"tokens", "breakdown"}
+    said = client.sent("window/showMessage")
+    assert len(said) == (0 if options else 1), "a client that does not know ours is told in words"
+
+
+async def test_an_event_that_cannot_be_shown_does_not_stop_the_turn(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+    shown = events.ToolUse(tool_use=events.ToolUseShown("c", "n", deep), status="proposed")
+    client = await ready([shown, events.Text("a")])
+    assert (await client.call("tiro/turn/start", {"prompt": "x"}))["text"] == "a"
+    assert kinds(client) == ["started", "text", "finished"]
+    assert "could not be shown" in caplog.text

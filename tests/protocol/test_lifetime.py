@@ -291,6 +291,33 @@ def test_house_6_8_a_client_that_does_not_read_does_not_stop_a_cancel() -> None:
         child.close()
 
 
+def test_a_client_that_only_writes_is_not_read_without_bound() -> None:
+    """Answers that nobody reads pile up to a limit; a closed stdin still ends the server."""
+    child = Child()
+    try:
+        child.initialize()
+        text = "x" * 1_000_000
+        message = {"role": "user", "content": text}
+        child.send(
+            {"jsonrpc": "2.0", "id": 1, "method": "tiro/session/addMessage", "params": message}
+        )
+        child.answer(1)
+        assert child.process.stdin
+        os.set_blocking(child.process.stdin.fileno(), False)
+        get = frame(b'{"jsonrpc": "2.0", "id": 2, "method": "tiro/session/get"}')
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                if child.process.stdin.write(get) is None:
+                    break
+        for _ in range(20):
+            time.sleep(0.1)
+            assert resident_kb(child.process.pid) < 400_000
+        child.process.stdin.close()
+        assert child.process.wait(END_SECONDS) == 1
+    finally:
+        child.close()
+
+
 def resident_kb(pid: int) -> int:
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.split("VmRSS:")[1].split()[0])

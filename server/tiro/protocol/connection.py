@@ -40,6 +40,7 @@ class Connection:
     def __init__(self, protocol: TiroProtocol, editor: ClientEditor) -> None:
         self.protocol, self.editor = protocol, editor
         self.when_idle: Callable[[Callable[[], None]], bool] = lambda callback: True
+        self.has_room: Callable[[], bool] = lambda: True
         self.buffers = editor.buffers
         self.order = asyncio.Lock()
         self.is_closing = False
@@ -52,7 +53,13 @@ class Connection:
     # --- what the assistant tells -------------------------------------------------------------
 
     def on_event(self, running: Any, n: int, event: events.TurnEvent) -> None:
-        """Pass on what a turn tells. The numbers are given anew, for what is sent."""
+        """Pass on what a turn tells; what cannot be shown must not stop the turn."""
+        try:
+            self._pass_on(running, event)
+        except Exception:
+            logger.exception("An event could not be shown")
+
+    def _pass_on(self, running: Any, event: events.TurnEvent) -> None:
         turn_id = running.turn_id
         if isinstance(event, events.Progress):
             self._report(event)
@@ -79,7 +86,18 @@ class Connection:
         if not method.is_ordered:
             return await work()
         async with self.order:
+            await self._room()
             return await (work() if method.is_cancellable else finished(work()))
+
+    async def _room(self) -> None:
+        """Wait while the client leaves far too much unread, or its answers would fill the memory.
+
+        Only whoever asks and asks and never reads comes to wait here.
+        """
+        while not self.has_room():
+            has_read = asyncio.Event()
+            if not self.when_idle(has_read.set):
+                await has_read.wait()
 
     async def run_turn(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a turn: in order until it has started. Cancelling the request stops the turn."""

@@ -58,6 +58,11 @@ class ClientEditor:
         """Note the workspace folders."""
         self._roots = [path for uri in uris if (path := path_of(uri)) is not None]
 
+    @property
+    def is_stranger(self) -> bool:
+        """Whether the client announced none of our features: any LSP client."""
+        return self.features == types.Features()
+
     def can(self, capability: str) -> bool:
         """Whether the client announced a capability, such as `window.showDocument.support`."""
         found: Any = self._capabilities
@@ -120,12 +125,16 @@ class ClientEditor:
         title = answer.get("title") if isinstance(answer, dict) else None
         return title if title in answers else None
 
-    def tell(self, text: str, kind: Literal["error", "warning", "info"] = "warning") -> None:
-        """Show a message to the user, each text once."""
+    def say(self, text: str) -> None:
+        """Show a warning to the user."""
+        params = {"type": MESSAGE_TYPES["warning"], "message": text}
+        self._protocol.notify("window/showMessage", params)
+
+    def say_once(self, text: str) -> None:
+        """Show a warning to the user, each text once."""
         if text not in self._told:
             self._told.add(text)
-            params = {"type": MESSAGE_TYPES[kind], "message": text}
-            self._protocol.notify("window/showMessage", params)
+            self.say(text)
 
     async def show_text(self, name: str, text: str) -> None:
         """Open a long text in a window of the editor, where it can do that."""

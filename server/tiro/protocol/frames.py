@@ -233,13 +233,14 @@ class FrameWriter:
             self._waiting_bytes += len(data)
             self._changed.notify_all()
 
-    def wait_for_room(self) -> None:
-        """Block the calling thread while the client leaves far too much unread."""
-        if self._waiting_bytes > MAX_WAITING_BYTES:
-            with self._changed:
-                self._changed.wait_for(
-                    lambda: self._closed or self._waiting_bytes <= MAX_WAITING_BYTES
-                )
+    def has_room(self, timeout_seconds: float) -> bool:
+        """Whether the client leaves not too much unread, or does so within this time."""
+        if self._waiting_bytes <= MAX_WAITING_BYTES:
+            return True
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: self._closed or self._waiting_bytes <= MAX_WAITING_BYTES, timeout_seconds
+            )
 
     def close(self, timeout_seconds: float) -> None:
         """Write what is queued, for at most so long, and end the thread."""
@@ -302,6 +303,15 @@ def read_some(fd: int) -> bytes:
             select.select([fd], [], [])
         except OSError:
             return b""
+
+
+def is_hung_up(fd: int) -> bool:
+    """Whether nobody writes to this descriptor any more, although there may be more to read."""
+    if not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(fd, getattr(select, "POLLRDHUP", 0))
+    return bool(poll.poll(0))
 
 
 class FrameReader:

@@ -95,7 +95,7 @@ class Greeting:
 
     def _tell_problems(self) -> None:
         for problem in self._problems:
-            self._editor.tell(problem)
+            self._editor.say_once(problem)
         self._problems = []
 
     def _read_options(self, given: Any) -> types.InitializationOptions:

@@ -10,11 +10,13 @@ import contextlib
 import functools
 import logging
 import signal
+import time
 from collections.abc import Callable
 from typing import Any
 
 from tiro.protocol import types
-from tiro.protocol.frames import BrokenFrameError, FrameReader, FrameWriter, Stdio
+from tiro.protocol.closing import ANSWER_SECONDS
+from tiro.protocol.frames import BrokenFrameError, FrameReader, FrameWriter, Stdio, is_hung_up
 from tiro.protocol.service import Service
 from tiro.protocol.watch import EditorWatch, end_process_after
 
@@ -26,6 +28,10 @@ LAST_SECONDS = 1.7
 WRITE_SECONDS = 0.5
 """How long the client may take to read the last frames."""
 
+MAX_OPEN_REQUESTS = 5000
+"""With more requests than this waiting for their turn, no further message is taken."""
+
+ROOM_SECONDS = 0.02
 PARSE_ERROR = -32700
 SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT")
 
@@ -44,6 +50,7 @@ class Lifetime:
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[int] = self._loop.create_future()
         self._exit_code = 1
+        self._read_fd = stdio.read_fd
         self._writer = FrameWriter(stdio.write_fd, on_error=self._broken_stdout)
         self._watch = EditorWatch(stdio.write_fd, lambda: self.end(1))
         self._reader = FrameReader(
@@ -57,6 +64,7 @@ class Lifetime:
         """Serve until the end."""
         self._protocol.outlet = self._writer
         self._service.connection.when_idle = self._when_idle
+        self._service.connection.has_room = lambda: self._writer.has_room(0)
         self._service.greeting.on_editor = self._watch.watch_process
         self._protocol.on_exit = self._exit
         for name in SIGNALS:
@@ -94,8 +102,24 @@ class Lifetime:
     # --- called in the reader's and the writer's thread ---------------------------------------
 
     def _received(self, message: Any) -> None:
-        self._writer.wait_for_room()
+        """Hand a message over, but no more of them than can be worked on and answered.
+
+        A client that has left without reading its answers gets no more of them.
+        """
+        hung_up_at: float | None = None
+        while not self._has_room():
+            if hung_up_at is None and is_hung_up(self._read_fd):
+                hung_up_at = time.monotonic()
+            if hung_up_at is not None and time.monotonic() - hung_up_at > ANSWER_SECONDS:
+                self.end(1)
+                return
         self._call(self._protocol.handle_message, message)
+
+    def _has_room(self) -> bool:
+        if self._protocol.open_requests > MAX_OPEN_REQUESTS:
+            time.sleep(ROOM_SECONDS)
+            return False
+        return self._writer.has_room(ROOM_SECONDS)
 
     def _end_of_stdin(self, error: BrokenFrameError | None) -> None:
         if error is not None:

@@ -131,7 +131,9 @@ class TiroProtocol(LanguageServerProtocol):
         fields = message if isinstance(message, dict) else {}
         is_notification = "id" not in fields and isinstance(fields.get("method"), str)
         if is_notification and fields.get("jsonrpc") == "2.0":
-            logger.warning("Notification %r ignored: %s", fields["method"], error.message)
+            is_unknown = isinstance(error, rpc.JsonRpcMethodNotFound)
+            level = logging.INFO if is_unknown else logging.WARNING
+            logger.log(level, "Notification %r ignored: %s", fields["method"], error.message)
             return
         id_ = fields.get("id")
         self.send_error(id_ if _is_id(id_) else None, types.ErrorObject(error.code, error.message))
@@ -146,6 +148,11 @@ class TiroProtocol(LanguageServerProtocol):
         """Cancel every request that is still running."""
         for future in self._running(self._incoming.keys() - {self._shutdown_key}):
             future.cancel()
+
+    @property
+    def open_requests(self) -> int:
+        """How many requests are still to be answered; may be read from any thread."""
+        return len(self._incoming)
 
     async def answered(self, timeout_seconds: float) -> None:
         """Wait until all requests but `shutdown` are answered; what takes longer is cancelled."""

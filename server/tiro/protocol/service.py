@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+TOLD = {
+    "saveFailed": "The session cannot be saved; it goes on in memory and saving is tried again",
+    "saveResumed": "The session is saved again",
+    "changedOnDisk": "The session's file was changed by another program; the change was taken over",
+    "renamed": "The session got another name, since its own was taken",
+}
+"""What a client hears that does not know `tiro/session/changed`."""
+
 OpenAssistant = Callable[..., "Assistant"]
 """Makes the assistant, given `editor`, `on_event` and `on_changed`."""
 
@@ -66,6 +74,8 @@ def build_server(open_assistant: OpenAssistant) -> Service:
     def changed(notice: Any) -> None:
         wire = to_wire_changed(assistant, notice.reason, notice.session)
         server.protocol.notify("tiro/session/changed", wire)
+        if notice.reason in TOLD and editor.is_stranger:
+            editor.say(TOLD[notice.reason])
 
     assistant = open_assistant(editor=editor, on_event=connection.on_event, on_changed=changed)
     editor.turn_id = lambda: assistant.running_turn_id
