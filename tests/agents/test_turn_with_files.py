@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from tests.agents.turns import a_turn, events_of, finished, run, statuses, told
-from tests.fakes import RecordingEditor, says, uses
+from tests.fakes import RecordingEditor, ScriptedModel, says, uses
 from tiro.agents.events import ToolUse
 from tiro.agents.permissions import STRICT_SET, Rules
 from tiro.agents.turn import Turn
+from tiro.models.model import ModelFacts
 from tiro.session.core import Core
 from tiro.tools.files import FILE_TOOLS
 from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
@@ -173,6 +174,23 @@ def test_live_text_reaches_the_model(room: Path) -> None:
     run(turn)
     assert "unsaved text" in results(turn.session)["c1"]
     assert "1: haystack" in results(turn.session)["c2"]
+
+
+@pytest.mark.parametrize(("window", "most"), [(4096, 4096), (100, 3000), (None, 50_000)])
+def test_result_leaves_room_in_a_small_window(room: Path, window: int | None, most: int) -> None:
+    """A model with a small window gets a part, and is told how to get the rest."""
+    (room / "long.txt").write_text(("some words in a line, " * 4 + "\n") * 20_000)
+    script = uses(
+        ("c1", "read_file", {"path": "long.txt"}),
+        ("c2", "grep", {"pattern": "w", "max_matches": 1000}),
+    )
+    model = ScriptedModel(script, says("done"), facts=ModelFacts(window))
+    turn = a_reading_turn(room, model=model)
+    run(turn)
+    for text in results(turn.session).values():
+        assert most * 0.6 < len(text) <= most
+        assert text.split("\n")[-1].startswith("[More: ")
+    assert "Go on with start_line" in results(turn.session)["c1"]
 
 
 def test_cancel_in_a_search_ends_it_at_once(room: Path) -> None:

@@ -20,7 +20,7 @@ from tiro.agents.record import Record
 from tiro.errors import ToolError
 from tiro.models.model import ToolUseDone
 from tiro.session.messages import Message, clean
-from tiro.tools.tool import Tool, ToolOutput, ToolRun, check_input, limit_output
+from tiro.tools.tool import MAX_OUTPUT_CHARS, Tool, ToolOutput, ToolRun, check_input, limit_output
 from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
 
 logger = logging.getLogger(__name__)
@@ -44,6 +44,7 @@ BROKEN_TOOL = "The tool failed unexpectedly ({kind}); its outcome is unknown. Tr
 EMPTY_OUTPUT = "(no output)"
 
 MAX_RAW_SHOWN = 2000
+MIN_OUTPUT_CHARS = 3000
 MAX_TOGETHER = 8
 """How many reads run at the same time."""
 
@@ -89,6 +90,7 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     workspace: Workspace
     ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]]
     put: Callable[[Moved | Said | AllEnded], None]
+    max_output_chars: int = MAX_OUTPUT_CHARS
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -182,9 +184,11 @@ class ToolUses:
             async with together:
                 self._needs.put(Moved(index, "run", rule))
                 output = await tool.run(given, self._tool_run(index, tool, target))
-            content = limit_output(output.content) or EMPTY_OUTPUT
+            content = limit_output(output.content, max_chars=self._needs.max_output_chars)
             what = "fail" if output.is_error else "finish"
-            self._needs.put(Moved(index, what, rule, ToolOutput(content, output.is_error)))
+            self._needs.put(
+                Moved(index, what, rule, ToolOutput(content or EMPTY_OUTPUT, output.is_error))
+            )
         except ToolError as error:
             self._end(index, "fail", rule, str(error))
         except Exception as error:
@@ -270,6 +274,7 @@ class ToolUses:
             workspace=self._needs.workspace,
             may_read=may_read,
             on_output=on_output,
+            max_output_chars=self._needs.max_output_chars,
             cancelled=self._cancelled[index],
         )
 
@@ -283,6 +288,12 @@ class ToolUses:
             if path.is_relative_to(root):
                 return path.relative_to(root).as_posix()
         return path.as_posix()
+
+
+def output_chars(context_window: int | None) -> int:
+    """How much of a result a model with this window gets: a quarter of it, within bounds."""
+    wanted = MAX_OUTPUT_CHARS if context_window is None else context_window  # 4 to a token
+    return max(MIN_OUTPUT_CHARS, min(MAX_OUTPUT_CHARS, wanted))
 
 
 def shown_use(done: ToolUseDone, status: ToolUseStatus, rule: str | None = None) -> ToolUse:

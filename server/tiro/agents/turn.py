@@ -43,6 +43,7 @@ from tiro.agents.tool_uses import (
     Needs,
     Said,
     ToolUses,
+    output_chars,
     shown_use,
 )
 from tiro.errors import ModelError, TiroError
@@ -423,6 +424,7 @@ class _Running:
             workspace=self.turn.workspace,
             ask=self.turn.ask,
             put=self.inbox.put,
+            max_output_chars=output_chars(self.turn.model.facts.context_window),
         )
         return ToolUses(self._answer.tool_uses, needs, cut_off=self._cut_off_steps > 0)
 

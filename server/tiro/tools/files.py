@@ -9,7 +9,7 @@ from tiro.errors import ToolError
 from tiro.tools.file_text import FileText, read_text
 from tiro.tools.search import search_tools
 from tiro.tools.text import cut_line, split_lines
-from tiro.tools.tool import MAX_OUTPUT_CHARS, Tool, ToolOutput, ToolRun, run_in_thread
+from tiro.tools.tool import ROOM_FOR_MARKS, Tool, ToolOutput, ToolRun, run_in_thread
 from tiro.tools.walk import Entry, Walk, new_buffers
 from tiro.tools.workspace import Place, Workspace, shown_name
 
@@ -107,21 +107,22 @@ def _read(given: dict[str, Any], run: ToolRun) -> str:
         raise ToolError(WRONG_RANGE.format(start=first, end=last))
     if first > max(1, len(lines)):
         raise ToolError(BEYOND_THE_END.format(given=place.given, total=len(lines)))
-    shown, last_shown = _numbered(lines, first, min(last, first + MAX_LINES - 1))
+    room = run.max_output_chars - ROOM_FOR_MARKS
+    shown, last_shown = _numbered(lines, first, min(last, first + MAX_LINES - 1), room)
     parts = [_heading(run.workspace, place, found, first, last_shown, len(lines)), *shown]
     if last_shown < min(last, len(lines)) or ("end_line" not in given and last_shown < len(lines)):
         parts.append(MORE_LINES.format(last=last_shown, total=len(lines), next=last_shown + 1))
     return "\n".join(parts)
 
 
-def _numbered(lines: list[str], first: int, last: int) -> tuple[list[str], int]:
+def _numbered(lines: list[str], first: int, last: int, room: int) -> tuple[list[str], int]:
     """The lines with their numbers, as far as they may be shown, and the number of the last one."""
     shown: list[str] = []
     length, number = 0, first - 1
     for number, line in enumerate(lines[first - 1 : last], first):
         text = f"{number:>6}\t{cut_line(line, MAX_LINE_CHARS)}"
         length += len(text) + 1
-        if shown and length > MAX_OUTPUT_CHARS - 1000:
+        if shown and length > room:
             return shown, number - 1
         shown.append(text)
     return shown, number

@@ -13,7 +13,7 @@ from tiro.errors import ToolError
 from tiro.tools.file_text import disk_text
 from tiro.tools.matcher import Matcher
 from tiro.tools.patterns import alternatives, path_pattern
-from tiro.tools.tool import MAX_OUTPUT_CHARS, Tool, ToolOutput, ToolRun, run_in_thread
+from tiro.tools.tool import ROOM_FOR_MARKS, Tool, ToolOutput, ToolRun, run_in_thread
 from tiro.tools.walk import Entry, Walk, new_buffers
 from tiro.tools.workspace import Place, Workspace
 
@@ -191,6 +191,7 @@ class _Search:
         self._max_matches: int = given.get("max_matches", DEFAULT_MATCHES)
         self._walk = Walk(run.workspace, self._base, run.cancelled)
         self._texts = self._all_texts()
+        self._room = run.max_output_chars - ROOM_FOR_MARKS
         self._lines: list[str] = []
         self._length = self._matches = self._files = 0
         self._searched = self._unreadable = self._denied = 0
@@ -219,7 +220,7 @@ class _Search:
         before = 0
         for number, is_match, text in lines:
             self._matches += is_match
-            if self._matches > self._max_matches or self._length > MAX_OUTPUT_CHARS - 1000:
+            if self._matches > self._max_matches or self._length > self._room:
                 self._matches -= is_match
                 self.is_full = True
                 return

@@ -23,6 +23,9 @@ T = TypeVar("T")
 MAX_OUTPUT_CHARS = 50_000
 """What a model gets to see of one tool result at most; about 12,000 tokens."""
 
+ROOM_FOR_MARKS = 600
+"""So many characters of its limit a tool keeps for headings and for saying that there is more."""
+
 OUTPUT_CUT = "\n\n[Output cut here: {shown:,} of {total:,} characters are shown. {advice}]"
 OUTPUT_ADVICE = "Ask for a smaller part to see the rest."
 
@@ -36,6 +39,8 @@ class ToolRun(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the agent's rules allow to show the text of this file (its real path)."""
     on_output: Callable[[str], None]
     """Shows a piece of output while the tool is still running; may be called from any thread."""
+    max_output_chars: int = MAX_OUTPUT_CHARS
+    """What the model gets to see at most; a tool that can give a part of its answer keeps to it."""
     cancelled: threading.Event
     """Set when nobody waits for the result any more; work in threads looks at it and ends."""
 
