@@ -138,11 +138,12 @@ function ask(): void {
 }
 
 /** Older items go above; what the reader looks at stays where it is. */
-function prepend(items: readonly Item[], hasEarlier: boolean): void {
-  const before = scroller.scrollHeight;
-  transcript.prepend(items);
+function prepend(older: readonly Item[], hasEarlier: boolean): void {
+  const anchor = items.firstElementChild;
+  const before = anchor?.getBoundingClientRect().top ?? 0;
+  transcript.prepend(older);
   earlier.hidden = !hasEarlier;
-  scroller.scrollTop += scroller.scrollHeight - before;
+  scroller.scrollTop += (anchor?.getBoundingClientRect().top ?? 0) - before;
 }
 
 /** Only the reader moves up; text that grows below does not. */

@@ -44,7 +44,7 @@ export async function findServerCommand(
     }
   }
   throw new ServerNotFoundError(
-    "The Tiro server was not found: install it with `pipx install tiro`, " +
+    "The Tiro server was not found: install it with `pipx install '.[local]'` in a clone of Tiro, " +
       "or set tiro.server.command to the command that starts it",
   );
 }

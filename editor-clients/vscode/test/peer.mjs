@@ -4,7 +4,7 @@ import {
   createMessageConnection,
   StreamMessageReader,
   StreamMessageWriter,
-} from "vscode-jsonrpc/node.js";
+} from "vscode-languageserver-protocol/node";
 
 const FLOOD_EVENTS = 2_000;
 

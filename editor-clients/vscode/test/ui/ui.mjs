@@ -27,7 +27,7 @@ export class Ui {
       return route.abort();
     });
     this.page.on("console", (message) => {
-      if (/Content Security Policy|tiro/i.test(message.text()) && message.type() === "error") {
+      if (/Content Security Policy|chat\.js/.test(message.text()) && message.type() === "error") {
         this.complaints.push(message.text());
       }
     });
