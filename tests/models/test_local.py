@@ -12,11 +12,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.models.wire import only, settings
 from tiro.errors import ContextOverflowError, ModelError, ModelNotConfiguredError
 from tiro.models.local import LocalModel, LocalModels
+from tiro.models.local_process import LocalProcess, Wanted
 from tiro.models.model import (
     Delta,
     Finished,
@@ -25,7 +27,7 @@ from tiro.models.model import (
     ProviderSettings,
     TextDelta,
 )
-from tiro.models.weights import Weights, WeightsDirectory
+from tiro.models.weights import Weights, WeightsDirectory, chat_template_of
 from tiro.session.messages import Message
 
 PROVIDER = ProviderSettings(name="local", api="local")
@@ -260,3 +262,89 @@ def test_without_the_extra_the_error_names_it(
     model = LocalModel(settings(name="local", api="local"), "own", LocalModels(tmp_path))
     with pytest.raises(ModelError, match=r"pip install 'tiro\[local\]'"):
         asyncio.run(deltas_of(model, asks("Hi")))
+
+
+# --- the chat format of Qwen2.5-Coder ------------------------------------------------------
+
+CHAT: list[dict[str, Any]] = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "Read a and b."},
+    {
+        "role": "assistant",
+        "content": "I look.",
+        "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "read", "arguments": '{"p":"a"}'}},
+            {"id": "2", "type": "function", "function": {"name": "read", "arguments": "{}"}},
+        ],
+    },
+    {"role": "tool", "tool_call_id": "1", "content": "A"},
+    {"role": "tool", "tool_call_id": "2", "content": "B"},
+    {"role": "assistant", "content": "Done."},
+    {"role": "user", "content": "Thanks"},
+]
+TOOL = {"type": "function", "function": {"name": "read", "description": "R", "parameters": {}}}
+START, END = "<|im_start|>", "<|im_end|>\n"
+
+
+@pytest.fixture
+def rendered(real_cache: Path) -> Callable[..., str]:
+    """What the real server makes of a chat with our format; the small model has the same tokens."""
+
+    def render(messages: list[dict[str, Any]], **more: Any) -> str:
+        async def run() -> str:
+            process = LocalProcess(
+                Wanted(
+                    weights=str(LocalModels(real_cache).file_of(NAME)),
+                    alias="x",
+                    context_window=512,
+                    threads=1,
+                    chat_template=chat_template_of("qwen2.5-coder-1.5b"),
+                )
+            )
+            await process.start()
+            try:
+                async with httpx.AsyncClient(verify=False, trust_env=False) as client:
+                    response = await client.post(
+                        f"{process.url}/apply-template",
+                        json={"messages": messages, **more},
+                        headers={"authorization": f"Bearer {process.api_key}"},
+                        timeout=60,
+                    )
+                prompt: str = response.json()["prompt"]
+                return prompt
+            finally:
+                await process.close()
+
+        return asyncio.run(run())
+
+    return render
+
+
+@pytest.mark.local
+def test_qwens_tools_and_calls_stand_in_the_tags_it_knows(rendered: Callable[..., str]) -> None:
+    prompt = rendered(CHAT, tools=[TOOL])
+    system, *turns = prompt.removeprefix(START).split(START)
+    assert system.startswith("system\nBe brief.\n\n# Tools\n")
+    assert '<tools>\n{"type": "function", "function": {"name": "read"' in system
+    assert turns == [
+        f"user\nRead a and b.{END}",
+        "assistant\nI look.\n"
+        '<tool_call>\n{"name": "read", "arguments": {"p": "a"}}\n</tool_call>\n'
+        f'<tool_call>\n{{"name": "read", "arguments": {{}}}}\n</tool_call>{END}',
+        f"user\n<tool_response>\nA\n</tool_response>\n<tool_response>\nB\n</tool_response>{END}",
+        f"assistant\nDone.{END}",
+        f"user\nThanks{END}",
+        "assistant\n",
+    ]
+
+
+@pytest.mark.local
+def test_qwens_plain_chat_has_nothing_about_tools(rendered: Callable[..., str]) -> None:
+    assert rendered([{"role": "user", "content": "Hi"}]) == (
+        f"{START}user\nHi{END}{START}assistant\n"
+    )
+
+
+def test_only_qwen_has_another_chat_format() -> None:
+    assert chat_template_of("qwen2.5-coder-7b-instruct-q4_k_m")
+    assert chat_template_of(NAME) == chat_template_of("own") == ""

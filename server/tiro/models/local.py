@@ -35,6 +35,7 @@ from tiro.models.weights import (
     KnownModel,
     Weights,
     WeightsDirectory,
+    chat_template_of,
     name_from,
     replace_text,
 )
@@ -203,6 +204,7 @@ class LocalModel:
                 alias=name,
                 context_window=self.facts.context_window or LOCAL_CONTEXT_WINDOW,
                 threads=threads or max(1, _cores() - 1),
+                chat_template=chat_template_of(name),
             )
         )
 

@@ -31,6 +31,8 @@ class Wanted(Struct, frozen=True, kw_only=True):
     alias: str
     context_window: int
     threads: int
+    chat_template: str = ""
+    """Empty: the one in the weights."""
     parallel: int = PARALLEL
 
 

@@ -59,6 +59,8 @@ def serve(wanted: dict[str, Any]) -> Any:
     params.cpuparams.n_threads = wanted["threads"]
     params.cpuparams_batch.n_threads = wanted["threads"]
     params.sampling.temp = 0.2
+    if wanted["chat_template"]:
+        params.chat_template = wanted["chat_template"]
     return xllamacpp.Server(params)
 
 

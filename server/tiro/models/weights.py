@@ -128,6 +128,12 @@ class WeightsDirectory:
         return existed
 
 
+def chat_template_of(name: str) -> str:
+    """The chat format that this model needs instead of its own; empty where its own is good."""
+    family = next((family for family in _TEMPLATE_FAMILIES if name.startswith(family)), None)
+    return (_TEMPLATES / f"{family}.jinja").read_text("utf-8") if family else ""
+
+
 def name_from(file_name: str) -> str:
     """The name under which a file of one's own is kept."""
     stem = file_name.lower().removesuffix(".gguf")
@@ -145,4 +151,6 @@ def replace_text(path: Path, value: object) -> None:
     temporary.replace(path)
 
 
+_TEMPLATES = Path(__file__).with_name("templates")
+_TEMPLATE_FAMILIES = ("qwen2.5-coder",)
 _SAFE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
