@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import tiro
-from tiro import config
+from tiro import __version__, config
 from tiro.agents.agent import AgentInfo
 from tiro.assistant import window
+from tiro.assistant.limits import configure
 from tiro.assistant.model_choice import ModelRow, Models, load_adapters
 from tiro.assistant.prompt import Attachment, content_of
 from tiro.assistant.results import Added, Cleared, Resized, Saved, Status
-from tiro.assistant.running_turn import EventListener, RunningTurn, TurnResult
+from tiro.assistant.running_turn import EventListener, RunningTurn, TurnResult, entered
 from tiro.assistant.setup import Setup
 from tiro.errors import (
     InvalidInputError,
@@ -35,7 +35,7 @@ from tiro.session.core import newest
 from tiro.session.messages import Content, Message
 from tiro.session.resize import ResizeDecision
 from tiro.session.session import Session
-from tiro.session.settings import configured, positive_or_none
+from tiro.session.settings import positive_or_none
 from tiro.session.tokens import ContextSize
 from tiro.session.transcript import SHOWN_MESSAGES, Statistics, count, summarize
 from tiro.stores.index import SavedSession
@@ -193,9 +193,9 @@ class Assistant:
                 raise InvalidInputError(str(error)) from error
         async with self._changing() as session:
             if self._turn is None:
-                _configure(session, given)
+                configure(session, given)
             else:
-                self._after_turn.append(lambda: _configure(session, given))
+                self._after_turn.append(lambda: configure(session, given))
             return session
 
     async def rewind(self, to_seq: int) -> Session:
@@ -387,7 +387,7 @@ class Assistant:
         if lost is not None:
             problems.append(f"The session's agent {lost!r} is not there any more; select another")
         return Status(
-            version=tiro.__version__,
+            version=__version__,
             python=platform.python_version(),
             config_files=list(self.setup.files),
             sessions_directory=self.manager.directory,
@@ -404,7 +404,7 @@ class Assistant:
         if not during_turn:
             self._refuse_during_turn()
         session = self.session
-        async with _entered(self.manager.changing(session)):
+        async with entered(self.manager.changing(session)):
             yield session
 
     def _refuse_during_turn(self) -> None:
@@ -427,7 +427,7 @@ class Assistant:
         chosen = await self.models.choose(
             model or session.model or info.model or self.setup.settings.model
         )
-        holding = _entered(self.manager.writing(session))
+        holding = entered(self.manager.writing(session))
         await holding.__aenter__()
         self.manager.claim_id(session)
         self.setup.assign(session, content, info, model and chosen.name)
@@ -498,35 +498,3 @@ class Assistant:
         """Pass a notice on in the loop's thread; the manager may tell it from its own."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._on_changed, notice)
-
-
-@contextlib.asynccontextmanager
-async def _entered(holding: contextlib.AbstractContextManager[None]) -> AsyncIterator[None]:
-    """A lock as an async one: waiting for it happens in a thread."""
-    await asyncio.to_thread(holding.__enter__)
-    try:
-        yield
-    finally:
-        await asyncio.to_thread(holding.__exit__, None, None, None)
-
-
-def _configure(session: Session, given: Mapping[str, Any]) -> None:
-    limit = given.get("limit", {})
-    off = {"chars": None, "messages": None}
-    own = configured(session.own_settings, given.get("mode"), off if limit is None else limit)
-    for name, key in _SETTINGS.items():
-        if name in given:
-            own[key] = given[name]
-    fields = {name: given[name] for name in ("max_history", "title") if name in given}
-    if own != session.own_settings:
-        fields["settings"] = own
-    if fields:
-        session.change(**fields)
-        session.prune()
-
-
-_SETTINGS = {
-    "every_n_turns": "session.resize.every_n_turns",
-    "memo_enabled": "session.memo.enabled",
-    "summary_enabled": "session.summary.enabled",
-}

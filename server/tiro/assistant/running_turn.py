@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
@@ -74,3 +74,13 @@ class RunningTurn:
             await holding.__aexit__(None, None, None)
             when_over()
         return finished
+
+
+@contextlib.asynccontextmanager
+async def entered(holding: contextlib.AbstractContextManager[None]) -> AsyncIterator[None]:
+    """A lock as an async one: waiting for it happens in a thread."""
+    await asyncio.to_thread(holding.__enter__)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(holding.__exit__, None, None, None)
