@@ -2,10 +2,13 @@
 
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tiro import config
 from tiro.agents.permissions import Rules
@@ -279,6 +282,53 @@ def test_unreadable_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "config.yaml").write_text("agent: plan")
     monkeypatch.setattr(os, "open", refuse)
     assert "cannot be read (Permission denied)" in only_problem(load(tmp_path))
+
+
+@given(st.integers(0, len(EVERYTHING)), st.integers(0, 40), st.text(max_size=6))
+def test_damaged_text_never_raises(at: int, length: int, put_in: str) -> None:
+    """Whatever a typing error does to a file, it is told and the rest holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = EVERYTHING[:at] + put_in + EVERYTHING[at + length :]
+        found = loaded(Path(folder), text.encode("utf-8", "replace"))
+    assert isinstance(found.settings.session.max_history, int | None)
+    assert all("\n" not in problem for problem in found.problems)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_never_raise(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        loaded(Path(folder), data)
+
+
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(
+                [
+                    *("session", "limit", "chars", "mode", "turn", "budget", "permission", "read"),
+                    *("providers", "openai", "models", "m", "api_key", "headers", "model", "x"),
+                ]
+            ),
+            inner,
+            max_size=4,
+        ),
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["session", "turn", "permission", "providers", "model", "log"]), json_values
+    )
+)
+def test_any_editor_settings_never_raise(settings: dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        found = load(Path(folder), [], settings)
+    rules = Rules(config=found.settings.permission)
+    assert rules.decide("read", "a").kind in ("allow", "ask", "deny")
 
 
 # Precedence

@@ -189,9 +189,12 @@ def test_grep_with_a_broken_pattern_says_why(room: Path, pattern: str) -> None:
     assert "is no usable regular expression" in told
 
 
-@pytest.mark.parametrize("glob", ["x" * 2000, "{" * 500])
-def test_grep_with_an_odd_glob_answers(room: Path, glob: str) -> None:
-    assert answer(a_workspace(room), "grep", pattern="x", glob=glob)
+@pytest.mark.parametrize(
+    ("pattern", "glob"), [("x", "x" * 2000), ("x", "{" * 500), ("\ud83d", "\ud83d"), ("\0", "\0")]
+)
+def test_grep_with_an_odd_pattern_or_glob_answers(room: Path, pattern: str, glob: str) -> None:
+    told = answer(a_workspace(room), "grep", pattern=pattern, glob=glob)
+    assert "0 matches" in told or "at most 1000 characters" in told
 
 
 SLOW = "(a+)+$"

@@ -105,6 +105,7 @@ def test_links_to_folders_that_stay_inside_work(room: Path) -> None:
         ("x" * 5000, "too long"),
         ("é" * 3000, "too long"),
         ("\ud83d", "half a character"),
+        ("file:///tmp/\ud83d", "no valid URI"),
         ("http://example.org/x", "only files"),
         ("untitled://x", "only files"),
         ("file://elsewhere/x", "another machine"),

@@ -238,11 +238,11 @@ def _written_path(given: str) -> str:
 def _from_uri(given: str) -> str:
     try:
         uri = urlsplit(given)
+        path = os.fsdecode(unquote_to_bytes(os.fsencode(uri.path)))
     except ValueError as error:
         raise _unusable(given, "it is no valid URI") from error
     if uri.netloc.lower() not in ("", "localhost"):
         raise _unusable(given, "it names another machine")
-    path = os.fsdecode(unquote_to_bytes(uri.path))
     return path[1:] if re.match(r"/[A-Za-z]:", path) and os.name == "nt" else path
 
 
