@@ -338,7 +338,7 @@ export interface Position {
 /** How the turn ended; `firstSeq` to `lastSeq` are the messages it added. */
 export interface TurnResult {
   turnId: string;
-  stopReason: "cancelled" | "end_turn" | "error" | "max_steps" | "max_tokens" | "refusal" | "tool_use";
+  stopReason: "cancelled" | "end_turn" | "max_steps" | "max_tokens" | "refusal";
   text: string;
   firstSeq: number;
   lastSeq: number;
@@ -541,7 +541,7 @@ export interface FinishedEvent {
   sessionId: string | null;
   turnId: string;
   n: number;
-  stopReason: "cancelled" | "end_turn" | "error" | "max_steps" | "max_tokens" | "refusal" | "tool_use";
+  stopReason: "cancelled" | "end_turn" | "max_steps" | "max_tokens" | "refusal" | "error";
   error: ErrorObject | null;
 }
 
