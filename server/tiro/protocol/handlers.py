@@ -5,7 +5,7 @@ become JSON-RPC errors in `rpc.py`. Which handlers wait for those before them st
 """
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -236,7 +236,7 @@ async def turn_start(desk: Desk, params: types.TurnStartParams) -> types.TurnRes
     )
     return types.TurnResult(
         turn_id=result.turn_id,
-        stop_reason=result.outcome.stop_reason,
+        stop_reason=cast("types.StopReason", result.outcome.stop_reason),  # else it raises
         text=result.outcome.text,
         first_seq=result.outcome.first_seq,
         last_seq=result.outcome.last_seq,

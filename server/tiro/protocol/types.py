@@ -25,9 +25,7 @@ Content: TypeAlias = str | list[Any] | dict[str, Any]
 """A string, a list of blocks, or one block, each kept as it came."""
 
 Effect = Literal["read", "write", "execute", "network"]
-StopReason = Literal[
-    "end_turn", "max_tokens", "max_steps", "tool_use", "refusal", "cancelled", "error"
-]
+StopReason = Literal["end_turn", "max_tokens", "max_steps", "refusal", "cancelled"]
 ToolStatus = Literal["proposed", "running", "done", "rejected", "failed", "cancelled"]
 ChangeReason = Literal[
     "summary", "saveFailed", "saveResumed", "changedOnDisk", "renamed", "expired", "titled"
@@ -648,7 +646,7 @@ class UsageEvent(Event, frozen=True, tag="usage"):
 class FinishedEvent(Event, frozen=True, tag="finished", omit_defaults=True):
     """Always the last."""
 
-    stop_reason: StopReason
+    stop_reason: StopReason | Literal["error"]
     error: ErrorObject | None = None
 
 
