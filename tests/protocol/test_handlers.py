@@ -342,6 +342,22 @@ async def test_shutdown_answers_the_turn_first() -> None:
     assert client.assistant.is_shut_down
 
 
+async def test_shutdown_does_not_wait_for_a_turn_that_is_slow_to_start() -> None:
+    client = await ready([events.Text("a"), asyncio.Event()])
+    begun = asyncio.Event()
+
+    async def slow_start(name: str) -> None:
+        if name == "start_turn":
+            begun.set()
+            await asyncio.sleep(1000)
+
+    client.assistant.before = slow_start
+    turn = client.request("tiro/turn/start", {"prompt": "x"})
+    await begun.wait()
+    assert await client.call("shutdown") is None
+    assert (await client.answer(turn))["error"]["code"] == -32800
+
+
 # --- initialize and settings ----------------------------------------------------------------------
 
 

@@ -32,6 +32,7 @@ class Run:
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_over = asyncio.Event()
         self.events: TurnEvents | None = None
+        self.task: asyncio.Task[Any] | None = None
 
 
 class Connection:
@@ -108,7 +109,7 @@ class Connection:
                     raise asyncio.CancelledError
                 self._runs.add(run)
                 self._starting = run
-                turn = asyncio.create_task(start())
+                turn = run.task = asyncio.create_task(start())
                 try:
                     waited_for: set[asyncio.Future[Any]] = {turn, run.started}
                     await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
@@ -124,6 +125,11 @@ class Connection:
                 raise
         finally:
             self._close(run)
+
+    def cancel_unstarted(self) -> None:
+        """Cancel the turn that is about to start, which the assistant does not know of yet."""
+        if self._starting is not None and self._starting.task is not None:
+            self._starting.task.cancel()
 
     async def turns_answered(self) -> None:
         """Wait until every turn that runs now has been answered."""
