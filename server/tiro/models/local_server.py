@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG = 1
 PARENT_POLL_SECONDS = 0.5
+LAST_WORDS_SECONDS = 0.5
 
 
 def main() -> NoReturn:
@@ -27,7 +28,9 @@ def main() -> NoReturn:
     try:
         server = serve(wanted)
     except Exception as error:
-        # The library has said why on stderr. A normal exit would stumble over the reading thread.
+        # The library says why on stderr, from a thread of its own that must come to it first. A
+        # normal exit would stumble over the reading thread.
+        time.sleep(LAST_WORDS_SECONDS)
         os.write(2, f"{type(error).__name__}: {error}\n".encode())
         os._exit(1)
     os.write(answers, json.dumps({"url": server.listening_address}).encode() + b"\n")
