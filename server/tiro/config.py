@@ -368,7 +368,7 @@ class _Merge:
             name=name,
             api=entry.api,
             base_url=entry.base_url or "",
-            api_key=key or None,
+            api_key=key,
             headers=entry.headers,
             proxy=entry.proxy,
             timeout_seconds=entry.timeout_seconds,

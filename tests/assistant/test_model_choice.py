@@ -26,7 +26,10 @@ def built_in(**changes: dict[str, Any]) -> dict[str, ProviderSettings]:
     found = {}
     for name, fields in BUILT_IN_PROVIDERS.items():
         base_url = "http://127.0.0.1:9/v1" if fields["api"] == "openai" else ""
-        given = {"api": fields["api"], "base_url": base_url, **changes.get(name, {})}
+        given: dict[str, Any] = {"api": fields["api"], "base_url": base_url}
+        if fields.get("api_key_env"):
+            given["api_key"] = ""  # named, and not set
+        given |= changes.get(name, {})
         found[name] = ProviderSettings(name=name, **given)
     return found
 
@@ -77,6 +80,13 @@ def test_a_named_model_is_not_asked_first(tmp_path: Path) -> None:
     assert chosen(models(tmp_path), "ollama/qwen/coder:7b") == "ollama/qwen/coder:7b"
 
 
+def test_a_named_key_that_is_not_set_needs_no_asking(tmp_path: Path) -> None:
+    """-32031: nothing is stored and nobody is asked."""
+    with pytest.raises(ModelNotConfiguredError, match="API key") as caught:
+        chosen(models(tmp_path, ollama={"api_key": ""}), "ollama/m")
+    assert caught.value.data["tried"][0]["provider"] == "ollama"
+
+
 @pytest.mark.parametrize("name", ["nobody/m", "ollama/", "", "/"])
 def test_a_name_of_no_provider_is_refused(tmp_path: Path, name: str) -> None:
     """provider/name, split at the first slash."""
@@ -113,5 +123,5 @@ def test_rows_say_what_can_be_used_and_why_not(tmp_path: Path, provider: Provide
     by_name = {row.name: row for row in rows}
     assert by_name["ollama/mine"].available
     assert by_name["ollama/mine"].context_window == 4096
-    assert by_name["openai"].reason == "no API key is set"
+    assert by_name["openai"].reason == "its API key is not set"
     assert not by_name["llamacpp"].available

@@ -56,6 +56,7 @@ def test_unknown_fields_and_blocks_survive() -> None:
         *(b"", b"  \n", b"\0" * 8192, b"[]", b"null", b'"text"', b"{}", b'{"messages": {}}', b"{"),
         b'{"messages": [], "title": "caf\xe9"}',
         b'{"messages": [], "x": "caf\xe9"}',
+        b'{"messages": [], "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     ],
 )
 def test_what_is_no_session_is_refused(data: bytes) -> None:

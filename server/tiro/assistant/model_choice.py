@@ -206,4 +206,6 @@ class Models:
 
 
 def _lacks_key(provider: ProviderSettings) -> str | None:
-    return "no API key is set" if provider.name in WITH_KEY and not provider.api_key else None
+    """A key that is named in the configuration but not set: no need to ask anybody."""
+    is_missing = provider.api_key == "" and not provider.headers
+    return "its API key is not set" if is_missing else None

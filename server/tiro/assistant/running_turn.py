@@ -78,8 +78,18 @@ class RunningTurn:
 
 @contextlib.asynccontextmanager
 async def entered(holding: contextlib.AbstractContextManager[None]) -> AsyncIterator[None]:
-    """A lock as an async one: waiting for it happens in a thread."""
-    await asyncio.to_thread(holding.__enter__)
+    """A lock as an async one: waiting for it happens in a thread.
+
+    When the wait is cancelled, the lock is given back as soon as the thread has got it.
+    """
+    waiting = asyncio.create_task(asyncio.to_thread(holding.__enter__))
+    try:
+        await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        await asyncio.wait({waiting})
+        if waiting.exception() is None:
+            await asyncio.to_thread(holding.__exit__, None, None, None)
+        raise
     try:
         yield
     finally:

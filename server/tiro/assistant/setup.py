@@ -171,7 +171,7 @@ class Setup(msgspec.Struct, kw_only=True):
         manager.fsync = session.fsync
         manager.autosave = session.autosave
         manager.settings = self.session_settings()
-        manager.secrets = self.settings.secrets() if session.redact else []
+        manager.secrets = self._secrets() if session.redact else []
         if manager.current is not None:
             manager.current.parent_settings = manager.settings
 
@@ -191,6 +191,10 @@ class Setup(msgspec.Struct, kw_only=True):
             "session.memo.enabled": session.memo.enabled,
             "session.summary.enabled": session.summary.enabled,
         }
+
+    def _secrets(self) -> list[str]:
+        """The keys to keep out of files; a dummy key that is a provider's name is no secret."""
+        return [key for key in self.settings.secrets() if key not in self.settings.providers]
 
     def _rules(self, agent: AgentInfo) -> Rules:
         return Rules(

@@ -130,6 +130,7 @@ class ProviderSettings(Struct, frozen=True, kw_only=True):
     api: ProviderApi
     base_url: str = ""
     api_key: str | None = None
+    """Empty: one is named in the configuration, but not set."""
     headers: dict[str, str] = {}
     proxy: str | None = None
     timeout_seconds: float | None = None

@@ -67,7 +67,14 @@ def read_snapshot(data: bytes) -> StoredSession:
     Raises SessionFormatError, with `reason` and `recovered` in its data, for what is no session
     or of a newer schema. 10,000 messages cost about 0.6 × `json.loads` of the same bytes.
     """
-    raw = _top_level(data.removeprefix(b"\xef\xbb\xbf"))
+    try:
+        return _read(data.removeprefix(b"\xef\xbb\xbf"))
+    except RecursionError as error:
+        raise _unreadable("The file is nested too deeply", 0) from error
+
+
+def _read(data: bytes) -> StoredSession:
+    raw = _top_level(data)
     stored = {name: _field(raw, name) for name in FIELDS}
     messages, archive = (_messages(raw.get(name), data) for name in _LISTS)
     timestamp = _value(raw["timestamp"], str | None) if "timestamp" in raw else None
@@ -109,7 +116,7 @@ def _top_level(data: bytes) -> dict[str, msgspec.Raw]:
         raise _unreadable("The file holds no session, but another kind of value", 0) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raw = _top_level_slowly(data, error)
-    if "messages" not in raw or bytes(raw["messages"]).lstrip()[:1] != b"[":
+    if "messages" not in raw or not _is_list(raw["messages"]):
         raise _unreadable("The file has no list of messages", 0)
     version = _value(raw["schema_version"], Any) if "schema_version" in raw else SCHEMA_VERSION
     if type(version) is not int or version < 1:
@@ -121,6 +128,10 @@ def _top_level(data: bytes) -> dict[str, msgspec.Raw]:
             0,
         )
     return raw
+
+
+def _is_list(raw: msgspec.Raw) -> bool:
+    return bytes(memoryview(raw)[:64]).lstrip()[:1] == b"["
 
 
 def _top_level_slowly(data: bytes, cause: Exception) -> dict[str, msgspec.Raw]:
