@@ -56,8 +56,8 @@ async def test_cancelling_a_wait_cancels_the_request() -> None:
         turn.cancel()
         with pytest.raises(asyncio.CancelledError):
             await turn
-        while (await client.request("tiro/session/get"))["busy"] is not None:
-            await asyncio.sleep(0.01)  # noqa: ASYNC110  # a cancel is over when it is over
+        while (await client.request("tiro/session/get"))["busy"] is not None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)  # a cancel is over when it is over
 
 
 async def test_the_server_may_ask() -> None:

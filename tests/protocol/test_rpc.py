@@ -207,6 +207,7 @@ async def test_no_params_null_and_an_empty_object_are_the_same() -> None:
         ("tiro/session/get", {"limit": "x"}, "$.limit"),
         ("tiro/session/get", {"limit": -1}, "$.limit"),
         ("tiro/session/get", {"limit": True}, "$.limit"),
+        ("tiro/session/get", {"limit": 2**63}, "$.limit"),
         ("tiro/session/get", {"beforeSeq": 1.5}, "$.beforeSeq"),
         ("tiro/session/new", {"maxHistory": 0}, "$.maxHistory"),
         ("tiro/session/configure", {"limit": {"chars": "x"}}, "$.limit.chars"),

@@ -240,7 +240,7 @@ class TiroProtocol(LanguageServerProtocol):
     def _noted(self, future: "Future[Any]") -> None:
         """A notification's handler is done; nobody waits for it."""
         if not future.cancelled() and (error := future.exception()) is not None:
-            logger.error("A notification could not be handled", exc_info=error)
+            logger.warning("A notification failed: %s", self._error_object(error).message)
 
     def _error_object(self, error: BaseException) -> types.ErrorObject:
         if isinstance(error, rpc.JsonRpcException):

@@ -15,10 +15,12 @@ from tiro import errors
 
 PROTOCOL_VERSION = 1
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
+MAX_INTEGER = 2**63 - 1
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)]
 """A number of things, or a position counted from 0."""
 
-Seq = Annotated[int, msgspec.Meta(ge=0)]
+Seq = Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)]
 """A message's number in its session, from 1; 0 stands before the first."""
 
 Content: TypeAlias = str | list[Any] | dict[str, Any]

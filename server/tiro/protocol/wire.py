@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 MAX_RESULT_BYTES = 4096
 CUT = " [… cut …]"
-MAX_SAFE_INTEGER = 2**63 - 1
 
 W = TypeVar("W")
 
@@ -156,7 +155,7 @@ def cut_text(text: str, max_bytes: int = MAX_RESULT_BYTES) -> tuple[str, bool]:
 
 def displayed(value: Any) -> Any:
     """A copy in which integers beyond signed 64 bit are strings: some editors cannot read them."""
-    if isinstance(value, int) and not -MAX_SAFE_INTEGER - 1 <= value <= MAX_SAFE_INTEGER:
+    if isinstance(value, int) and not -types.MAX_INTEGER - 1 <= value <= types.MAX_INTEGER:
         return str(value)
     if isinstance(value, dict):
         return {key: displayed(item) for key, item in value.items()}
