@@ -157,7 +157,9 @@ class Assistant:
         async with self._changing(during_turn=False) as session:
             message = history.checked(fields)
             history.check_answers(session, message)
-            return self._added(session, *history.add(session, message))
+            added, pruned = history.add(session, message)
+            total, stored = len(session.newest_first), self.manager.is_stored(session)
+            return Added(added[-1].seq or 0, total, pruned, stored)
 
     async def add_tool_result(
         self, tool_use_id: str, content: str | list[Any], is_error: bool | None = None
@@ -229,14 +231,17 @@ class Assistant:
 
     async def judge_resize(self, force: bool | str | None = None) -> ResizeDecision | None:
         """What a resize would do; changes nothing."""
-        return await resize.judge(self.session, self.session.settings, force)
+        session = self.session
+        budget = self.setup.budget(session, self._context_window(session))
+        return await resize.judge(session, session.settings, force, budget=budget)
 
     async def resize(self, force: bool | str | None = None) -> Resized:
         """Bring the window under its limits; ResizeError when it failed and nothing changed."""
         async with self._changing(during_turn=False) as session:
             before = self.context_size().tokens
+            budget = self.setup.budget(session, self._context_window(session))
             try:
-                outcome = await resize.resize(session, session.settings, force)
+                outcome = await resize.resize(session, session.settings, force, budget=budget)
             except (KeyError, TypeError) as error:
                 reason = str(error.args[0]) if error.args else str(error)
                 raise ResizeError(f"The resize failed: {reason}", reason=reason) from error
@@ -396,8 +401,6 @@ class Assistant:
             problems=problems,
         )
 
-    # --- inside ---
-
     @contextlib.asynccontextmanager
     async def _changing(self, during_turn: bool = True) -> AsyncIterator[Session]:
         """The session for one change: locked against other processes, and up to date."""
@@ -473,10 +476,6 @@ class Assistant:
         if file is None:
             raise SessionNotFoundError("No session has been saved yet", id="latest")
         return self.manager.load(file)
-
-    def _added(self, session: Session, added: Sequence[Message], pruned: int) -> Added:
-        stored = self.manager.is_stored(session)
-        return Added(added[-1].seq or 0, len(session.newest_first), pruned, stored)
 
     def _context_window(self, session: Session) -> int | None:
         return self.models.facts(session.model or self.setup.settings.model).context_window

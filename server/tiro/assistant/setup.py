@@ -19,10 +19,10 @@ from tiro.agents.prompt import request_size
 from tiro.agents.turn import Turn
 from tiro.assistant.model_choice import Models
 from tiro.config import Settings
-from tiro.errors import AgentNotFoundError
+from tiro.errors import AgentNotFoundError, ContextOverflowError
 from tiro.models.model import Model, ToolSchema
 from tiro.session.messages import Content, Message
-from tiro.session.resize import resize
+from tiro.session.resize import Budget, resize
 from tiro.session.session import Session
 from tiro.session.tokens import ContextSize
 from tiro.session.transcript import first_line
@@ -31,6 +31,9 @@ from tiro.tools.files import file_tools
 from tiro.tools.search import search_tools
 from tiro.tools.tool import Tool
 from tiro.tools.workspace import Editor, Workspace
+
+OVERFLOW = 1.2
+"""A request estimated at more than this part of the window is not sent."""
 
 
 class Setup(msgspec.Struct, kw_only=True):
@@ -116,6 +119,14 @@ class Setup(msgspec.Struct, kw_only=True):
         agent = self.agent_for(session, None)
         tools = [ToolSchema(t.name, t.description, t.input_schema) for t in self.tools_of(agent)]
         return request_size(session, agent.prompt, tools, draft=draft, context_window=window)
+
+    def budget(self, session: Session, window: int | None) -> Budget | None:
+        """What a request may take of the model's context window; None where that is not known."""
+        ratio = self.settings.session.budget_ratio
+        if ratio is None or window is None:
+            return None
+        parts = self.measure(session, window).breakdown
+        return Budget(int(window * ratio), parts.system + parts.tools + parts.memo + parts.summary)
 
     def tools_of(self, agent: AgentInfo) -> list[Tool]:
         """The tools that this agent is offered."""
@@ -205,14 +216,25 @@ class Setup(msgspec.Struct, kw_only=True):
         )
 
     async def _resized(self, session: Session, window: int | None) -> Resized | None:
-        """Bring the session under its limits before a request; None when it was."""
+        """Bring the session under its limits before a request; None when it was.
+
+        Raises ContextOverflowError when the request is far too large all the same.
+        """
         before = self.measure(session, window).tokens
-        outcome = await resize(session, session.settings)
+        outcome = await resize(session, session.settings, budget=self.budget(session, window))
+        after = self.measure(session, window).tokens
+        if window is not None and after > window * OVERFLOW:
+            raise ContextOverflowError(
+                f"The request is about {after} tokens and the model takes {window}, even after a"
+                " resize; send less or choose a model with a larger context window",
+                tokens=after,
+                context_window=window,
+            )
         if outcome.decision is None or outcome.evicted == 0:
             return None
         return Resized(
             decision=msgspec.to_builtins(outcome.decision),
             evicted=outcome.evicted,
             tokens_before=before,
-            tokens_after=self.measure(session, window).tokens,
+            tokens_after=after,
         )

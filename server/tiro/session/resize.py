@@ -18,7 +18,7 @@ from tiro.session.core import Core
 from tiro.session.cut import legal_cut
 from tiro.session.messages import Message
 from tiro.session.settings import SessionSettings
-from tiro.session.tokens import message_length, text_length
+from tiro.session.tokens import message_length, message_tokens, text_length
 
 T = TypeVar("T")
 Policy = Callable[[list[Message], list[Message], SessionSettings], Any]
@@ -33,6 +33,17 @@ class ResizeDecision(msgspec.Struct, frozen=True, omit_defaults=True):
     meta: Any = None
 
 
+class Budget(msgspec.Struct, frozen=True):
+    """The tokens that a request may take (U8.2), and what of it is taken before any message."""
+
+    tokens: int
+    fixed: int
+
+    def kept(self) -> int:
+        """What the window may take after a resize: half of the budget, if there is room (U8.3)."""
+        return max(0, min(self.tokens // 2, self.tokens - self.fixed))
+
+
 class ResizeOutcome(msgspec.Struct, frozen=True):
     """What a resize did; no decision means that nothing was to be done."""
 
@@ -45,15 +56,19 @@ async def judge(
     settings: SessionSettings,
     force: bool | str | None = False,
     policy: Policy | None = None,
+    budget: Budget | None = None,
 ) -> ResizeDecision | None:
     """Ask the policy whether to resize; changes nothing (A3).
 
-    `force` as a text names the type, True means `deep`. Raises TypeError for a policy that answers
+    `force` as a text names the type, True means `deep`. A token budget that is reached decides
+    before all else. Raises TypeError for a policy that answers
     with something else than None, a text, or a dict with a `type` (A3.5).
     """
     if force:
         kind = force if isinstance(force, str) else "deep"
         return ResizeDecision(kind, "force", 1000)
+    if budget is not None and core.quiet_length is None and _spent(core, budget):
+        return ResizeDecision("deep", "token_budget", 200)
     if policy is None:
         return default_policy(core, settings)
     return _as_decision(await awaited(policy, core.full(), core.oldest_first(), settings))
@@ -64,18 +79,19 @@ async def resize(
     settings: SessionSettings,
     force: bool | str | None = False,
     policy: Policy | None = None,
+    budget: Budget | None = None,
 ) -> ResizeOutcome:
     """Resize the window if the policy says so, or because it is forced (A4).
 
     Raises KeyError for a type that no handler has (A4.2). Costs about one pass over the window.
     """
-    decision = await judge(core, settings, force, policy)
+    decision = await judge(core, settings, force, policy, budget)
     if decision is None:
         return ResizeOutcome(None, 0)
     if decision.type not in HANDLERS:
         raise KeyError(f"No resize handler has the type {decision.type!r}")
     with core.lock:
-        evict = to_evict(core, settings)
+        evict = to_evict(core, settings, budget)
         core.commit(*_changes(core, decision, evict))
         core.quiet_length = text_length(core.newest_first)
         return ResizeOutcome(decision, len(evict))
@@ -95,14 +111,16 @@ def default_policy(core: Core, settings: SessionSettings) -> ResizeDecision | No
     return None
 
 
-def to_evict(core: Core, settings: SessionSettings) -> list[int]:
-    """The seqs that the limits of count and characters put out of the window (A4.10, A4.11)."""
+def to_evict(core: Core, settings: SessionSettings, budget: Budget | None = None) -> list[int]:
+    """The seqs that the limits put out of the window: count, characters, tokens (A4.10, A4.11)."""
     held = core.held() if core.pins else set()
     free = [m for m in core.oldest_first() if m.seq not in held]
     count, chars = settings.limit("messages"), settings.limit("chars")
     start = max(0, len(free) - count) if count else 0
     if chars:
-        start = max(start, _within(free, chars))
+        start = max(start, _within(free, chars, message_length))
+    if budget is not None:
+        start = max(start, _within(free, budget.kept(), _tokens_of(core)))
     start = legal_cut(free, start)
     return [m.seq for m in free[:start] if m.seq is not None]
 
@@ -138,14 +156,28 @@ async def awaited(function: Callable[..., Any], *arguments: Any) -> Any:
     return await result if isinstance(result, Awaitable) else result
 
 
-def _within(messages: list[Message], chars: int) -> int:
-    """Where the longest suffix of at most `chars` begins; the newest message always stays."""
+def _within(messages: list[Message], limit: int, size: Callable[[Message], int]) -> int:
+    """Where the longest suffix of at most this size begins; the newest message always stays."""
     total = 0
     for index in range(len(messages) - 1, -1, -1):
-        total += message_length(messages[index])
-        if total > chars:
+        total += size(messages[index])
+        if total > limit:
             return min(index + 1, len(messages) - 1)
     return 0
+
+
+def _tokens_of(core: Core) -> Callable[[Message], int]:
+    return lambda message: message_tokens(message, core.token_counts)
+
+
+def _spent(core: Core, budget: Budget) -> bool:
+    """Whether the next request would reach the budget; reads only until it does."""
+    total, size = budget.fixed, _tokens_of(core)
+    for message in core.newest_first:
+        total += size(message)
+        if total >= budget.tokens:
+            return True
+    return False
 
 
 def _changes(core: Core, decision: ResizeDecision, evict: list[int]) -> list[Change]:

@@ -115,6 +115,11 @@ def measure(
     return ContextSize(tokens, None, context_window, ratio, Breakdown(**sums))
 
 
+def message_tokens(message: Message, known: Known) -> int:
+    """What one message counts for; a message that `known` holds is not read again."""
+    return sum(tokens for _, tokens in _parts(message, known))
+
+
 def characters(messages: Iterable[Message]) -> int:
     """The characters of all text, tool uses (name and JSON of the input) and results included."""
     return sum(_characters(block) for message in messages for block in blocks_of(message))
