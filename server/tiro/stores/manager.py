@@ -445,4 +445,4 @@ class _Due:
 def _real(path: Path) -> Path:
     """The absolute path; of a link, that of the file it leads to, which is what we replace."""
     path = path.absolute()
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
+    return Path(os.path.realpath(path)) if os.path.islink(path) else path
