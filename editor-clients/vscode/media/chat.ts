@@ -180,10 +180,12 @@ function showStatus(status: ViewStatus): void {
   cancel.hidden = !isAnswering;
   send.hidden = isAnswering;
   send.disabled = prompt.value.trim() === "";
-  label(byId("agent"), status.agent, "Agent");
-  label(byId("model"), status.model, "Model");
-  label(byId("tokens"), status.tokens, "Next request");
-  byId("activity").textContent = status.activity || activityOf(state);
+  label(byId("agent"), status.agent, `Agent: ${status.agent}`);
+  label(byId("model"), status.model.split("/").at(-1) ?? "", `Model: ${status.model}`);
+  label(byId("tokens"), status.tokens, `Next request: ${status.tokens}`);
+  const activity = byId("activity");
+  activity.textContent = status.activity || activityOf(state);
+  activity.title = activity.textContent;
   document.body.dataset.state = state;
   if (isAnswering && !wasAnswering) {
     say("Tiro is answering");
@@ -198,7 +200,8 @@ function activityOf(now: ViewStatus["state"]): string {
 function label(button: HTMLElement, text: string, meaning: string): void {
   button.textContent = text;
   button.hidden = text === "";
-  button.setAttribute("aria-label", `${meaning}: ${text}`);
+  button.title = meaning;
+  button.setAttribute("aria-label", meaning);
 }
 
 function showChips(shown: readonly Chip[]): void {

@@ -225,7 +225,7 @@ export class Client implements vscode.Disposable {
       this.#progressTitles.delete(token);
       return "";
     }
-    if (params.kind === "begin") {
+    if (params.kind === "begin" && params.title !== "Tiro") {
       this.#progressTitles.set(token, params.title);
     }
     const percentage = params.percentage === undefined ? undefined : `${params.percentage} %`;
