@@ -105,10 +105,13 @@ def test_b42_shutdown_during_a_turn_answers_the_turn_first(
 
 
 def test_b42_a_termination_signal_ends_it_cleanly(start: StartServer, provider: Provider) -> None:
-    server = start()
-    hanging_turn(server, provider)
-    server.process.send_signal(signal.SIGTERM)
-    server.wait_exit()
+    for _ in range(3):  # a handler that raises where it happens to stand is swallowed now and then
+        provider.reset()
+        server = start()
+        hanging_turn(server, provider)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.wait_exit() == 1
+        assert provider.last.closed_by_client()
     again = start()
     assert again.request("tiro/session/load", {"latest": True})["messages"][0]["content"] == "go"
 

@@ -307,15 +307,8 @@ def test_no_tool_leaves_the_workspace_unasked(server: Server, provider: Provider
     assert API_KEY not in told
 
 
-@pytest.fixture(params=["../secret.txt", ASKING])
-def asked_for(server: Server, request: pytest.FixtureRequest) -> str:
-    """A path that is asked about: outside the workspace (U8.5), or by a rule of the config."""
-    outside(server)
-    server.home.write(ASKING, "TOPSECRET above")
-    return str(request.param)
-
-
-def test_a_rejection_is_told(server: Server, provider: Provider, asked_for: str) -> None:
+def test_a_rejection_is_told(server: Server, provider: Provider) -> None:
+    server.home.write(ASKING, "TOPSECRET")
     asked: list[dict[str, Any]] = []
 
     def refuse(params: dict[str, Any]) -> dict[str, Any]:
@@ -323,19 +316,20 @@ def test_a_rejection_is_told(server: Server, provider: Provider, asked_for: str)
         return {"decision": "reject", "message": "not that one"}
 
     server.on_request("tiro/permission/request", refuse)
-    text, failed, found = run_tool(server, provider, "read_file", {"path": asked_for})
+    text, failed, found = run_tool(server, provider, "read_file", {"path": ASKING})
     assert failed
     assert "not that one" in text
     assert [e["status"] for e in found if e["type"] == "toolUse"][-1] == "rejected"
     (question,) = asked
     assert question["turnId"] == found[0]["turnId"]
-    use_asked = {"id": "c1", "name": "read_file", "input": {"path": asked_for}}
+    use_asked = {"id": "c1", "name": "read_file", "input": {"path": ASKING}}
     assert question["toolUse"] == use_asked
     assert (question["agent"], question["effect"]) == ("build", "read")
     assert question["rule"]
 
 
-def test_a_question_allows_once(server: Server, provider: Provider, asked_for: str) -> None:
+def test_a_question_allows_once(server: Server, provider: Provider) -> None:
+    server.home.write(ASKING, "TOPSECRET above")
     asked: list[Any] = []
 
     def allow(params: Any) -> dict[str, Any]:
@@ -344,7 +338,7 @@ def test_a_question_allows_once(server: Server, provider: Provider, asked_for: s
 
     server.on_request("tiro/permission/request", allow)
     for number in range(2):
-        given = {"path": asked_for}
+        given = {"path": ASKING}
         text, failed, _ = run_tool(server, provider, "read_file", given, f"c{number}")
         assert (failed, "TOPSECRET above" in text) == (False, True)
     assert len(asked) == 2
