@@ -52,6 +52,8 @@ export class Client implements vscode.Disposable {
   #language: QuietLanguageClient | undefined;
   #process: ServerProcess | undefined;
   #starting: Promise<void> | undefined;
+  /** Whether it should run; the end of one that should not is no news. */
+  #isWanted = false;
   readonly #progressTitles = new Map<ProgressToken, string>();
 
   #begin: (facts: protocol.Experimental | undefined) => Promise<void> = () => Promise.resolve();
@@ -69,6 +71,7 @@ export class Client implements vscode.Disposable {
 
   /** Start the server; failures are told to the user, not thrown. */
   async start(): Promise<void> {
+    this.#isWanted = true;
     this.#starting ??= this.#start().finally(() => {
       this.#starting = undefined;
     });
@@ -77,8 +80,9 @@ export class Client implements vscode.Disposable {
 
   /** End the server in order: shutdown, exit, and after a while the signal. */
   async stop(): Promise<void> {
-    if (this.#language === undefined) {
-      // It is still starting, if at all: nothing to lose, and it may never answer.
+    this.#isWanted = false;
+    if (this.#state === "starting") {
+      // There is nothing to lose yet, and it may never answer.
       this.#process?.child.kill();
     }
     await this.#starting;
@@ -260,6 +264,9 @@ export class Client implements vscode.Disposable {
   }
 
   #reportFailure(message: string, detail: string): void {
+    if (!this.#isWanted) {
+      return;
+    }
     const text = detail !== "" ? `${message}: ${detail}` : message;
     this.log.error(text);
     void vscode.window.showErrorMessage(text, "Restart", "Show Log").then((choice) => {

@@ -18,7 +18,10 @@ import { changeNotice } from "./notices";
 import * as protocol from "./protocol";
 import type { ClientState, NoticeAction, TranscriptChange, ViewStatus } from "./viewMessages";
 
+/** How many messages are shown at once; earlier ones come on demand. */
 const PAGE_MESSAGES = 100;
+
+/** What this window shows of the session, and all that it does with it. */
 export class Session implements vscode.Disposable {
   readonly conversation = new Conversation();
   readonly #transcript = new vscode.EventEmitter<TranscriptChange[]>();

@@ -203,6 +203,14 @@ suite("Tiro", () => {
     assert.equal((await ask("after the crash"))?.stopReason, "end_turn");
   });
 
+  test("a restart while the server is starting leaves one server, too", async () => {
+    const first = run("tiro.restartServer");
+    await pause(250);
+    await Promise.all([first, run("tiro.restartServer")]);
+    await until(() => serverPids().length === 1, "one server is left");
+    assert.equal((await ask("are you there?"))?.stopReason, "end_turn");
+  });
+
   test("restarting twice at once leaves one server", async () => {
     await Promise.all([run("tiro.restartServer"), run("tiro.restartServer")]);
     await until(() => serverPids().length === 1, "one server is left");
