@@ -20,6 +20,7 @@ from typing import Any, Self
 
 from tests.e2e.contract import strict_json
 from tests.e2e.home import Home
+from tests.e2e.warm import Forked, WarmProcess
 
 MAX_DISPLAY_BYTES = 1 << 20
 READ_BYTES = 1 << 16
@@ -86,7 +87,8 @@ class Server:
         *,
         env: Mapping[str, str] | None = None,
         command: Iterable[str] | None = None,
-        **popen: Any,
+        warm: WarmProcess | None = None,
+        umask: int = -1,
     ) -> None:
         self.home = home
         self.command = list(command or [sys.executable, "-m", "tiro", "serve"])
@@ -111,21 +113,24 @@ class Server:
         self._writing = threading.Lock()
         self._next_id = 0
         self.stderr_path = home.new_log()
-        self._popen = popen
-        self._start()
+        self._start(warm, umask)
 
-    def _start(self) -> None:
+    def _start(self, warm: WarmProcess | None, umask: int) -> None:
+        self.process: subprocess.Popen[bytes] | Forked
         with self.stderr_path.open("wb") as stderr:
-            self.process = subprocess.Popen(
-                self.command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                env=self.env,
-                cwd=self.home.workspace,
-                bufsize=0,
-                **self._popen,
-            )
+            if warm is not None:
+                self.process = warm.fork(self.env, self.home.workspace, stderr.fileno(), umask)
+            else:
+                self.process = subprocess.Popen(
+                    self.command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=stderr,
+                    env=self.env,
+                    cwd=self.home.workspace,
+                    bufsize=0,
+                    umask=umask,
+                )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self._stdin, self._stdout = self.process.stdin, self.process.stdout

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e import warm
 from tests.e2e.client import RpcError, Server
-from tests.e2e.home import Home
+from tests.e2e.home import SERVER, Home
 from tests.e2e.provider import Provider
+from tests.e2e.warm import WarmProcess
 
 StartServer = Callable[..., Server]
 
@@ -57,13 +59,35 @@ def home(provider: Provider, tmp_path: Path) -> Home:
     return Home(tmp_path / "home", provider)
 
 
+@pytest.fixture(scope="session")
+def warm_process() -> Iterator[WarmProcess | None]:
+    """The process that further servers are forked from, where that is possible."""
+    if not warm.is_possible():
+        yield None
+        return
+    process = WarmProcess(str(SERVER))
+    yield process
+    process.close()
+
+
 @pytest.fixture
-def start(home: Home) -> Iterator[StartServer]:
+def warmth(request: pytest.FixtureRequest) -> WarmProcess | None:
+    """None where this module says REAL_PROCESSES = True: what it tests begins with the start."""
+    if getattr(request.module, "REAL_PROCESSES", False):
+        return None
+    process: WarmProcess | None = request.getfixturevalue("warm_process")
+    return process
+
+
+@pytest.fixture
+def start(home: Home, warmth: WarmProcess | None) -> Iterator[StartServer]:
     """Start servers of this test's own: `start()`, or `start(initialize=False, env=…)`."""
     running: list[Server] = []
 
     def start_server(*, initialize: bool = True, at: Home | None = None, **given: object) -> Server:
         hello = {k: given.pop(k) for k in ("settings", "roots", "features") if k in given}
+        if "command" not in given:
+            given["warm"] = warmth
         one = Server(at or home, **given)  # type: ignore[arg-type]  # passed through as given
         running.append(one)
         if initialize:

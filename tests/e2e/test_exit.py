@@ -15,6 +15,8 @@ from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold
 from tests.e2e.talk import ask, begin_ask
 
+REAL_PROCESSES = True
+
 
 def hanging_turn(server: Server, provider: Provider) -> tuple[Pending, Hold]:
     hold = Hold()

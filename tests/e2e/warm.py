@@ -1,0 +1,147 @@
+"""Servers as forks of one warm process, for the many tests that start one more server.
+
+A `tiro serve` spends most of its start importing. Here one process imports every module of `tiro`
+once and forks a server for each order: with descriptors, environment, working directory and umask
+of its own, and from there through the same `main` as the console script. The fork becomes a child
+of the test process, so it is waited for, killed and looked at like any other. Linux only; elsewhere
+(and wherever a test says so) real processes are started instead.
+"""
+
+import ctypes
+import importlib
+import json
+import os
+import pkgutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+PR_SET_CHILD_SUBREAPER = 36
+POLL_SECONDS = 0.002
+
+
+class Forked:
+    """One forked server, with the part of `subprocess.Popen` that the driver uses."""
+
+    def __init__(self, pid: int, stdin: int, stdout: int) -> None:
+        self.pid = pid
+        self.stdin = os.fdopen(stdin, "wb", buffering=0)
+        self.stdout = os.fdopen(stdout, "rb", buffering=0)
+        self.returncode: int | None = None
+        self._waiting = threading.Lock()
+
+    def poll(self) -> int | None:
+        """The exit code, or None while it runs."""
+        with self._waiting:
+            if self.returncode is None:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+                if pid:
+                    self.returncode = os.waitstatus_to_exitcode(status)
+            return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end and give the exit code."""
+        until = time.monotonic() + (60 if timeout is None else timeout)
+        while (code := self.poll()) is None:
+            if time.monotonic() > until:
+                raise subprocess.TimeoutExpired("tiro serve (forked)", timeout or 60)
+            time.sleep(POLL_SECONDS)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, if it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+
+class WarmProcess:
+    """The process that has imported everything and forks on order."""
+
+    def __init__(self, path: str) -> None:
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, str(theirs.fileno())],
+            env={**os.environ, "PYTHONPATH": path},
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+        )
+        theirs.close()
+
+    def fork(self, env: Mapping[str, str], cwd: Path, stderr: int, umask: int = -1) -> Forked:
+        """Fork a server with pipes of its own."""
+        their_stdin, stdin = os.pipe()
+        stdout, their_stdout = os.pipe()
+        order = json.dumps({"env": dict(env), "cwd": str(cwd), "umask": umask}).encode()
+        given = [their_stdin, their_stdout, stderr]
+        socket.send_fds(self._channel, [order], given)
+        os.close(their_stdin)
+        os.close(their_stdout)
+        answer = self._channel.recv(64)
+        assert answer, "the warm process is gone"
+        return Forked(int(answer), stdin, stdout)
+
+    def close(self) -> None:
+        """End it; the servers it forked live on."""
+        self._channel.close()
+        self._process.wait(10)
+
+
+def is_possible() -> bool:
+    """True where orphans can be adopted and descriptors sent."""
+    return sys.platform == "linux"
+
+
+def _serve_forks(channel: socket.socket) -> None:
+    package = importlib.import_module("tiro")
+    for module in pkgutil.walk_packages(package.__path__, "tiro."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    while True:
+        message, given, _, _ = socket.recv_fds(channel, 1 << 20, 3)
+        if not message:
+            return
+        reading, writing = os.pipe()
+        between = os.fork()
+        if not between:
+            server = os.fork()
+            if server:
+                os.write(writing, str(server).encode())
+                os._exit(0)
+            channel.close()
+            os.close(reading)
+            os.close(writing)
+            _become_server(json.loads(message), given)
+        for descriptor in (*given, writing):
+            os.close(descriptor)
+        os.waitpid(between, 0)  # from here on the server is a child of the test process
+        channel.send(os.read(reading, 64))
+        os.close(reading)
+
+
+def _become_server(order: dict[str, Any], given: list[int]) -> None:
+    for target, descriptor in enumerate(given):
+        os.dup2(descriptor, target)
+        os.close(descriptor)
+    os.environ.clear()
+    os.environ.update(order["env"])
+    time.tzset()
+    os.chdir(order["cwd"])
+    if order["umask"] >= 0:
+        os.umask(order["umask"])
+    sys.argv = ["tiro", "serve"]
+    sys.exit(importlib.import_module("tiro.cli").main())
+
+
+if __name__ == "__main__":
+    _serve_forks(socket.socket(fileno=int(sys.argv[1])))
