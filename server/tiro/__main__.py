@@ -1,7 +1,19 @@
-"""`python -m tiro` is the command `tiro`."""
+"""The command `tiro`, also as `python -m tiro`; to tell the version it loads nothing else."""
 
 import sys
 
-from tiro import cli
+from tiro import __version__
 
-sys.exit(cli.main())
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    if sys.argv[1:] == ["--version"]:
+        sys.stdout.write(f"tiro {__version__}\n")
+        return 0
+    from tiro import cli
+
+    return cli.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

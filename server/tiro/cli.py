@@ -66,10 +66,6 @@ SCHEMA_EXAMPLES = """\
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command that these words (or the process's own) name; returns the exit code."""
-    words = sys.argv[1:] if words is None else words
-    if list(words) == ["--version"]:
-        sys.stdout.write(f"tiro {__version__}\n")
-        return DONE
     try:
         given = parser().parse_args(words)
         code: int = given.act(given)

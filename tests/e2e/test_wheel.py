@@ -37,7 +37,7 @@ def test_wheel_says_who_and_which(wheel: Path) -> None:
     assert f"\nVersion: {__version__}\n" in metadata
     assert "\nLicense-Expression: MIT\n" in metadata
     assert "\nProvides-Extra: local\n" in metadata
-    assert "tiro = tiro.cli:main" in archive.read(f"{info}/entry_points.txt").decode()
+    assert "tiro = tiro.__main__:main" in archive.read(f"{info}/entry_points.txt").decode()
     assert "The Tiro authors" in archive.read(f"{info}/licenses/LICENSE").decode()
 
 
