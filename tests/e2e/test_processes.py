@@ -33,6 +33,7 @@ def test_b11_one_session_used_in_turn(start: StartServer, provider: Provider) ->
 
 
 def test_b11_messages_of_both_are_kept_without_any_save(start: StartServer, home: Home) -> None:
+    home.write_config(session={"max_history": 100_000})
     first, second = start(), start()
     add(first, "user", "from the first 0")
     second.request("tiro/session/load", {"id": view(first)["id"]})
@@ -47,6 +48,7 @@ def test_b11_messages_of_both_are_kept_without_any_save(start: StartServer, home
 
 
 def test_b11_both_at_the_same_time_lose_nothing(start: StartServer, home: Home) -> None:
+    home.write_config(session={"max_history": 100_000})
     first, second = start(), start()
     add(first, "user", "begin")
     second.request("tiro/session/load", {"id": view(first)["id"]})
@@ -66,7 +68,7 @@ def test_b11_both_at_the_same_time_lose_nothing(start: StartServer, home: Home) 
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     first.kill()
     second.kill()
     assert refused <= {"sessionInUse"}
