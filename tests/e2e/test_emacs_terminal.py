@@ -23,6 +23,7 @@ from tests.e2e.home import Home
 from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold, Pause
 from tests.e2e.talk import ask
+from tests.e2e.test_exit import gone
 
 CLIENT = Path(__file__).resolve().parents[2] / "editor-clients" / "emacs"
 WAIT_SECONDS = 30.0
@@ -335,7 +336,7 @@ def test_leaving_emacs_asks_nothing_and_leaves_no_server(
     pid = terminal.server_pid()
     terminal.keys("C-x", "C-c")
     end = time.monotonic() + WAIT_SECONDS
-    while Path(f"/proc/{pid}").exists():
+    while not gone(pid):
         assert time.monotonic() < end, "the server outlives its editor"
         time.sleep(0.05)
 

@@ -69,6 +69,9 @@ class Lifetime:
         self._protocol.on_exit = self._exit
         for name in SIGNALS:
             if number := getattr(signal, name, None):
+                with contextlib.suppress(NotImplementedError):  # on Windows
+                    # One that comes just before the loop falls asleep must wake it, or it waits.
+                    self._loop.add_signal_handler(number, lambda: None)
                 signal.signal(number, lambda *_: self.end(1))
         self._watch.start()
         self._reader.start()
