@@ -237,8 +237,8 @@ def test_tools_and_the_session(terminal: Terminal, provider: Provider) -> None:
     terminal.keys("C-c", "o", "S")
     terminal.wait_for("Tiro: saved ")
     terminal.keys("C-c", "o", "c")
-    screen = terminal.wait_for("cleared 4 messages; saved as")
-    assert "Two lines." not in screen
+    terminal.wait_for("cleared 4 messages; saved as")
+    terminal.wait_gone("Two lines.")
     terminal.keys("C-c", "o", "l")
     terminal.wait_for("Load session (default session-")
     terminal.keys("?")
