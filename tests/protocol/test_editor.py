@@ -11,6 +11,7 @@ import pytest
 
 from tests.protocol.fakes import Client
 from tiro.agents import events
+from tiro.protocol import editor as editor_module
 from tiro.tools.workspace import PermissionAnswer, PermissionRequest
 
 REQUEST = PermissionRequest(
@@ -119,6 +120,20 @@ async def test_a_large_request_is_cut_to_1_mb() -> None:
     await answering(client, "tiro/permission/request", lambda _: {"result": {"decision": "once"}})
     assert (await asking).decision == "once"
     assert max(client.outlet.sizes) <= 1_000_000
+
+
+async def test_a_client_that_never_answers_holds_nothing_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(editor_module, "ANSWER_SECONDS", 0.01)
+    client = await ready(capabilities=SHOWS)
+    await client.service.editor.show_text("a.txt", "long\n" * 100)
+    async with client.service.editor.progress("Long") as report:
+        report("half", 0.5)
+    assert len(client.sent("window/showDocument")) == 1
+    assert len(client.sent("window/workDoneProgress/create")) == 1
+    assert client.sent("$/progress") == []
+    client.service.editor.close()
 
 
 # --- buffers and roots ----------------------------------------------------------------------------

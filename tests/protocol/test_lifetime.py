@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tiro.protocol.watch import descendants, is_alive
 
 ROOT = Path(__file__).parents[2]
 ENV = {**os.environ, "PYTHONPATH": f"{ROOT / 'server'}:{ROOT}"}
+SERVER = [sys.executable, "-m", "tests.protocol.fake_server"]
 END_SECONDS = 20.0
 """Far more than the promised two seconds: a busy machine must not fail a test. What does not end
 by itself goes on for 300 seconds."""
@@ -29,16 +30,15 @@ TURN = {"jsonrpc": "2.0", "id": 7, "method": "tiro/turn/start", "params": {"prom
 class Child:
     """A server process and its pipes."""
 
-    def __init__(self, *arguments: str, **popen: Any) -> None:
+    def __init__(self, *arguments: str, command: Sequence[str] = SERVER) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.protocol.fake_server", *arguments],
+            [*command, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=ENV,
             cwd=ROOT,
             bufsize=0,
-            **popen,
         )
         self.parser = FrameParser()
         self.raw = b""
@@ -218,6 +218,17 @@ def test_a_broken_header_block_is_answered_and_ends_it(child: Child, broken: byt
     assert child.ended() == 1
     assert [m["error"]["code"] for m in child.messages if m.get("id", 0) is None] == [-32700]
     assert child.answer(7)["result"]["stopReason"] == "cancelled"
+
+
+def test_it_serves_without_a_stderr() -> None:
+    command = f"exec {sys.executable} -m tests.protocol.fake_server 2>&-"
+    child = Child(command=["/bin/sh", "-c", command])
+    try:
+        child.initialize()
+        child.send(SHUTDOWN, EXIT)
+        assert child.ended() == 0
+    finally:
+        child.close()
 
 
 def test_unreadable_bodies_are_answered_and_do_not_end_it(child: Child) -> None:

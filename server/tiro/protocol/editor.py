@@ -32,6 +32,7 @@ ANSWERS: dict[str, Literal["once", "always", "reject"]] = {
 }
 MESSAGE_TYPES = {"error": 1, "warning": 2, "info": 3}
 LONG_TEXT_CHARS = 400
+ANSWER_SECONDS = 3.0
 
 
 class ClientEditor:
@@ -144,9 +145,9 @@ class ClientEditor:
         try:
             path = await asyncio.to_thread(self._write, name, text)
             params = {"uri": path.as_uri(), "takeFocus": False}
-            await self._protocol.ask("window/showDocument", params)
-        except (OSError, ClientRefusedError) as error:
-            logger.warning("A text could not be shown: %s", error)
+            await self._ask_briefly("window/showDocument", params)
+        except (OSError, ClientRefusedError, TimeoutError) as error:
+            logger.warning("A text could not be shown: %s", str(error) or "no answer")
 
     @contextlib.asynccontextmanager
     async def progress(
@@ -182,10 +183,14 @@ class ClientEditor:
             return None
         token = f"tiro-{next(self._tokens)}"
         try:
-            await self._protocol.ask("window/workDoneProgress/create", {"token": token})
-        except ClientRefusedError:
+            await self._ask_briefly("window/workDoneProgress/create", {"token": token})
+        except (ClientRefusedError, TimeoutError):
             return None
         return token
+
+    async def _ask_briefly(self, method: str, params: Any) -> None:
+        """Ask what needs no person: a client that does not answer soon never will."""
+        await asyncio.wait_for(self._protocol.ask(method, params), ANSWER_SECONDS)
 
     def _write(self, name: str, text: str) -> Path:
         """A private file with the text: `window/showDocument` takes nothing else."""

@@ -56,7 +56,11 @@ def keep_stdout() -> int:
     """
     frames_fd = os.dup(1)
     os.set_inheritable(frames_fd, False)
-    os.dup2(2, 1)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # started without a stderr
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
     sys.stdout = sys.stderr
     return frames_fd
 
