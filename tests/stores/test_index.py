@@ -76,6 +76,12 @@ def test_what_others_do_is_seen(make_manager: Make, directory: Path, tmp_path: P
         assert "B changed, longer" in [row.title for row in rows(manager)]
         (directory / f"b{start}.json").unlink()
         assert f"b{start}" not in ids(manager)
+        write(directory, "c")
+        ids(manager)
+        (directory / "c.json").rename(directory / "d.json")
+        assert {Path(row.path).stem for row in rows(manager)} >= {"d", f"a{start}"}
+        assert "c" not in {Path(row.path).stem for row in rows(manager)}
+        (directory / "d.json").unlink()
         manager.close()
     assert ids(make_manager(cache_directory=cache)) == ["a1", "a0"]
 

@@ -10,6 +10,8 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -22,7 +24,7 @@ from tiro.stores.disk import Disk, make_directories, remove_stale, replace_file
 from tiro.stores.reading import JOURNAL_ENDING, SNAPSHOT_ENDING, Reading, read_session
 
 TITLE_CHARACTERS = 50
-_VERSION = 2
+_VERSION = 3
 _SETTLE_NS = 20_000_000
 """A file that changed this shortly before it was read may change again under the same time."""
 _WRITE_AFTER = 50
@@ -59,6 +61,7 @@ class _Cache(msgspec.Struct):
     version: int
     directory: str
     rows: dict[str, _Row]
+    """The newest first."""
 
 
 class Index:
@@ -93,41 +96,41 @@ class Index:
     def _refresh(self) -> None:
         """Read what changed. The loop costs a call to the system and little else for a file."""
         rows, known = self._rows, self._rows.get
-        names, journals = _look(self._directory)
         changed: list[tuple[str, _Files | None]] = []
-        for name, entry in names.items():
-            row = known(name)
-            try:
-                status = entry.stat()
-                journal = journals.get(name[:-5])
-                beside = journal.stat() if journal is not None else None
-            except OSError:
-                changed.append((name, None))
-                continue
-            if (
-                row is None
-                or not row.is_settled
-                or row.snapshot != (status.st_size, status.st_mtime_ns, status.st_ino)
-                or row.journal != (_journal_signature(beside) if beside is not None else None)
-            ):
-                changed.append((name, _Files(status, beside)))
-        gone = [name for name in rows if name not in names] if len(rows) != len(names) else []
-        if self._apply(changed, gone):
-            self._sorted = sorted((row.saved for row in rows.values()), key=_newest, reverse=True)
+        with _looking_at(self._directory) as (names, journals):
+            for name, entry in names.items():
+                row = known(name)
+                try:
+                    status = entry.stat()
+                    journal = journals.get(name[:-5])
+                    beside = journal.stat() if journal is not None else None
+                except OSError:
+                    changed.append((name, None))
+                    continue
+                if (
+                    row is None
+                    or not row.is_settled
+                    or row.snapshot != (status.st_size, status.st_mtime_ns, status.st_ino)
+                    or row.journal != (_journal_signature(beside) if beside is not None else None)
+                ):
+                    changed.append((name, _Files(status, beside)))
+        if self._apply(changed, names):
+            self._rows = dict(sorted(rows.items(), key=_newest, reverse=True))
+            self._sorted = [row.saved for row in self._rows.values()]
 
-    def _apply(self, changed: list[tuple[str, "_Files | None"]], gone: list[str]) -> bool:
+    def _apply(self, changed: list[tuple[str, "_Files | None"]], names: Container[str]) -> bool:
         """Bring the rows up to date; whether any of them says something else now."""
-        differences = 0
+        rows, differences = self._rows, 0
         for name, files in changed:
             row = _read_row(self._directory / name, files) if files else None
-            if row != self._rows.get(name):
-                differences += 1
+            differences += row != rows.get(name)
             if row is None:
-                gone.append(name)
+                rows.pop(name, None)
             else:
-                self._rows[name] = row
-        for name in gone:
-            differences += self._rows.pop(name, None) is not None
+                rows[name] = row
+        for name in [name for name in rows if name not in names]:
+            differences += 1
+            del rows[name]
         self._unwritten += differences
         return differences > 0
 
@@ -141,7 +144,7 @@ class Index:
             return
         if cache.version == _VERSION and cache.directory == str(self._directory):
             self._rows = cache.rows
-            self._sorted = sorted((r.saved for r in cache.rows.values()), key=_newest, reverse=True)
+            self._sorted = [row.saved for row in cache.rows.values()]
 
     def _write_cache(self) -> None:
         if self._cache is None:
@@ -173,18 +176,25 @@ class _Files(NamedTuple):
     journal: os.stat_result | None
 
 
-_Entries: TypeAlias = "dict[str, os.DirEntry[str]]"
+_Entries: TypeAlias = dict[str, os.DirEntry[str]]
 
 
-def _look(directory: Path) -> tuple[_Entries, _Entries]:
-    """The session files of the directory by name, and the journals by the name without ending."""
+@contextmanager
+def _looking_at(directory: Path) -> Iterator[tuple[_Entries, _Entries]]:
+    """The session files of the directory by name, and the journals by the name without ending.
+
+    The directory stays open meanwhile: what is asked of its files then needs no walk along a path.
+    """
     snapshots: _Entries = {}
     journals: _Entries = {}
+    descriptor = None
     try:
-        with os.scandir(directory) as entries:
+        if os.scandir in os.supports_fd:
+            descriptor = os.open(directory, os.O_RDONLY)
+        with os.scandir(directory if descriptor is None else descriptor) as entries:
             for entry in entries:
                 name = entry.name
-                if name.endswith(SNAPSHOT_ENDING):
+                if name.endswith(SNAPSHOT_ENDING) and name[0] != ".":
                     snapshots[name] = entry
                 elif name.endswith(JOURNAL_ENDING):
                     journals[name[:-8]] = entry
@@ -192,7 +202,11 @@ def _look(directory: Path) -> tuple[_Entries, _Entries]:
         pass
     except OSError as error:
         log.warning("The sessions directory cannot be read: %s", error)
-    return {name: e for name, e in snapshots.items() if name[0] != "."}, journals
+    try:
+        yield snapshots, journals
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def _journal_signature(status: os.stat_result) -> tuple[int, int, int] | None:
@@ -246,5 +260,6 @@ def _damaged(path: Path, size: int, error: TiroError) -> SavedSession:
     )
 
 
-def _newest(saved: SavedSession) -> tuple[str, str]:
+def _newest(item: tuple[str, _Row]) -> tuple[str, str]:
+    saved = item[1].saved
     return saved.saved_at or "", saved.id
