@@ -538,7 +538,19 @@ store: {url: [SECRET]}
 def test_key_command_as_list_and_as_string() -> None:
     assert run_key_command(["printf", "%s\n%s", "$HOME key ", "second"]) == "$HOME key"
     assert run_key_command("printf key; echo error >&2") == "key"
-    assert run_key_command("cat; echo k") == "k", "stdin is empty"
+
+
+def test_key_command_does_not_get_our_stdin() -> None:
+    """B50: over stdio that is the channel; here it is a pipe that never ends."""
+    reader, writer = os.pipe()
+    ours = os.dup(0)
+    os.dup2(reader, 0)
+    try:
+        assert run_key_command("cat; echo k", seconds=5) == "k"
+    finally:
+        os.dup2(ours, 0)
+        for descriptor in (reader, writer, ours):
+            os.close(descriptor)
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,20 @@ SCRIPTS: dict[str, tuple[list[list[Step]], str, str, list[tuple[str, Any]]]] = {
         "",
         [("assistant", [{"type": "thinking", "thinking": "hmm", "signature": "sig"}])],
     ),
+    "thinking that is blank but signed goes back as it came (B35)": (
+        [[ThinkingDelta("", "sig"), TextDelta("x"), ends("end_turn")]],
+        "end_turn",
+        "x",
+        [
+            (
+                "assistant",
+                [
+                    {"type": "thinking", "thinking": "", "signature": "sig"},
+                    {"type": "text", "text": "x"},
+                ],
+            )
+        ],
+    ),
     "thinking and text keep their order": (
         [[ThinkingDelta("a"), TextDelta("b"), ThinkingDelta("c"), ends("end_turn")]],
         "end_turn",

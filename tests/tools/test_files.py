@@ -83,6 +83,7 @@ def test_read_file_empty(tmp_path: Path) -> None:
         ("né".encode("utf-16"), "UTF-16-LE with a byte order mark", "né"),
         ("né".encode("utf-32"), "UTF-32-LE with a byte order mark", "né"),
         ("café au lait".encode("latin-1"), "Windows-1252, a guess", "café au lait"),
+        ("cafétéria naïve".encode("latin-1"), "Windows-1252, a guess", "cafétéria naïve"),
         ("你好,世界".encode("gbk"), "GB18030, a guess", "你好,世界"),
         (b"a\r\nb\r\n", "UTF-8, with CRLF line ends", "     2\tb"),
         (b"a\rb", "UTF-8, with CR line ends", "     2\tb"),
