@@ -293,7 +293,11 @@ def test_b31_no_arguments_mean_an_empty_object(
 
 
 @pytest.mark.parametrize(
-    "arguments", ['{"path": "a.txt"', "path=a.txt", '["a.txt"]', '"a.txt"', "5"]
+    "arguments",
+    [
+        *('{"path": "a.txt"', "path=a.txt", '["a.txt"]', '"a.txt"', "5"),
+        '{"path": ' + "[" * 490 + "]" * 490 + "}",
+    ],
 )
 def test_b31_unreadable_arguments_are_shown_and_not_run(
     server: Server, provider: Provider, arguments: str

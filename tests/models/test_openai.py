@@ -439,7 +439,10 @@ def test_b31_vi_arguments_as_an_object() -> None:
     assert tool_uses([call({"x": [1, "é"]}, "a", index=0, id="1")]) == [("1", "a", {"x": [1, "é"]})]
 
 
-@pytest.mark.parametrize("raw", ['{"x": ', "[1]", '"text"', "1", "{'x': 1}", '{"x":1}}'])
+DEEP = ['{"x": ' + "[" * depth + "]" * depth + "}" for depth in (200, 490, 5000)]
+
+
+@pytest.mark.parametrize("raw", ['{"x": ', "[1]", '"text"', "1", "{'x': 1}", '{"x":1}}', *DEEP])
 def test_b31_vii_unreadable_arguments_are_shown_not_run(raw: str) -> None:
     deltas = answer(
         streams(piece(tool_calls=[call(raw, "a", index=0, id="1")]), piece("tool_calls"), DONE)

@@ -21,8 +21,8 @@ from tiro.protocol.frames import (
     decode_body,
     encode_body,
     frame,
-    is_nested_deeper,
 )
+from tiro.session.messages import is_nested_deeper
 
 BODY = b'{"jsonrpc": "2.0"}'
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from tests.session.histories import any_history, numbered, result, says, user, u
 from tiro import Message, provider_view
 from tiro.session.messages import encode
 from tiro.session.provider_view import INTERRUPTED, PLACEHOLDER, standing_instructions
+from tiro.session.tokens import measure
 
 
 def check_contract(view: list[Message]) -> None:
@@ -175,3 +177,19 @@ def test_thinking_is_sent_only_on_demand_and_as_it_came() -> None:
     window = [user(), Message("assistant", [block, {"type": "text", "text": "x"}])]
     assert provider_view(window)[1].content == [{"type": "text", "text": "x"}]
     assert provider_view(window, thinking=True)[1]["content"][0] == block
+
+
+@pytest.mark.parametrize("depth", [150, 300, 490, 900])
+def test_a_deep_tool_input_is_sent_or_left_out_but_ends_no_session(depth: int) -> None:
+    """U3.1: what a model or a file nested too deeply makes no later request impossible."""
+    deep: Any = "x"
+    for _ in range(depth):
+        deep = [deep]
+    block = {"type": "tool_use", "id": "a", "name": "glob", "input": {"pattern": deep}}
+    answer = {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "t", "x": deep}]}
+    window = numbered([user(), Message("assistant", [block]), Message("tool", answer)])
+    view = provider_view(window)
+    check_contract(view)
+    assert provider_view(view) == view
+    assert measure(window).tokens > 0
+    assert (view[1]["content"][0]["input"] == {"pattern": deep}) == (depth <= 200)

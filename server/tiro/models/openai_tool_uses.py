@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from tiro.models.model import ToolUseDelta, ToolUseDone
-from tiro.session.messages import clean, decode, encode
+from tiro.session.messages import MAX_NESTING, clean, decode, encode, is_nested_deeper
 
 UNNAMED = "unknown"
 """Stands for the name of a tool use that came with arguments only."""
@@ -129,9 +129,10 @@ def _read_input(raw: str) -> dict[str, Any] | None:
         return {}
     try:
         value = decode(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    is_usable = isinstance(value, dict) and not is_nested_deeper(value, MAX_NESTING)
+    return value if is_usable else None
 
 
 def _is_object(raw: str) -> bool:

@@ -138,7 +138,7 @@ def decode_body(body: bytes) -> Any:
     except RecursionError as error:
         raise ValueError("The message is nested too deeply") from error
     brackets = body.count(b"[") + body.count(b"{")
-    if brackets > MAX_NESTING and is_nested_deeper(value, MAX_NESTING):
+    if brackets > MAX_NESTING and messages.is_nested_deeper(value, MAX_NESTING):
         raise ValueError("The message is nested too deeply")
     return value
 
@@ -148,21 +148,6 @@ def _decode(body: bytes) -> Any:
         return msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return messages.clean(json.loads(body.decode("utf-8")))
-
-
-def is_nested_deeper(value: Any, limit: int) -> bool:
-    """Whether lists and objects lie in one another more than `limit` deep, the root counting 1."""
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(limit):
-        level = [
-            item
-            for container in level
-            for item in (container.values() if type(container) is dict else container)
-            if type(item) is dict or type(item) is list
-        ]
-        if not level:
-            return False
-    return True
 
 
 def encode_body(value: Any) -> bytes:

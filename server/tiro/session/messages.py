@@ -24,6 +24,9 @@ T = TypeVar("T")
 OWN_ROLES = ("user", "assistant", "tool", "system")
 """The roles a client may send; imported sessions may hold others, and keep them."""
 
+MAX_NESTING = 200
+"""How deep lists and objects may lie in one another where they come from a model or a client."""
+
 MARKS = "tiro"
 """The reserved key in a message's metadata under which Tiro keeps its own marks."""
 
@@ -359,6 +362,21 @@ def clean(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [clean(item) for item in value]
     return value
+
+
+def is_nested_deeper(value: Any, limit: int) -> bool:
+    """Whether lists and objects lie in one another more than `limit` deep, the root counting 1."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(limit):
+        level = [
+            item
+            for container in level
+            for item in (container.values() if type(container) is dict else container)
+            if type(item) is dict or type(item) is list
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _is_encodable(text: str) -> bool:

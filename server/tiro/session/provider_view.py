@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tiro.session.messages import (
+    MAX_NESTING,
     AttachmentBlock,
     Block,
     ImageBlock,
@@ -20,6 +21,7 @@ from tiro.session.messages import (
     ToolUseBlock,
     blocks_of,
     clean,
+    is_nested_deeper,
 )
 
 INTERRUPTED = "The call was interrupted and its outcome is unknown."
@@ -27,6 +29,10 @@ INTERRUPTED = "The call was interrupted and its outcome is unknown."
 
 PLACEHOLDER = "(The conversation goes on.)"
 """Stands for a user message where a provider demands one and none is left (U3.6)."""
+
+TOO_DEEP = "(This was nested too deeply to be sent.)"
+SENT_NESTING = MAX_NESTING + 5
+"""What a client or a model may give at most, and the block around it."""
 
 SYSTEM_ROLES = ("system", "developer")
 
@@ -172,9 +178,20 @@ class _Parts:
 
 
 def clean_block(block: dict[str, Any]) -> dict[str, Any]:
-    """The block without lone surrogates (U3.8)."""
+    """The block without lone surrogates (U3.8), and without what is nested too deeply to send."""
+    if is_nested_deeper(block, SENT_NESTING):
+        block = {key: _shallow(value) for key, value in block.items()}
     cleaned: dict[str, Any] = clean(block)
     return cleaned
+
+
+def _shallow(value: Any) -> Any:
+    """The value, or words in its place; an object stays one, as a tool's input must."""
+    if not is_nested_deeper(value, SENT_NESTING - 1):
+        return value
+    if isinstance(value, dict):
+        return {key: item if isinstance(item, str) else TOO_DEEP for key, item in value.items()}
+    return TOO_DEEP
 
 
 def _opaque(block: OpaqueBlock, role: str, thinking: bool) -> dict[str, Any] | None:

@@ -199,7 +199,11 @@ def _characters(block: Block) -> int:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    """The JSON text of a value; of one nested too deeply to be written (or sent) nothing."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except RecursionError:
+        return ""
 
 
 def _class_of(byte: int) -> str:
