@@ -298,7 +298,8 @@ def test_odd_files_are_errors_and_never_hang(server: Server, tmp_path: Path) -> 
     (tmp_path / "dir.json").mkdir()
     for path in (tmp_path / "fifo.json", tmp_path / "dir.json", Path("/dev/zero")):
         error = server.error("tiro/session/load", {"path": str(path)}, timeout=5)
-        assert error.code in (-32010, -32012, -32014)
+        assert (error.code, error.kind) == (-32010, "sessionFileInvalid")
+        assert error.data["path"] == str(path)
     os.mkfifo(server.home.sessions / "fifo.json")
     assert server.request("tiro/session/list", {}, timeout=5)["total"] >= 0
     (server.home.sessions / "fifo.json").unlink()

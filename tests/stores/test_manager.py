@@ -1,6 +1,7 @@
 """The library's face of the stores: M1, M2, M4, M7, N6."""
 
 import datetime
+import errno
 import gc
 import json
 import math
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.stores.conftest import Make, Notices
+from tests.stores.faults import FaultyDisk
 from tests.stores.look import mode, names, texts
 from tiro.errors import (
     InvalidSessionIdError,
@@ -408,6 +410,29 @@ def test_a_lost_agent_gives_none_and_its_name_stays(make_manager: Make) -> None:
     manager.save(again)
     assert json.loads(path.read_text())["agent"] == "build"
     assert make_manager(agents={"build": object()}).load(path).agent == "build"
+
+
+@pytest.mark.parametrize("only", ["open", "unlink"])
+def test_a_delete_that_the_disk_refuses_says_so(make_manager: Make, only: str) -> None:
+    """U7.6: a StorageError wherever it fails, and the session is still there."""
+    disk = FaultyDisk()
+    manager = make_manager(disk=disk)
+    session = manager.create()
+    with manager.writing(session):
+        session.add_message("user", "one")
+    path = manager.save(session)
+    session.add_message("user", "two")
+    other = make_manager(disk=disk)
+    disk.fail(errno.EROFS, only=only)
+    with pytest.raises(StorageError):
+        other.delete(session.id or "")
+    disk.heal()
+    assert texts(other.load(path)) == ["one", "two"]
+
+
+def test_a_huge_max_history_is_a_number_like_any_other(manager: SessionManager) -> None:
+    """U1.8: an int of any size."""
+    assert manager.create(max_history=10**400).max_history == 10**400
 
 
 def test_delete_removes_all_files_and_pending_saves(make_manager: Make, directory: Path) -> None:

@@ -21,11 +21,11 @@ from tiro.assistant.model_choice import ModelRow, Models, load_adapters
 from tiro.assistant.prompt import Attachment, content_of
 from tiro.assistant.results import Added, Cleared, Resized, Saved, Status
 from tiro.assistant.running_turn import EventListener, RunningTurn, TurnResult, entered
+from tiro.assistant.saved_session import read_saved
 from tiro.assistant.setup import Setup
 from tiro.errors import (
     InvalidInputError,
     ResizeError,
-    SessionNotFoundError,
     TurnInProgressError,
     TurnNotFoundError,
 )
@@ -298,7 +298,7 @@ class Assistant:
         if sum((path is not None, id is not None, bool(latest))) != 1:
             raise InvalidInputError("Give exactly one of `path`, `id` and `latest`")
         current = self.manager.current
-        loaded = await asyncio.to_thread(self._read, path, id)
+        loaded = await asyncio.to_thread(read_saved, self.manager, path, id)
         file = self.manager.path_of(loaded)
         if current is not None and file is not None and self.manager.path_of(current) == file:
             await self._end_turn()
@@ -468,14 +468,6 @@ class Assistant:
                 self._unsaved.append(session)
                 saved = None
         return Cleared(len(session.newest_first), saved)
-
-    def _read(self, path: Path | None, id: str | None) -> Session:
-        if id is not None:
-            return self.manager.load_id(id)
-        file = path or self.manager.latest()
-        if file is None:
-            raise SessionNotFoundError("No session has been saved yet", id="latest")
-        return self.manager.load(file)
 
     def _context_window(self, session: Session) -> int | None:
         return self.models.facts(session.model or self.setup.settings.model).context_window

@@ -62,14 +62,18 @@ def remove_session(disk: Disk, path: Path) -> bool:
 def locked(disk: Disk, path: Path) -> Iterator[Journal | None]:
     """Hold the lock of a session's files, if a process can be using them: it has a journal then.
 
-    Gives that journal. Raises SessionInUseError.
+    Gives that journal. Raises SessionInUseError, and StorageError where nothing can be locked.
     """
     journal = Journal(beside(path, JOURNAL_ENDING), disk)
     if not os.path.lexists(path) or not journal.exists():
         yield None
         return
     try:
-        if not wait_for(journal.try_lock):
+        try:
+            is_ours = wait_for(journal.try_lock)
+        except OSError as error:
+            raise storage_error(path, error, "write") from error
+        if not is_ours:
             raise in_use(beside(path, HOLDER_ENDING))
         yield journal
     finally:

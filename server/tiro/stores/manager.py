@@ -137,8 +137,7 @@ class SessionManager:
             if self._is_taken(id):
                 raise SessionExistsError(f"A session with the id {id!r} exists already", id=id)
         limit = self.default_max_history if max_history is None else max_history
-        session = self._make(None if limit is None or math.isinf(limit) else int(limit), agent, id)
-        return session
+        return self._make(None if limit in (None, math.inf) else int(limit or 0), agent, id)
 
     def get_or_create(self, key: str) -> Session:
         """The channel session with this key: the same object as long as anyone holds it (N6.6)."""
