@@ -204,8 +204,12 @@ class Setup(msgspec.Struct, kw_only=True):
         }
 
     def _secrets(self) -> list[str]:
-        """The keys to keep out of files; a dummy key that is a provider's name is no secret."""
-        return [key for key in self.settings.secrets() if key not in self.settings.providers]
+        """The keys to keep out of files; a dummy key that is part of a name is no secret."""
+        providers = self.settings.providers
+        names = [*providers, self.settings.model or "", *self.agents.names(hidden=True)]
+        names += [name for provider in providers.values() for name in provider.models]
+        names += [provider.default_model or "" for provider in providers.values()]
+        return [key for key in self.settings.secrets() if not any(key in name for name in names)]
 
     def _rules(self, agent: AgentInfo) -> Rules:
         return Rules(
