@@ -3,6 +3,8 @@
 import datetime
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -200,6 +202,21 @@ def test_pages_and_queries(manager: SessionManager, directory: Path) -> None:
     assert ids(manager, "s007") == ["s007"]
     assert manager.list("nothing") == ([], 0)
     assert manager.list(limit=None)[0][-1].id == "s000"
+
+
+def test_what_a_killed_process_left_behind_is_removed(
+    manager: SessionManager, directory: Path
+) -> None:
+    """U9.6: also a temporary file whose session never came to be; nobody else's."""
+    write(directory, "good")
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    (directory / f".never-made.json.{dead.pid}-1.tmp").write_text("the user's words")
+    (directory / f".being-made.json.{os.getpid()}-1.tmp").write_text("")
+    (directory / ".mine.tmp").write_text("")
+    assert ids(manager, "good") == ["good"]
+    left = {entry.name for entry in directory.iterdir() if entry.name.startswith(".")}
+    assert left == {f".being-made.json.{os.getpid()}-1.tmp", ".mine.tmp"}
 
 
 def test_only_session_files_are_listed(manager: SessionManager, directory: Path) -> None:

@@ -81,6 +81,14 @@ def test_a_gap_with_only_adds_behind_it_is_reported() -> None:
     assert read_journal(text_of(add(9), first_n=9), 5).bad == 1
 
 
+def test_lines_in_the_wrong_order_lose_no_message() -> None:
+    """U9.4: the remaining adds count, wherever they stand."""
+    header, first, second, third, end = text_of(add(1), add(2), add(3)).split(b"\n")
+    read = read_journal(b"\n".join([header, third, first, second, end]), 0)
+    assert numbers(read) == [1, 2, 3]
+    assert read.bad >= 1
+
+
 def test_a_number_given_twice_is_no_second_change() -> None:
     """U9.2: n never restarts."""
     read = read_journal(text_of(add(1)) + change_lines(1, (add(2),)), 0)

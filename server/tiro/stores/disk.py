@@ -186,11 +186,17 @@ def remove_stale(target: Path) -> None:
     prefix = f".{target.name}."
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
-            if entry.name.startswith(prefix) and entry.name.endswith(".tmp"):
-                owner = entry.name[len(prefix) : -len(".tmp")].partition("-")[0]
-                if owner.isdecimal() and not is_alive(int(owner)):
-                    with contextlib.suppress(OSError):
-                        os.unlink(entry.path)
+            if entry.name.startswith(prefix) and is_stale(entry.name):
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.path)
+
+
+def is_stale(name: str) -> bool:
+    """Whether a file of this name is a temporary one whose process is dead."""
+    if not (name.startswith(".") and name.endswith(".tmp")):
+        return False
+    owner = name[: -len(".tmp")].rpartition(".")[2].partition("-")[0]
+    return owner.isdecimal() and not is_alive(int(owner))
 
 
 def is_alive(pid: int) -> bool:

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Container, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -20,7 +20,7 @@ import msgspec
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError, TiroError
 from tiro.session.core import Core, rfc3339
 from tiro.session.messages import Message, text_of
-from tiro.stores.disk import Disk, make_directories, remove_stale, replace_file
+from tiro.stores.disk import Disk, is_stale, make_directories, remove_stale, replace_file
 from tiro.stores.reading import JOURNAL_ENDING, SNAPSHOT_ENDING, Reading, read_session
 
 TITLE_CHARACTERS = 50
@@ -198,6 +198,9 @@ def _looking_at(directory: Path) -> Iterator[tuple[_Entries, _Entries]]:
                     snapshots[name] = entry
                 elif name.endswith(JOURNAL_ENDING):
                     journals[name[:-8]] = entry
+                elif is_stale(name):  # left by a kill before its session had a file
+                    with suppress(OSError):
+                        os.unlink(directory / name)
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:

@@ -5,11 +5,13 @@ commit, so a kill loses nothing that was answered. A write that fell short is cu
 a descriptor whose fsync failed is never used again (U9.5).
 """
 
+import bisect
 import contextlib
 import errno
 import os
 import stat
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 
 import msgspec
@@ -175,6 +177,7 @@ class _LineReader:
         self.bad = 0
         self.is_sound = is_sound
         self._base = self._last = last
+        self._taken: set[int] = set()
 
     def take(self, line: bytes) -> None:
         """Take the next line."""
@@ -187,9 +190,10 @@ class _LineReader:
         if n <= self._base:
             return  # the snapshot holds it already
         self.is_sound = self.is_sound and n == self._last + 1
-        if self.is_sound or (isinstance(change, Add) and n > self._last):
-            self.changes.append((n, change))
-            self._last = n
+        if self.is_sound or (isinstance(change, Add) and n not in self._taken):
+            bisect.insort(self.changes, (n, change), key=itemgetter(0))
+            self._taken.add(n)
+            self._last = max(n, self._last)
         else:
             self.bad += 1
 
