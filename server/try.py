@@ -38,9 +38,9 @@ KILL_AFTER_CHARS = 40
 
 ABOUT_THE_MODEL = """\
 The model is SmolLM2 135M, which comes from the package index: small enough for any laptop, and of
-demo quality: simple English, often wrong. Tiro is the same with a good one: set
-OPENAI_API_KEY or OPENROUTER_API_KEY, or start Ollama or a llama.cpp server, and ask with
---model, e.g. --model anthropic/claude-sonnet-4-5. For better embedded ones: `tiro local list`."""
+demo quality: simple English, often wrong, also about the file you show it. Tiro is the same with
+a good one: set OPENAI_API_KEY or OPENROUTER_API_KEY, or start Ollama or a llama.cpp server, and ask
+with --model, e.g. --model openai/gpt-4.1. The README tells how to install `tiro` for good."""
 
 HELP = """\
 Type a question and press Enter; Ctrl-C stops an answer.

@@ -501,7 +501,7 @@ def test_provider_that_is_overridden_keeps_the_rest(
         ("{api_key_command: [echo, x]}", None, ["echo", "x"]),
         ("{api_key_command: echo x}", None, "echo x"),
         ("{api_key_env: OTHER}", "other", None),
-        ("{api_key_env: UNSET}", "", None),
+        ("{api_key_env: UNSET}", None, None),
         ("{api_key: mine, api_key_command: echo x}", "mine", None),
     ],
 )

@@ -8,8 +8,8 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from tiro import __version__
 from tiro.errors import InvalidInputError, ModelNotConfiguredError, TiroError
@@ -215,9 +215,11 @@ def doctor(given: argparse.Namespace) -> int:
         for r in found.models
     ]
     lines += [f"Problem     {problem}" for problem in status["problems"]]
-    lines += [f"Next        {_next_step(status['problems'], bool(usable))}"]
+    reason = next((r["reason"] for r in found.models if _is_of(status["model"], r)), None)
+    has_model = bool(usable) and reason is None
+    lines += [f"Next        {_next_step(status['problems'], has_model, reason)}"]
     sys.stdout.write("\n".join(lines) + "\n")
-    return NO_MODEL if not usable else FAILED if status["problems"] else DONE
+    return NO_MODEL if not has_model else FAILED if status["problems"] else DONE
 
 
 def schema(given: argparse.Namespace) -> int:
@@ -341,9 +343,16 @@ def _show_progress(step: "Progress") -> None:
         sys.stderr.flush()
 
 
-def _next_step(problems: Sequence[str], has_model: bool) -> str:
+def _is_of(model: str | None, row: Mapping[str, Any]) -> bool:
+    """Whether the model that is set belongs to the provider of this row, which cannot be used."""
+    return model is not None and model.partition("/")[0] == row["provider"] and not row["available"]
+
+
+def _next_step(problems: Sequence[str], has_model: bool, reason: str | None) -> str:
     if problems:
         return "correct the first problem above"
+    if reason is not None:
+        return f"make the chosen model usable: {reason}"
     if not has_model:
         return "`tiro local pull`, or set OPENAI_API_KEY, or start Ollama"
     return 'tiro ask "Hello"'

@@ -361,14 +361,14 @@ class _Merge:
             missing = "api" if entry.api is None else "base_url"
             self._tell(self._named_in[name], ("providers", name), f"has no {missing}")
             return None
-        key = entry.api_key
-        if key is None and entry.api_key_command is None and entry.api_key_env is not None:
-            key = os.environ.get(entry.api_key_env, "").strip()
+        named = None if entry.api_key_command else entry.api_key_env
+        key = entry.api_key or (os.environ.get(named, "").strip() if named else None)
         return ProviderSettings(
             name=name,
             api=entry.api,
             base_url=entry.base_url or "",
-            api_key=key,
+            api_key=key or None,
+            api_key_env=named,
             headers=entry.headers,
             proxy=entry.proxy,
             timeout_seconds=entry.timeout_seconds,

@@ -27,8 +27,7 @@ def built_in(**changes: dict[str, Any]) -> dict[str, ProviderSettings]:
     for name, fields in BUILT_IN_PROVIDERS.items():
         base_url = "http://127.0.0.1:9/v1" if fields["api"] == "openai" else ""
         given: dict[str, Any] = {"api": fields["api"], "base_url": base_url}
-        if fields.get("api_key_env"):
-            given["api_key"] = ""  # named, and not set
+        given["api_key_env"] = fields.get("api_key_env")
         given |= changes.get(name, {})
         found[name] = ProviderSettings(name=name, **given)
     return found
@@ -82,8 +81,8 @@ def test_a_named_model_is_not_asked_first(tmp_path: Path) -> None:
 
 def test_a_named_key_that_is_not_set_needs_no_asking(tmp_path: Path) -> None:
     """-32031: nothing is stored and nobody is asked."""
-    with pytest.raises(ModelNotConfiguredError, match="API key") as caught:
-        chosen(models(tmp_path, ollama={"api_key": ""}), "ollama/m")
+    with pytest.raises(ModelNotConfiguredError, match="API key MINE") as caught:
+        chosen(models(tmp_path, ollama={"api_key_env": "MINE"}), "ollama/m")
     assert caught.value.data["tried"][0]["provider"] == "ollama"
 
 
@@ -123,5 +122,5 @@ def test_rows_say_what_can_be_used_and_why_not(tmp_path: Path, provider: Provide
     by_name = {row.name: row for row in rows}
     assert by_name["ollama/mine"].available
     assert by_name["ollama/mine"].context_window == 4096
-    assert by_name["openai"].reason == "its API key is not set"
+    assert by_name["openai"].reason == "its API key OPENAI_API_KEY is not set"
     assert not by_name["llamacpp"].available

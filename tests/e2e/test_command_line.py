@@ -230,6 +230,14 @@ def test_doctor_names_model_directory_and_next_step(tiro: Tiro, home: Home) -> N
     assert API_KEY not in done.stdout + done.stderr
 
 
+def test_doctor_says_what_the_chosen_model_lacks(tiro: Tiro, home: Home) -> None:
+    fake = home.fake(api_key_env="SURELY_NOT_SET")
+    home.write_config(providers={"fake": fake})
+    done = tiro("doctor")
+    assert done.returncode == NO_MODEL
+    assert "SURELY_NOT_SET" in done.stdout.rpartition("Next")[2]
+
+
 def test_doctor_shows_a_wrong_key_with_its_place(tiro: Tiro, home: Home) -> None:
     home.write_config(session={"max_history": "lots"})
     done = tiro("doctor")

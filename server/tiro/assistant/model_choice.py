@@ -207,5 +207,6 @@ class Models:
 
 def _lacks_key(provider: ProviderSettings) -> str | None:
     """A key that is named in the configuration but not set: no need to ask anybody."""
-    is_missing = provider.api_key == "" and not provider.headers
-    return "its API key is not set" if is_missing else None
+    if provider.api_key or provider.headers or provider.api_key_env is None:
+        return None
+    return f"its API key {provider.api_key_env} is not set"

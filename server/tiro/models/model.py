@@ -130,7 +130,8 @@ class ProviderSettings(Struct, frozen=True, kw_only=True):
     api: ProviderApi
     base_url: str = ""
     api_key: str | None = None
-    """Empty: one is named in the configuration, but not set."""
+    api_key_env: str | None = None
+    """The environment variable that should hold the key, if one is named."""
     headers: dict[str, str] = {}
     proxy: str | None = None
     timeout_seconds: float | None = None
