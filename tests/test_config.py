@@ -590,7 +590,6 @@ def test_directories_of_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", "/elsewhere")
     assert config.config_directory() == Path("/elsewhere/tiro")
     assert config.cache_directory() == home / ".cache/tiro"
-    assert config.state_directory() == home / ".local/state/tiro"
     monkeypatch.delenv("HOME")
     assert config.cache_directory().is_absolute()
 

@@ -44,6 +44,9 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     path: str | None = None
     url: str | None = None
 
+    def __repr__(self) -> str:
+        return f"StoreSettings(kind={self.kind!r})"
+
 
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`log`."""
@@ -148,11 +151,6 @@ def cache_directory() -> Path:
     return platformdirs.user_cache_path("tiro", appauthor=False)
 
 
-def state_directory() -> Path:
-    """Where logs are written."""
-    return platformdirs.user_state_path("tiro", appauthor=False)
-
-
 def load(
     directory: Path | None = None,
     workspace_roots: Sequence[Path] = (),
@@ -225,10 +223,12 @@ class _Source(msgspec.Struct, frozen=True):
     lines: Mapping[tuple[str, ...], int] = {}
     is_workspace: bool = False
 
+    def __repr__(self) -> str:
+        return f"_Source({self.name!r})"
+
     def where(self, path: tuple[str, ...]) -> str:
         """The place of a key, for people."""
-        known = (self.lines.get(path[:length]) for length in range(len(path), 0, -1))
-        line = next(filter(None, known), None)
+        line = next(filter(None, (self.lines.get(path[:n]) for n in range(len(path), 0, -1))), None)
         return self.name if line is None else f"{self.name}, line {line}"
 
 

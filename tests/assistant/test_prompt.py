@@ -94,6 +94,35 @@ def test_a_range_is_cut_out(tmp_path: Path, span: dict[str, Any], text: str) -> 
     assert attached(file, range=span) == text
 
 
+@pytest.mark.parametrize(
+    ("content", "span", "encoding", "text"),
+    [
+        ("a\fb\u2028c\nsecond\n", lines(1, 1, 0, 6), "utf-16", "second"),
+        ("🙂x\n", lines(0, 0, 2, 3), "utf-16", "x"),
+        ("🙂x\n", lines(0, 0, 1, 2), "utf-32", "x"),
+        ("one\ntwo\n", lines(1, 0, 1, 1), "utf-16", ""),
+    ],
+)
+def test_a_range_counts_as_the_protocol_does(
+    tmp_path: Path, content: str, span: dict[str, Any], encoding: str, text: str
+) -> None:
+    """LSP's line ends and code units, of a closed file as of an open one, and no fault."""
+    file = tmp_path / "a.txt"
+    file.write_text(content)
+    assert attached(file, range=span, encoding=encoding) == text
+    editor = RecordingEditor(tmp_path, buffers={file: content})
+    assert attached(file, editor, range=span, encoding=encoding) == text
+
+
+def test_an_open_buffer_outside_the_workspace_is_read_live_too(tmp_path: Path) -> None:
+    """The user named the file; what they see is what is sent."""
+    file = tmp_path / "elsewhere" / "a.txt"
+    root = tmp_path / "root"
+    root.mkdir()
+    editor = RecordingEditor(root, buffers={file: "not yet saved"})
+    assert attached(file, editor) == "not yet saved"
+
+
 def test_what_cannot_be_attached_is_told(tmp_path: Path) -> None:
     """One sentence that names the file; nothing is sent."""
     (tmp_path / "binary").write_bytes(b"a\0b")

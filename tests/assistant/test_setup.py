@@ -27,3 +27,45 @@ def test_a_dummy_key_that_is_part_of_a_name_is_not_taken_out_of_files(
     manager.close()
     assert loaded.model == "scripted/my-local-model"
     assert (key not in path.read_text()) == is_secret
+
+
+@pytest.mark.parametrize("agent", ["explore", "nobody", "title"])
+def test_a_default_agent_that_cannot_be_selected_is_reported(tmp_path: Path, agent: str) -> None:
+    """M5.5: told once, and the default holds."""
+    setup = Setup.load(tmp_path, [], {"agent": agent})
+    assert any(agent in problem for problem in setup.problems)
+    manager = setup.manager(tmp_path / "sessions", lambda notice: None)
+    assert setup.agent_for(manager.create(), None).name == "build"
+    manager.close()
+
+
+def test_a_key_that_begins_with_another_leaves_nothing_behind(tmp_path: Path) -> None:
+    """U9.11: the longest first."""
+    setup = Setup.load(tmp_path, [], {})
+    manager = setup.manager(tmp_path / "sessions", lambda notice: None)
+    manager.secrets = ["sk-12345678", "sk-12345678-and-more"]
+    session = manager.create()
+    session.add_message("user", "sk-12345678-and-more")
+    assert "and-more" not in manager.save(session).read_text()
+    manager.close()
+
+
+def test_the_budget_counts_the_agent_that_answers(tmp_path: Path) -> None:
+    """U8.2: with its own prompt and tools, not those of the session's agent."""
+    setup = Setup.load(tmp_path, [], {})
+    manager = setup.manager(tmp_path / "sessions", lambda notice: None)
+    session = manager.create()
+    sizes = {
+        name: setup.measure(session, 1000, agent=setup.agents.get(name)).breakdown.system
+        for name in ("build", "plan")
+    }
+    assert sizes["build"] != sizes["plan"]
+    assert setup.measure(session, 1000).breakdown.system == sizes["build"]
+    manager.close()
+
+
+def test_no_setting_shows_a_password(tmp_path: Path) -> None:
+    """B52: not in a repr either."""
+    store = {"kind": "redis", "url": "redis://:hunter22@127.0.0.1/0"}
+    setup = Setup.load(tmp_path, [], {"store": store})
+    assert "hunter22" not in repr(setup.settings)

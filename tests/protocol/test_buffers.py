@@ -16,9 +16,9 @@ from tiro.protocol.buffers import (
     DocumentParams,
     TextDocumentItem,
     changed,
-    offset_of,
     path_of,
 )
+from tiro.tools.text_range import offset_of
 
 URI = "file:///w/a.py"
 
@@ -97,7 +97,7 @@ def test_every_place_is_found_again(text: str, data: st.DataObject, encoding: st
         "utf-16": len(rest.encode("utf-16-le")) // 2,
         "utf-32": len(rest),
     }[encoding]
-    assert offset_of(text, position(line, units), encoding) == offset
+    assert offset_of(text, line, units, encoding) == offset
 
 
 def test_a_closed_or_unknown_document_has_no_live_text() -> None:
@@ -108,12 +108,6 @@ def test_a_closed_or_unknown_document_has_no_live_text() -> None:
     buffers.close(DocumentParams(DocumentId(URI)))
     assert buffers.text(Path("/w/a.py")) is None
     assert buffers.paths() == []
-
-
-def test_a_piece_of_an_open_buffer() -> None:
-    span = types.Range(position(0, 1), position(1, 2))
-    assert opened("one\ntwo").piece(Path("/w/a.py"), span) == "ne\ntw"
-    assert opened("one\ntwo").piece(Path("/w/b.py"), span) is None
 
 
 @pytest.mark.parametrize(

@@ -106,13 +106,8 @@ async def test_paths_may_be_uris(path: str, wanted: Path) -> None:
     assert ("load", wanted, None, None) in client.assistant.calls
 
 
-async def test_attachments_get_plain_paths_and_the_live_text_of_a_selection() -> None:
+async def test_attachments_get_plain_paths_and_say_how_their_ranges_count() -> None:
     client = await ready()
-    client.notify(
-        "textDocument/didOpen",
-        {"textDocument": {"uri": "file:///w/a.py", "languageId": "python", "version": 1,
-                          "text": "one\n🙂 two\nthree"}},
-    )  # fmt: skip
     span = {"start": {"line": 1, "character": 3}, "end": {"line": 1, "character": 6}}
     await client.call(
         "tiro/turn/start",
@@ -128,8 +123,8 @@ async def test_attachments_get_plain_paths_and_the_live_text_of_a_selection() ->
     )
     [call] = [call for call in client.assistant.calls if call[0] == "start_turn"]
     first, second, third = call[2]
-    assert (first.kind, first.path, first.text) == ("selection", "/w/a.py", "two")
-    assert first.range == span
+    assert (first.kind, first.path, first.text) == ("selection", "/w/a.py", None)
+    assert (first.range, first.encoding) == (span, "utf-16")
     assert (second.kind, second.path, second.text, second.range) == ("file", "/w/b.py", None, None)
     assert (third.kind, third.text) == ("text", "given")
     assert call[3:] == (None, None)

@@ -23,6 +23,7 @@ from tiro.errors import (
     StorageError,
 )
 from tiro.session.messages import decode, encode
+from tiro.session.redact import REDACTED
 from tiro.session.session import Session
 from tiro.stores.disk import Disk
 from tiro.stores.manager import SessionManager
@@ -510,7 +511,7 @@ def test_keys_never_reach_a_file(make_manager: Make, directory: Path) -> None:
         data = path.read_bytes()
         assert b"SECRET" not in data
         assert b"ted\\\\secret" not in data
-    assert texts(make_manager().load_id(session.id or ""))[2] == "[redacted]"
+    assert texts(make_manager().load_id(session.id or ""))[2] == REDACTED
 
 
 def test_close_leaves_one_file_and_may_be_called_again(make_manager: Make, directory: Path) -> None:

@@ -231,15 +231,14 @@ class Assistant:
 
     async def judge_resize(self, force: bool | str | None = None) -> ResizeDecision | None:
         """What a resize would do; changes nothing."""
-        session = self.session
-        budget = self.setup.budget(session, self._context_window(session))
+        session, budget = self.session, self.setup.budget(self.context_size())
         return await resize.judge(session, session.settings, force, budget=budget)
 
     async def resize(self, force: bool | str | None = None) -> Resized:
         """Bring the window under its limits; ResizeError when it failed and nothing changed."""
         async with self._changing(during_turn=False) as session:
-            before = self.context_size().tokens
-            budget = self.setup.budget(session, self._context_window(session))
+            before = self.context_size()
+            budget = self.setup.budget(before)
             try:
                 outcome = await resize.resize(session, session.settings, force, budget=budget)
             except (KeyError, TypeError) as error:
@@ -249,7 +248,7 @@ class Assistant:
                 decision=outcome.decision,
                 evicted=outcome.evicted,
                 total=len(session.newest_first),
-                tokens_before=before,
+                tokens_before=before.tokens,
                 tokens_after=self.context_size().tokens,
                 memo=session.memo,
                 summary=session.summary,
@@ -432,12 +431,17 @@ class Assistant:
         )
         holding = entered(self.manager.writing(session))
         await holding.__aenter__()
-        self.manager.claim_id(session)
-        self.setup.assign(session, content, info, model and chosen.name)
-        turn = self.setup.turn(session, content, info, chosen, self.workspace, self.editor)
-        self._turn = RunningTurn(uuid4().hex, session, turn, self._on_event)
-        self._turn.start(holding, self._over)
-        return self._turn
+        try:
+            self.manager.claim_id(session)
+            self.setup.assign(session, content, info, model and chosen.name)
+            turn = self.setup.turn(session, content, info, chosen, self.workspace, self.editor)
+            running = RunningTurn(uuid4().hex, session, turn, self._on_event)
+        except BaseException:
+            await holding.__aexit__(None, None, None)
+            raise
+        self._turn = running
+        running.start(holding, self._over)
+        return running
 
     def _over(self) -> None:
         """The turn has ended and its session is clean: whatever waited for this happens now."""

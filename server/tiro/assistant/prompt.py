@@ -10,6 +10,7 @@ import msgspec
 from tiro.errors import InvalidInputError, ToolError
 from tiro.session.history import checked
 from tiro.session.messages import Content, OpaqueBlock, TextBlock, blocks_of
+from tiro.tools.text_range import offset_of
 from tiro.tools.workspace import Workspace
 
 MAX_ATTACHED_BYTES = 1_000_000
@@ -23,6 +24,8 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     range: dict[str, Any] | None = None
     """An LSP range: start and end with line and character, from 0."""
     text: str | None = None
+    encoding: str = "utf-16"
+    """In what the range counts characters."""
 
 
 async def content_of(
@@ -55,10 +58,10 @@ async def _as_block(attachment: Attachment, workspace: Workspace) -> dict[str, A
         if attachment.path is None:
             raise InvalidInputError("An attachment needs a `text` or the `path` of a file")
         text = await asyncio.to_thread(_read, attachment.path, workspace)
-        text = _within(text, attachment.range)
-    fields = msgspec.structs.asdict(attachment) | {"text": text}
+        text = _within(text, attachment.range, attachment.encoding)
+    fields = {"kind": attachment.kind, "path": attachment.path, "range": attachment.range}
     kept = {name: value for name, value in fields.items() if value is not None}
-    return {"type": "attachment", **kept}
+    return {"type": "attachment", **kept, "text": text}
 
 
 def _read(path: str, workspace: Workspace) -> str:
@@ -88,19 +91,14 @@ def _on_disk(path: Path) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _within(text: str, span: dict[str, Any] | None) -> str:
-    """The lines of the range; characters are cut on the first and last line."""
+def _within(text: str, span: dict[str, Any] | None, encoding: str) -> str:
+    """The piece of the text that the range names; a range that ends before it starts is empty."""
     if span is None:
         return text
     try:
         start, end = span["start"], span["end"]
-        first, last = int(start["line"]), int(end["line"])
-        before, after = int(start.get("character", 0)), int(end.get("character", 0))
+        first = offset_of(text, int(start["line"]), int(start.get("character", 0)), encoding)
+        last = offset_of(text, int(end["line"]), int(end.get("character", 0)), encoding)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInputError("A range needs start and end with line and character") from error
-    lines = text.splitlines(keepends=True)[first : last + 1]
-    if last - first + 1 == len(lines):
-        lines[-1] = lines[-1][:after]
-    if lines:
-        lines[0] = lines[0][before:]
-    return "".join(lines)
+    return text[first : max(first, last)]

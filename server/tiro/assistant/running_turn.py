@@ -71,8 +71,10 @@ class RunningTurn:
                         finished = event
                     self._listener(self, n, event)
         finally:
-            await holding.__aexit__(None, None, None)
-            when_over()
+            try:
+                await holding.__aexit__(None, None, None)
+            finally:
+                when_over()
         return finished
 
 

@@ -61,10 +61,11 @@ class Setup(msgspec.Struct, kw_only=True):
         """
         loaded = config.load(directory, roots, given)
         problems, agents = loaded.problems, AgentRegistry()
-        if agents.get(loaded.settings.agent) is None:
-            names = ", ".join(agents.names())
+        names = [agent.name for agent in agents.selectable()]
+        if loaded.settings.agent not in names:
             problems.append(
-                f"The default agent {loaded.settings.agent!r} is unknown; there are {names}"
+                f"The default agent {loaded.settings.agent!r} cannot be selected;"
+                f" there are {', '.join(names)}"
             )
         else:
             agents.set_default(loaded.settings.agent)
@@ -114,18 +115,27 @@ class Setup(msgspec.Struct, kw_only=True):
         if fields:
             session.change(**fields)
 
-    def measure(self, session: Session, window: int | None, draft: str = "") -> ContextSize:
-        """The estimated size of the session's next request."""
-        agent = self.agent_for(session, None)
+    def measure(
+        self,
+        session: Session,
+        window: int | None,
+        draft: str = "",
+        agent: AgentInfo | None = None,
+    ) -> ContextSize:
+        """The estimated size of the session's next request, by its own agent or by this one."""
+        agent = agent or self.agent_for(session, None)
         tools = [ToolSchema(t.name, t.description, t.input_schema) for t in self.tools_of(agent)]
         return request_size(session, agent.prompt, tools, draft=draft, context_window=window)
 
-    def budget(self, session: Session, window: int | None) -> Budget | None:
-        """What a request may take of the model's context window; None where that is not known."""
-        ratio = self.settings.session.budget_ratio
+    def budget(self, size: ContextSize) -> Budget | None:
+        """What a request may take of the model's context window; None where that is not known.
+
+        `size` is that of the next request as it is.
+        """
+        ratio, window = self.settings.session.budget_ratio, size.context_window
         if ratio is None or window is None:
             return None
-        parts = self.measure(session, window).breakdown
+        parts = size.breakdown
         return Budget(int(window * ratio), parts.system + parts.tools + parts.memo + parts.summary)
 
     def tools_of(self, agent: AgentInfo) -> list[Tool]:
@@ -154,7 +164,7 @@ class Setup(msgspec.Struct, kw_only=True):
             system=agent.prompt,
             settings=msgspec.structs.replace(limits, max_steps=agent.steps or limits.max_steps),
             rules=self._rules(agent),
-            before_step=lambda: self._resized(session, model.facts.context_window),
+            before_step=lambda: self._resized(session, model.facts.context_window, agent),
             ask=editor.ask_permission,
         )
 
@@ -219,14 +229,18 @@ class Setup(msgspec.Struct, kw_only=True):
             workspace=self.settings.workspace_permission,
         )
 
-    async def _resized(self, session: Session, window: int | None) -> Resized | None:
+    async def _resized(
+        self, session: Session, window: int | None, agent: AgentInfo
+    ) -> Resized | None:
         """Bring the session under its limits before a request; None when it was.
 
         Raises ContextOverflowError when the request is far too large all the same.
         """
-        before = self.measure(session, window).tokens
-        outcome = await resize(session, session.settings, budget=self.budget(session, window))
-        after = self.measure(session, window).tokens
+        size = self.measure(session, window, agent=agent)
+        before = after = size.tokens
+        outcome = await resize(session, session.settings, budget=self.budget(size))
+        if outcome.decision is not None:
+            after = self.measure(session, window, agent=agent).tokens
         if window is not None and after > window * OVERFLOW:
             raise ContextOverflowError(
                 f"The request is about {after} tokens and the model takes {window}, even after a"

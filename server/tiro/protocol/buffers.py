@@ -5,7 +5,6 @@ any other (pygls' own documents split there and lose their place). A change that
 clipped to the text, as LSP says too.
 """
 
-import itertools
 import os
 import re
 import threading
@@ -15,8 +14,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from tiro.protocol import types
-
-_LINE_END = re.compile(r"\r\n|\r|\n")
+from tiro.tools.text_range import offset_of
 
 
 class TextDocumentItem(msgspec.Struct, frozen=True, rename="camel"):
@@ -106,14 +104,6 @@ class Buffers:
                     return text
         return None
 
-    def piece(self, path: Path, span: types.Range) -> str | None:
-        """The live text of a range of an open file, or None when it is not open."""
-        text = self.text(path)
-        if text is None:
-            return None
-        start = offset_of(text, span.start, self.encoding)
-        return text[start : max(start, offset_of(text, span.end, self.encoding))]
-
 
 def path_of(uri_or_path: str) -> Path | None:
     """The path that a `file://` URI or a plain absolute path names; None for anything else."""
@@ -135,29 +125,7 @@ def changed(text: str, change: ContentChange, encoding: str) -> str:
     """The text after one change."""
     if change.range is None:
         return change.text
-    start = offset_of(text, change.range.start, encoding)
-    end = max(start, offset_of(text, change.range.end, encoding))
+    first, last = change.range.start, change.range.end
+    start = offset_of(text, first.line, first.character, encoding)
+    end = max(start, offset_of(text, last.line, last.character, encoding))
     return text[:start] + change.text + text[end:]
-
-
-def offset_of(text: str, position: types.Position, encoding: str) -> int:
-    """The index in `text` of a position in the negotiated encoding, clipped to its line."""
-    start = 0
-    if position.line:
-        ends = itertools.islice(_LINE_END.finditer(text), position.line - 1, position.line)
-        line_end = next(ends, None)
-        if line_end is None:
-            return len(text)
-        start = line_end.end()
-    found = _LINE_END.search(text, start)
-    line = text[start : found.start() if found else len(text)]
-    return start + column_of(line, position.character, encoding)
-
-
-def column_of(line: str, units: int, encoding: str) -> int:
-    """How many characters of a line lie before this many code units."""
-    if encoding == "utf-32" or line.isascii():
-        return min(units, len(line))
-    data = line.encode("utf-16-le" if encoding == "utf-16" else "utf-8", "surrogatepass")
-    before = data[: units * 2 if encoding == "utf-16" else units]
-    return len(before.decode("utf-16-le" if encoding == "utf-16" else "utf-8", "ignore"))

@@ -311,13 +311,14 @@ def absolute(path: str | None) -> "Path | None":
 
 
 def to_attachment(desk: Desk, given: types.Attachment) -> Attachment:
-    """An attachment as the assistant takes it: a plain path, and the text of an open selection."""
-    path = absolute(given.path)
-    text = given.text
-    if text is None and path is not None and given.range is not None:
-        text = desk.connection.buffers.piece(path, given.range)
-    span = None if given.range is None else msgspec.to_builtins(given.range)
-    return Attachment(kind=given.kind, path=text_or_none(path), range=span, text=text)
+    """An attachment as the assistant takes it, with a plain path."""
+    return Attachment(
+        kind=given.kind,
+        path=text_or_none(absolute(given.path)),
+        range=None if given.range is None else msgspec.to_builtins(given.range),
+        text=given.text,
+        encoding=desk.connection.buffers.encoding,
+    )
 
 
 def text_or_none(value: "Path | None") -> str | None:

@@ -23,6 +23,7 @@ from tiro.errors import SessionExistsError, SessionNotFoundError
 from tiro.session.core import Clock, Core, utc_now
 from tiro.session.history import time_id
 from tiro.session.messages import encode
+from tiro.session.redact import REDACTED
 from tiro.session.session import Session
 from tiro.stores.autosave import Autosave
 from tiro.stores.copies import locked, remove_session, write_copy
@@ -327,9 +328,9 @@ class SessionManager:
 
     def redact(self, data: bytes) -> bytes:
         """The bytes of a file without the exact values of configured keys (U9.11)."""
-        for secret in self.secrets:
+        for secret in sorted(self.secrets, key=len, reverse=True):
             if len(secret) >= SHORTEST_SECRET:
-                data = data.replace(encode(secret)[1:-1], b"[redacted]")
+                data = data.replace(encode(secret)[1:-1], REDACTED.encode())
         return data
 
     def told(self, reason: str, session: Core, detail: dict[str, Any]) -> None:

@@ -127,8 +127,12 @@ class Workspace:
         return buffers
 
     def live_text(self, path: Path) -> str | None:
-        """The text of the buffer that shows the file with this real path, or None."""
-        named = self.open_buffers().get(path)
+        """The text of the buffer that shows the file with this real path, or None.
+
+        Also outside the workspace: whether the file may be read is asked before.
+        """
+        shown = (p for p in self._editor.open_paths() if Path(os.path.realpath(p)) == path)
+        named = next(shown, None)
         return None if named is None else self._editor.open_text(named)
 
     def buffer_text(self, named: Path) -> str | None:
