@@ -47,7 +47,8 @@ class FakeAssistant:
         self.session.id = None
         self.scripts = list(scripts)
         self.calls: list[tuple[Any, ...]] = []
-        self.saved: dict[str, Session] = {}
+        self.files: dict[str, Session] = {}
+        self.saved = self.turns = self  # one object plays all parts of the real one
         self.problems: list[str] = []
         self.before: Callable[[str], Any] | None = None
         self.is_shut_down = False
@@ -184,7 +185,7 @@ class FakeAssistant:
 
     async def save(self, path: Path | None = None) -> Any:
         await self._step("save", path)
-        self.saved[self.session.get_id()] = self.session
+        self.files[self.session.get_id()] = self.session
         return SimpleNamespace(path=path or Path("/s.json"), id=self.session.get_id(), bytes=1)
 
     async def load(self, path: Any = None, id: Any = None, latest: Any = None) -> Session:
@@ -200,12 +201,12 @@ class FakeAssistant:
                 id=id_, path=f"/{id_}.json", title=f"About {id_}", agent=None, messages=1,
                 saved_at="2026-01-01T00:00:00.000Z", bytes=1, error=None,
             )
-            for id_ in self.saved
+            for id_ in self.files
         ]  # fmt: skip
         return rows[: limit or 100], len(rows)
 
     async def delete(self, id: str) -> bool:
-        return self.saved.pop(id, None) is not None
+        return self.files.pop(id, None) is not None
 
     # --- turns ---
 
@@ -274,7 +275,7 @@ class FakeAssistant:
             turn_id=turn.turn_id, outcome=outcome, context_size=self.context_size()
         )
 
-    async def cancel_turn(self, turn_id: str | None = None) -> bool:
+    async def cancel(self, turn_id: str | None = None) -> bool:
         turn = self._turn
         if turn_id is not None and (turn is None or turn.turn_id != turn_id):
             raise TurnNotFoundError("That turn is not running", turn_id=turn_id)
@@ -286,7 +287,7 @@ class FakeAssistant:
 
     async def _end_turn(self) -> None:
         if (turn := self._turn) is not None:
-            await self.cancel_turn()
+            await self.cancel()
             await turn.answered.wait()
 
     def _refuse_during_turn(self) -> None:

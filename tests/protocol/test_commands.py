@@ -83,7 +83,7 @@ async def test_load_takes_an_id_or_a_path(argument: str, call: Any) -> None:
 async def test_load_asks_for_one_of_the_newest_five() -> None:
     client = await ready()
     for n in range(7):
-        client.assistant.saved[f"s{n}"] = client.assistant.session
+        client.assistant.files[f"s{n}"] = client.assistant.session
     loading = command(client, "tiro.loadSession")
     asked = await answering(
         client,

@@ -450,7 +450,7 @@ async def test_the_server_loads_by_itself_only_where_it_is_told_to() -> None:
     for setting in ("ask", "new", "latest"):
         client = Client()
         client.assistant.setup.settings.session.resume = setting
-        client.assistant.saved["old"] = client.assistant.session
+        client.assistant.files["old"] = client.assistant.session
         result = await client.initialize()
         assert result["capabilities"]["experimental"]["tiro"]["resume"] == {
             "setting": setting,

@@ -11,7 +11,6 @@ import platform
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from tiro import __version__, config
 from tiro.agents.agent import AgentInfo
@@ -19,15 +18,14 @@ from tiro.assistant import window
 from tiro.assistant.limits import configure
 from tiro.assistant.model_choice import ModelRow, Models, load_adapters
 from tiro.assistant.prompt import Attachment, content_of
-from tiro.assistant.results import Added, Cleared, Resized, Saved, Status
+from tiro.assistant.results import Added, Resized, Status
 from tiro.assistant.running_turn import EventListener, RunningTurn, TurnResult, entered
-from tiro.assistant.saved_session import read_saved
+from tiro.assistant.saved_sessions import SavedSessions
 from tiro.assistant.setup import Setup
+from tiro.assistant.turns import Turns
 from tiro.errors import (
     InvalidInputError,
     ResizeError,
-    TurnInProgressError,
-    TurnNotFoundError,
 )
 from tiro.session import history, resize
 from tiro.session.changes import DeleteState, SetState
@@ -38,7 +36,6 @@ from tiro.session.session import Session
 from tiro.session.settings import positive_or_none
 from tiro.session.tokens import ContextSize
 from tiro.session.transcript import SHOWN_MESSAGES, Statistics, count, summarize
-from tiro.stores.index import SavedSession
 from tiro.stores.manager import Notice
 from tiro.tools.workspace import Editor, Workspace
 
@@ -60,16 +57,14 @@ class Assistant:
     ) -> None:
         self.workspace = Workspace(editor)
         self.editor = editor
-        self._on_event = on_event
+        self.turns = Turns(on_event)
         self._on_changed = on_changed
         self._config_dir = config_dir or config.config_directory()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._turn: RunningTurn | None = None
-        self._after_turn: list[Callable[[], None]] = []
-        self._unsaved: list[Session] = []
         self._closing: set[asyncio.Task[None]] = set()
         self.setup = Setup.load(self._config_dir, [], {})
         self.manager = self.setup.manager(self._config_dir / "sessions", self._noticed)
+        self.saved = SavedSessions(self.manager, self.turns)
         self.models = self.setup.models(self.manager)
 
     # --- how it is set up ---
@@ -94,7 +89,7 @@ class Assistant:
 
     async def shutdown(self) -> None:
         """End the turn, what the models started, and everything that is not yet on the disk."""
-        await self._end_turn()
+        await self.turns.cancel()
         await self.models.close()
         await asyncio.to_thread(self.manager.close)
 
@@ -108,7 +103,7 @@ class Assistant:
     @property
     def running_turn_id(self) -> str | None:
         """The id of the running turn, if one runs."""
-        return self._turn.turn_id if self._turn else None
+        return self.turns.running.turn_id if self.turns.running else None
 
     async def page(
         self,
@@ -168,6 +163,21 @@ class Assistant:
         message = history.answer(tool_use_id, content, bool(is_error))
         return await self.add_message(message.to_dict())
 
+    async def new(
+        self,
+        id: str | None = None,
+        title: str | None = None,
+        agent: str | None = None,
+        max_history: int | None = None,
+    ) -> Session:
+        """End the old session as `clear` does, and begin one with these.
+
+        Raises SessionExistsError for a taken id, InvalidSessionIdError for an unsafe one.
+        """
+        if agent is not None:
+            self.setup.selectable(agent)
+        return await self.saved.new(id, title, agent, max_history)
+
     async def set_agent(self, name: str | None) -> AgentInfo | None:
         """Select an agent, or none; a running turn keeps its own."""
         agent = None if name is None else self.setup.selectable(name)
@@ -194,10 +204,7 @@ class Assistant:
             except ValueError as error:
                 raise InvalidInputError(str(error)) from error
         async with self._changing() as session:
-            if self._turn is None:
-                configure(session, given)
-            else:
-                self._after_turn.append(lambda: configure(session, given))
+            self.turns.when_over(lambda: configure(session, given))
             return session
 
     async def rewind(self, to_seq: int) -> Session:
@@ -254,77 +261,6 @@ class Assistant:
                 summary=session.summary,
             )
 
-    # --- sessions as files ---
-
-    async def new(
-        self,
-        id: str | None = None,
-        title: str | None = None,
-        agent: str | None = None,
-        max_history: int | None = None,
-    ) -> Session:
-        """End the old session as `clear` does, and begin one with these.
-
-        Raises SessionExistsError for a taken id, InvalidSessionIdError for an unsafe one.
-        """
-        if agent is not None:
-            self.setup.selectable(agent)
-        session = self.manager.create(id=id, agent=agent, max_history=max_history)
-        await self._close_session()
-        self.manager.set_current(session)
-        if title is not None:
-            session.change(title=title)
-        return session
-
-    async def clear(self) -> Cleared:
-        """Save the old session if it holds anything, and begin an empty one."""
-        return await self._close_session()
-
-    async def save(self, path: Path | None = None) -> Saved:
-        """Write the session's own file, or a copy to `path`; StorageError when it cannot be."""
-        session = self.session
-        written = await asyncio.to_thread(self.manager.save, session, path)
-        return Saved(written, session.id or "", written.stat().st_size)
-
-    async def load(
-        self, path: Path | None = None, id: str | None = None, latest: bool | None = None
-    ) -> Session:
-        """Make a saved session the current one; the old one is ended and saved first.
-
-        The target is read before the old session is touched; what cannot be read raises
-        SessionFormatError or SessionNotFoundError and changes nothing.
-        """
-        if sum((path is not None, id is not None, bool(latest))) != 1:
-            raise InvalidInputError("Give exactly one of `path`, `id` and `latest`")
-        current = self.manager.current
-        loaded = await asyncio.to_thread(read_saved, self.manager, path, id)
-        file = self.manager.path_of(loaded)
-        if current is not None and file is not None and self.manager.path_of(current) == file:
-            await self._end_turn()
-            await asyncio.to_thread(self.manager.end, current)
-            loaded = await asyncio.to_thread(self.manager.load, file)
-        else:
-            await self._close_session()
-        self.manager.set_current(loaded)
-        return loaded
-
-    async def list(
-        self, query: str | None = None, limit: int | None = None, offset: int | None = None
-    ) -> tuple[Sequence[SavedSession], int]:
-        """A page of the saved sessions, newest first, and how many there are."""
-        count = 100 if limit is None else limit
-        return await asyncio.to_thread(self.manager.list, query, count, offset or 0)
-
-    async def delete(self, id: str) -> bool:
-        """Delete a saved session; deleting the current one begins an empty one."""
-        current = self.manager.current
-        if current is None or current.id != id:
-            return await asyncio.to_thread(self.manager.delete, id)
-        self._refuse_during_turn()
-        await asyncio.to_thread(self.manager.delete, id)
-        self.manager.reset()
-        return True
-
     # --- turns ---
 
     async def start_turn(
@@ -339,21 +275,11 @@ class Assistant:
         Raises TurnInProgressError while another one runs, InvalidInputError for an empty prompt,
         ModelNotConfiguredError before anything is stored, and what ended the turn if it failed.
         """
-        self._refuse_during_turn()
+        self.turns.refuse_another()
         running = await self._begin(prompt, attachments, agent, model)
         outcome = await running.outcome()
         size = self.setup.measure(running.session, self._context_window(running.session))
         return TurnResult(turn_id=running.turn_id, outcome=outcome, context_size=size)
-
-    async def cancel_turn(self, turn_id: str | None = None) -> bool:
-        """Stop the running turn; False when none runs, TurnNotFoundError for another id."""
-        running = self._turn
-        if turn_id is not None and (running is None or running.turn_id != turn_id):
-            raise TurnNotFoundError(f"The turn {turn_id!r} is not running", turn_id=turn_id)
-        if running is None:
-            return False
-        await running.stop()
-        return True
 
     # --- agents, models, status ---
 
@@ -404,17 +330,10 @@ class Assistant:
     async def _changing(self, during_turn: bool = True) -> AsyncIterator[Session]:
         """The session for one change: locked against other processes, and up to date."""
         if not during_turn:
-            self._refuse_during_turn()
+            self.turns.refuse_another()
         session = self.session
         async with entered(self.manager.changing(session)):
             yield session
-
-    def _refuse_during_turn(self) -> None:
-        if self._turn is not None:
-            raise TurnInProgressError(
-                "A turn is running in this session; wait for its end or cancel it",
-                turn_id=self._turn.turn_id,
-            )
 
     async def _begin(
         self,
@@ -435,43 +354,10 @@ class Assistant:
             self.manager.claim_id(session)
             self.setup.assign(session, content, info, model and chosen.name)
             turn = self.setup.turn(session, content, info, chosen, self.workspace, self.editor)
-            running = RunningTurn(uuid4().hex, session, turn, self._on_event)
         except BaseException:
             await holding.__aexit__(None, None, None)
             raise
-        self._turn = running
-        running.start(holding, self._over)
-        return running
-
-    def _over(self) -> None:
-        """The turn has ended and its session is clean: whatever waited for this happens now."""
-        self._turn = None
-        waiting, self._after_turn = self._after_turn, []
-        for action in waiting:
-            action()
-
-    async def _end_turn(self) -> None:
-        """Cancel the running turn and wait until its session is clean."""
-        if self._turn is not None:
-            await self._turn.stop()
-
-    async def _close_session(self) -> Cleared:
-        """End the turn, save what there is, and forget the current session.
-
-        What the disk refuses stays in memory, and is tried again when the server ends.
-        """
-        await self._end_turn()
-        session = self.manager.current
-        self.manager.reset()
-        if session is None:
-            return Cleared(0, None)
-        saved = None
-        if self.manager.autosave and (session.newest_first or session.archive_rows):
-            saved = await asyncio.to_thread(self.manager.end, session)
-            if not self.manager.is_stored(session):
-                self._unsaved.append(session)
-                saved = None
-        return Cleared(len(session.newest_first), saved)
+        return self.turns.start(session, turn, holding)
 
     def _context_window(self, session: Session) -> int | None:
         return self.models.facts(session.model or self.setup.settings.model).context_window
@@ -479,10 +365,7 @@ class Assistant:
     def _replace_models(self) -> None:
         """Open models anew with the settings of now; a running turn keeps the old one open."""
         before, self.models = self.models, self.setup.models(self.manager)
-        if self._turn is not None:
-            self._after_turn.append(lambda: self._close(before))
-        else:
-            self._close(before)
+        self.turns.when_over(lambda: self._close(before))
 
     def _close(self, models: Models) -> None:
         closing = asyncio.ensure_future(models.close())

@@ -40,7 +40,7 @@ class Closing:
         protocol.state = "shut_down"
         self._connection.is_closing = True
         self._connection.cancel_unstarted()
-        cancelling = asyncio.create_task(self._assistant.cancel_turn())
+        cancelling = asyncio.create_task(self._assistant.turns.cancel())
         await asyncio.sleep(0)  # the turn hears of its end before its question is refused
         protocol.drop_asked()
         with contextlib.suppress(TiroError):

@@ -116,14 +116,14 @@ class Greeting:
         latest = await self._latest()
         if setting == "latest" and latest is not None:
             try:
-                await self._assistant.load(latest=True)
+                await self._assistant.saved.load(latest=True)
             except TiroError as error:
                 self._problems.append(f"The latest session was not loaded: {error}")
         return types.Resume(setting, latest)
 
     async def _latest(self) -> types.LatestSession | None:
         with contextlib.suppress(TiroError, OSError):
-            rows, _ = await self._assistant.list(limit=1)
+            rows, _ = await self._assistant.saved.list(limit=1)
             for row in map(to_wire_row, rows):
                 if row.error is None:
                     return types.LatestSession(row.id, row.title, row.saved_at)

@@ -95,7 +95,7 @@ async def session_new(desk: Desk, params: types.NewParams) -> types.SessionView:
 @handles("tiro/session/clear")
 async def session_clear(desk: Desk, params: types.Empty) -> types.ClearResult:
     """End the session and begin an empty one."""
-    cleared = await desk.assistant.clear()
+    cleared = await desk.assistant.saved.clear()
     await desk.connection.turns_answered()
     return types.ClearResult(cleared.cleared, text_or_none(cleared.saved_as))
 
@@ -150,14 +150,14 @@ async def session_context_size(desk: Desk, params: types.ContextSizeParams) -> t
 @handles("tiro/session/save")
 async def session_save(desk: Desk, params: types.SaveParams) -> types.SaveResult:
     """Write the session's file, or a copy."""
-    saved = await desk.assistant.save(absolute(params.path))
+    saved = await desk.assistant.saved.save(absolute(params.path))
     return types.SaveResult(str(saved.path), saved.id, saved.bytes)
 
 
 @handles("tiro/session/load")
 async def session_load(desk: Desk, params: types.LoadParams) -> types.SessionView:
     """Make a saved session the current one."""
-    await desk.assistant.load(absolute(params.path), params.id, params.latest)
+    await desk.assistant.saved.load(absolute(params.path), params.id, params.latest)
     await desk.connection.turns_answered()
     return await view(desk)
 
@@ -165,14 +165,14 @@ async def session_load(desk: Desk, params: types.LoadParams) -> types.SessionVie
 @handles("tiro/session/list")
 async def session_list(desk: Desk, params: types.ListParams) -> types.ListResult:
     """The saved sessions, newest first."""
-    rows, total = await desk.assistant.list(params.query, params.limit, params.offset)
+    rows, total = await desk.assistant.saved.list(params.query, params.limit, params.offset)
     return types.ListResult([to_wire_row(row) for row in rows], total)
 
 
 @handles("tiro/session/delete")
 async def session_delete(desk: Desk, params: types.DeleteParams) -> types.DeletedResult:
     """Delete a saved session."""
-    return types.DeletedResult(await desk.assistant.delete(params.id))
+    return types.DeletedResult(await desk.assistant.saved.delete(params.id))
 
 
 @handles("tiro/session/rewind")
@@ -249,7 +249,7 @@ async def turn_start(desk: Desk, params: types.TurnStartParams) -> types.TurnRes
 @handles("tiro/turn/cancel")
 async def turn_cancel(desk: Desk, params: types.TurnCancelParams) -> types.TurnCancelResult:
     """Stop the running turn."""
-    return types.TurnCancelResult(await desk.assistant.cancel_turn(params.turn_id))
+    return types.TurnCancelResult(await desk.assistant.turns.cancel(params.turn_id))
 
 
 @handles("tiro/agents/list")

@@ -1,0 +1,63 @@
+"""The turns of the current session: one at a time, and what waits for its end."""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+from tiro.agents.turn import Turn
+from tiro.assistant.running_turn import EventListener, RunningTurn
+from tiro.errors import TurnInProgressError, TurnNotFoundError
+from tiro.session.session import Session
+
+
+class Turns:
+    """At most one running turn."""
+
+    def __init__(self, on_event: EventListener) -> None:
+        self._on_event = on_event
+        self._waiting: list[Callable[[], None]] = []
+        self.running: RunningTurn | None = None
+
+    def refuse_another(self) -> None:
+        """Raise TurnInProgressError while one runs."""
+        if self.running is not None:
+            raise TurnInProgressError(
+                "A turn is running in this session; wait for its end or cancel it",
+                turn_id=self.running.turn_id,
+            )
+
+    def start(
+        self,
+        session: Session,
+        turn: Turn,
+        holding: contextlib.AbstractAsyncContextManager[Any],
+    ) -> RunningTurn:
+        """Begin a turn; `holding`, the right to write, was entered and is left at its end."""
+        self.running = RunningTurn(uuid4().hex, session, turn, self._on_event)
+        self.running.start(holding, self._over)
+        return self.running
+
+    def when_over(self, action: Callable[[], None]) -> None:
+        """Do it when no turn runs: at once, or at the end of the one that does."""
+        if self.running is None:
+            action()
+        else:
+            self._waiting.append(action)
+
+    async def cancel(self, turn_id: str | None = None) -> bool:
+        """Stop the running turn; False when none runs, TurnNotFoundError for another id."""
+        running = self.running
+        if turn_id is not None and (running is None or running.turn_id != turn_id):
+            raise TurnNotFoundError(f"The turn {turn_id!r} is not running", turn_id=turn_id)
+        if running is None:
+            return False
+        await running.stop()
+        return True
+
+    def _over(self) -> None:
+        """The turn has ended and its session is clean: whatever waited for this happens now."""
+        self.running = None
+        waiting, self._waiting = self._waiting, []
+        for action in waiting:
+            action()
