@@ -15,6 +15,7 @@ from tiro.models.model import (
     TextDelta,
     ToolUseDone,
 )
+from tiro.models.openai_request import to_wire_request
 from tiro.session.messages import Usage
 from tiro.tools.tool import Effect, Tool, ToolOutput, ToolRun
 from tiro.tools.workspace import Editor, PermissionAnswer, PermissionRequest
@@ -53,6 +54,10 @@ class ScriptedModel:
                     yield step
         finally:
             self.closed_streams += 1
+
+    def wire_request(self, request: ModelRequest) -> dict[str, Any]:
+        """As a provider of OpenAI's format would be sent it."""
+        return to_wire_request(request)
 
     async def close(self) -> None:
         """Note that the model was closed."""

@@ -228,6 +228,15 @@ def wait_until_gone(pid: int) -> None:
 # --- what cannot be started ----------------------------------------------------------------
 
 
+def test_its_request_can_be_seen_without_starting_it(tmp_path: Path) -> None:
+    wanted = ModelRequest(model=NAME, messages=[Message("user", [{"type": "text", "text": "Hi"}])])
+    wire = LocalModel(PROVIDER, NAME, LocalModels(tmp_path)).wire_request(wanted)
+    assert wire["messages"] == [{"role": "user", "content": "Hi"}]
+    assert wire["max_tokens"] == 1024
+    assert wire["return_progress"] is True
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_model_that_was_not_pulled(tmp_path: Path) -> None:
     model = LocalModel(PROVIDER, "qwen2.5-coder-0.5b", LocalModels(tmp_path))
     with pytest.raises(ModelNotConfiguredError, match="tiro local pull"):

@@ -665,6 +665,7 @@ def test_a_refused_parameter_is_left_out_then_and_later(
     )
     wire = Wire(refuses(400, {"error": {"message": message}}), says("a"), says("b"))
     asked = model(wire)
+    told = asked.wire_request(wanted)
 
     async def twice() -> list[Delta]:
         first = [delta async for delta in asked.stream(wanted)]
@@ -672,9 +673,10 @@ def test_a_refused_parameter_is_left_out_then_and_later(
 
     assert joined(asyncio.run(twice())) == "ab"
     first, second, third = wire.bodies()
+    assert first == told
     assert gone in first
     assert gone not in second
-    assert second == third
+    assert second == third == asked.wire_request(wanted)
     assert instead is None or second[instead] == 9
 
 

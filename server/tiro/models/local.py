@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -212,6 +212,11 @@ class LocalModel:
         """Ask once and yield the answer as it comes; see `Model.stream`."""
         return with_retries(lambda: self._attempt(request))
 
+    def wire_request(self, request: ModelRequest) -> dict[str, Any]:
+        """The body that the process would be sent; see `Model.wire_request`."""
+        asked = self._asked or self._at(self._provider)
+        return asked.wire_request(self._with_limit(request))
+
     async def close(self) -> None:
         """End the process; a later request starts it again."""
         asked, self._asked = self._asked, None
@@ -225,11 +230,8 @@ class LocalModel:
             async with aclosing(self._prepare()) as steps:
                 async for step in steps:
                     yield step
-        # A small model that does not find its end would write for ever.
-        limit = request.max_output_tokens or self.facts.max_output_tokens
-        limit = limit or LOCAL_FACTS.max_output_tokens
-        request = msgspec.structs.replace(request, max_output_tokens=limit)
-        async with aclosing((await self._opened()).ask(request)) as deltas:
+        asked = await self._opened()
+        async with aclosing(asked.ask(self._with_limit(request))) as deltas:
             async for delta in deltas:
                 yield delta
 
@@ -253,11 +255,21 @@ class LocalModel:
         if self._asked is None or self._asked.provider != provider:
             if self._asked is not None:
                 await self._asked.close()
-            known = self._models.known(self._model_name)
-            penalty = known.repeat_penalty if known else 1.0
-            extra = {"return_progress": True, "repeat_penalty": penalty}
-            self._asked = OpenAIModel(provider, self._model_name, facts=self.facts, extra=extra)
+            self._asked = self._at(provider)
         return self._asked
+
+    def _at(self, provider: ProviderSettings) -> OpenAIModel:
+        """The way to a process with this address and key."""
+        known = self._models.known(self._model_name)
+        penalty = known.repeat_penalty if known else 1.0
+        extra = {"return_progress": True, "repeat_penalty": penalty}
+        return OpenAIModel(provider, self._model_name, facts=self.facts, extra=extra)
+
+    def _with_limit(self, request: ModelRequest) -> ModelRequest:
+        """The request with a limit: a small model that does not find its end writes for ever."""
+        limit = request.max_output_tokens or self.facts.max_output_tokens
+        limit = limit or LOCAL_FACTS.max_output_tokens
+        return msgspec.structs.replace(request, max_output_tokens=limit)
 
 
 async def _while_pulling(models: LocalModels, name: str) -> AsyncGenerator[Progress, None]:

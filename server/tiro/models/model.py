@@ -159,6 +159,10 @@ class Model(Protocol):
         """Ask once and yield the answer as it comes, by the law at the top of this file."""
         ...
 
+    def wire_request(self, request: ModelRequest) -> dict[str, Any]:
+        """The JSON body that `stream(request)` would send now; sends and starts nothing."""
+        ...
+
     async def close(self) -> None:
         """Give back connections and processes; may be called any number of times."""
         ...

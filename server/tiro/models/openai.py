@@ -62,6 +62,11 @@ class OpenAIModel:
         """Ask once and yield the answer as it comes; see `Model.stream`."""
         return with_retries(lambda: self.ask(request), sleep=self._sleep, jitter=self._jitter)
 
+    def wire_request(self, request: ModelRequest) -> dict[str, Any]:
+        """The body that would be sent; see `Model.wire_request`."""
+        wire = to_wire_request(request, refused=self._refused, prefer=self._limit_name())
+        return {**wire, **self._extra}
+
     async def close(self) -> None:
         """Close the connections."""
         await self._transport.close()
@@ -72,9 +77,8 @@ class OpenAIModel:
             self._questions -= 1
             self.facts = await with_window(self._transport, self._own_name, self.facts)
         while True:
-            wire = to_wire_request(request, refused=self._refused, prefer=self._limit_name())
-            body = encode({**wire, **self._extra})
-            async with self._transport.post("/chat/completions", body) as answer:
+            wire = self.wire_request(request)
+            async with self._transport.post("/chat/completions", encode(wire)) as answer:
                 if 200 <= answer.status < 300:
                     async with aclosing(self._read(answer)) as deltas:
                         async for delta in deltas:
