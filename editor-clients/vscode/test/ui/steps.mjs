@@ -93,7 +93,7 @@ export const STEPS = {
     await ui.ask("what is this?");
     await ui.answered("You said: what is this?");
     assert.match(JSON.stringify(ui.provider.requests.at(-1).messages.at(-1)), /hello, \{name\}/);
-    await ui.view.locator(".item.user").last().getByText("a.py:1-2").waitFor();
+    await ui.prompts.last().getByText("a.py:1-2").waitFor();
     await ui.shot("selection");
     await chip.click();
     await ui.ask("and without?");
@@ -190,7 +190,7 @@ export const STEPS = {
     const first = await ui.page.locator(".quick-input-list .monaco-list-row").first().innerText();
     assert.match(first, /in the new session/);
     await ui.pick("slow one");
-    await ui.view.locator(".item.user").first().filter({ hasText: "slow one" }).waitFor();
+    await ui.prompts.first().filter({ hasText: "slow one" }).waitFor();
     await ui.answers.last().filter({ hasText: "You said: who are you?" }).waitFor();
     await ui.statusBar.filter({ hasText: "plan" }).waitFor();
     await ui.shot("loaded");
@@ -243,7 +243,7 @@ export const STEPS = {
     assert.deepEqual(serverPids(ui.bench.out), [], "it was started again without being asked");
     await toast.getByRole("button", { name: "Restart" }).click();
     await ui.statusBar.filter({ hasText: "plan" }).waitFor();
-    await ui.view.locator(".item.user").last().filter({ hasText: "slow four" }).waitFor();
+    await ui.prompts.last().filter({ hasText: "slow four" }).waitFor();
     await ui.ask("still there?");
     await ui.answered("You said: still there?");
   },
@@ -269,7 +269,7 @@ export const STEPS = {
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     assert.equal(await ui.page.locator(".notification-toast").count(), 1);
     await ui.shot("missing-server");
-    await ui.ask("anybody there?");
+    await ui.send("anybody there?");
     const notice = ui.view.getByRole("alert").last();
     await notice.filter({ hasText: "The Tiro server is not running" }).waitFor();
     assert.equal(await ui.prompt.inputValue(), "anybody there?", "the prompt is lost");
@@ -279,7 +279,7 @@ export const STEPS = {
     await ui.answers.last().filter({ hasText: "You said: after the reload" }).waitFor();
     await ui.prompt.press("Enter");
     await ui.answered("You said: anybody there?");
-    await ui.view.locator(".item.user").last().filter({ hasText: "anybody there?" }).waitFor();
+    await ui.prompts.last().filter({ hasText: "anybody there?" }).waitFor();
     await ui.dismissToasts();
   },
 
@@ -352,7 +352,7 @@ export const STEPS = {
     await offer.waitFor();
     await ui.shot("offer");
     await offer.getByRole("button", { name: "Continue It" }).click();
-    await ui.view.locator(".item.user").first().waitFor();
+    await ui.prompts.first().waitFor();
   },
 
   "a question for permission is answered": async (ui) => {

@@ -53,8 +53,13 @@ export class Ui {
     return this.view.getByLabel("Ask Tiro", { exact: true });
   }
 
+  get prompts() {
+    return this.view.locator(".item.user");
+  }
+
+  /** The texts that answer the newest prompt. */
   get answers() {
-    return this.view.locator(".item.text");
+    return this.view.locator(".item.user:not(:has(~ .item.user)) ~ .item.text");
   }
 
   /** Notices in the transcript with this text. */
@@ -110,9 +115,16 @@ export class Ui {
   }
 
   /** Type a prompt into the view and send it. */
-  async ask(text) {
+  async send(text) {
     await this.prompt.fill(text);
     await this.prompt.press("Enter");
+  }
+
+  /** Send a prompt that is taken: afterwards it is in the transcript. */
+  async ask(text) {
+    const before = await this.prompts.count();
+    await this.send(text);
+    await until(async () => (await this.prompts.count()) > before, `"${text}" is in the transcript`);
   }
 
   /** Wait until no turn is running, and the last answer contains the text. */
