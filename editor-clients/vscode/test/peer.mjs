@@ -1,5 +1,5 @@
 // A stand-in for the server, for what the real one does not do of its own accord yet or seldom:
-// it asks for permission, reports progress, tells about changes, and floods the view.
+// it reports progress, tells about changes, and floods the view.
 import {
   createMessageConnection,
   StreamMessageReader,
@@ -44,7 +44,7 @@ connection.onRequest("tiro/turn/start", async ({ prompt }) => {
   const tell = (type, fields) =>
     connection.sendNotification("tiro/turn/event", { sessionId: "peer", turnId, n: (n += 1), type, ...fields });
   await tell("started", { agent: "build", model: "peer/model", seq: 2 * turns - 1 });
-  await (SCRIPTS[prompt.split(" ")[0]] ?? (() => undefined))(tell, turnId);
+  await (SCRIPTS[prompt.split(" ")[0]] ?? (() => undefined))(tell);
   await tell("text", { delta: "The end." });
   const stopReason = cancelled ? "cancelled" : "end_turn";
   await tell("finished", { stopReason, error: null });
@@ -53,13 +53,6 @@ connection.onRequest("tiro/turn/start", async ({ prompt }) => {
 connection.listen();
 
 const SCRIPTS = {
-  async permission(tell, turnId) {
-    const toolUse = { id: "c1", name: "run_command", input: { command: "make" } };
-    const params = { turnId, toolUse, agent: "build", rule: "bash: ask", effect: "execute", preview: "make" };
-    const { decision } = await connection.sendRequest("tiro/permission/request", params);
-    await tell("text", { delta: `The decision is ${decision}. ` });
-  },
-
   async progress(tell) {
     const value = (fields) => connection.sendNotification("$/progress", { token: "load", value: fields });
     await connection.sendRequest("window/workDoneProgress/create", { token: "load" });

@@ -68,6 +68,29 @@ export const STEPS = {
     await ui.shot("thinking-and-tool");
   },
 
+  "the real server asks before a tool runs, and the answer holds": async (ui) => {
+    changeSettings(ui.bench.out, "Machine", { "tiro.settings": { permission: { read: "ask" } } });
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    const status = ui.view.locator("details.tool .status");
+    for (const [button, outcome] of [
+      ["Reject", "rejected"],
+      ["Allow Once", "done"],
+      ["Allow for This Session", "done"],
+    ]) {
+      await ui.ask(`tool use: ${button}`);
+      const toast = ui.toast("Tiro (build) wants to run read_file [read]");
+      await toast.waitFor();
+      await ui.shot(`permission-${outcome}`);
+      await toast.getByRole("button", { name: button }).click();
+      await ui.answered(`You said: tool use: ${button}`);
+      assert.equal(await status.last().innerText(), outcome);
+    }
+    await ui.ask("tool use: not asked again");
+    await ui.answered("You said: tool use: not asked again");
+    assert.equal(await ui.page.locator(".notification-toast").count(), 0);
+    changeSettings(ui.bench.out, "Machine", { "tiro.settings": {} });
+  },
+
   "an empty answer is told": async (ui) => {
     await ui.ask("empty please");
     await ui.notices("The model gave an empty answer.").waitFor();
@@ -355,29 +378,12 @@ export const STEPS = {
     await ui.prompts.first().waitFor();
   },
 
-  "a question for permission is answered": async (ui) => {
+  "progress is shown while it lasts": async (ui) => {
     const peer = fileURLToPath(new URL("../peer.mjs", import.meta.url));
     changeSettings(ui.bench.out, "Machine", { "tiro.server.command": [process.execPath, peer] });
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     await ui.command("Tiro: Restart Server");
     await ui.statusBar.filter({ hasText: "model" }).waitFor();
-    for (const [button, decision] of [
-      ["Allow Once", "once"],
-      ["Allow for This Session", "always"],
-      ["Reject", "reject"],
-    ]) {
-      await ui.ask("permission please");
-      const toast = ui.toast("Tiro (build) wants to run run_command [execute]: make");
-      await toast.waitFor();
-      if (decision === "once") {
-        await ui.shot("permission");
-      }
-      await toast.getByRole("button", { name: button }).click();
-      await ui.answered(`The decision is ${decision}.`);
-    }
-  },
-
-  "progress is shown while it lasts": async (ui) => {
     await ui.ask("progress please");
     const activity = ui.view.locator("#activity");
     await activity.filter({ hasText: "Loading the model · 3 of 9 files · 33 %" }).waitFor();
