@@ -36,7 +36,6 @@ def check(
 @pytest.mark.parametrize(
     "line",
     [
-        "",
         "fly",
         "ask",
         "ask one two",
@@ -46,13 +45,12 @@ def check(
         "ask ''",
         "ask hello --file /nowhere/at/all",
         "ask hello --file /",
-        "sessions",
         "sessions fly",
         "sessions list --limit many",
         "sessions list --limit -1",
         "sessions show",
+        "sessions show latest --json --summary",
         "sessions delete",
-        "local",
         "local fly",
         "local use",
         "serve now",
@@ -69,7 +67,39 @@ def test_bad_line_is_one_sentence_and_exit_code_2(
 def test_bad_line_names_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     check(capsys, "fly", cli.WRONG_USE, err="'fly'")
     check(capsys, "ask hello --file /nowhere", cli.WRONG_USE, err="'/nowhere'")
-    check(capsys, "local use nothing-like-it", cli.NO_MODEL, err="'nothing-like-it'")
+    check(capsys, "ask hello --file /", cli.WRONG_USE, err="'/' is a directory")
+
+
+@pytest.mark.parametrize("line", ["", "sessions", "local"])
+def test_missing_command_shows_the_help_with_examples(
+    capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    """It is a wrong command line all the same, so nothing of it goes to stdout."""
+    assert cli.main(shlex.split(line)) == cli.WRONG_USE
+    said = capsys.readouterr()
+    assert not said.out
+    assert said.err.startswith("usage: tiro")
+    assert "examples:\n  tiro" in said.err
+    assert cli.EXIT_CODES in said.err
+    assert cli.main([*shlex.split(line), "--help"]) == cli.DONE
+    assert capsys.readouterr().out == said.err
+
+
+@pytest.mark.parametrize("command", ["pull", "use", "remove"])
+def test_unknown_local_model_is_one_sentence_and_exit_code_1(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """As an unknown session is; 3 is for a question that no model can answer."""
+    assert cli.main(["local", command, "nothing-like-it"]) == cli.FAILED
+    said = capsys.readouterr()
+    assert not said.out
+    assert said.err.startswith("tiro: ")
+    assert "'nothing-like-it'" in said.err
+    assert len(said.err.splitlines()) == 1
+
+
+def test_directory_is_no_model_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    check(capsys, f"local pull {tmp_path}", cli.WRONG_USE, err="is a directory")
 
 
 @pytest.mark.parametrize("command", ALL_COMMANDS)
@@ -87,7 +117,7 @@ def test_help_names_every_command_and_exit_code(capsys: pytest.CaptureFixture[st
 
 
 def test_examples_are_lines_that_we_accept(capsys: pytest.CaptureFixture[str]) -> None:
-    for examples in (cli.ASK_EXAMPLES, cli.SESSIONS_EXAMPLES, cli.LOCAL_EXAMPLES):
+    for examples in (cli.EXAMPLES, cli.ASK_EXAMPLES, cli.SESSIONS_EXAMPLES, cli.LOCAL_EXAMPLES):
         for example in examples.splitlines():
             words = shlex.split(example.split("tiro ", 1)[1].partition("  ")[0].partition(" | ")[0])
             assert cli.parser().parse_args(words).act
@@ -139,8 +169,8 @@ def test_local_file_comes_goes_and_is_chosen(
     check(capsys, f"local pull {tmp_path}/mine.gguf", cli.DONE, out="mine")
     check(capsys, "local use mine", cli.DONE)
     check(capsys, "local list", cli.DONE, out="* mine")
-    check(capsys, "local remove mine", cli.DONE)
-    check(capsys, "local remove mine", cli.FAILED)
+    check(capsys, "local remove mine", cli.DONE, out="mine is removed")
+    check(capsys, "local remove mine", cli.FAILED, err="'mine'")
     check(capsys, "local list", cli.DONE, out="* smollm2-135m")
 
 

@@ -5,10 +5,11 @@ exit code 2, an error that Tiro raises on purpose one sentence and exit code 1.
 """
 
 import argparse
+import contextlib
 import gc
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from tiro import __version__
@@ -23,6 +24,10 @@ YOUNG_ONLY = 20_000, 1_000, 1_000
 
 DONE, FAILED, WRONG_USE, NO_MODEL, CANCELLED = 0, 1, 2, 3, 130
 
+SESSION_ROW = "{:<26} {:<16} {:>8}  {}\n"
+MODEL_ROW = "{} {:<22} {:>9}  {:<10}  {}\n"
+NO_SESSION = "No session is saved yet; `tiro ask` or an editor begins one"
+
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 Act: TypeAlias = Callable[[argparse.Namespace], int]
 
@@ -31,7 +36,14 @@ The assistant behind your editor: one conversation, kept in plain JSON, with any
 Start with `tiro doctor`; editors start `tiro serve` by themselves."""
 
 EXIT_CODES = """\
-exit codes: 0 done, 1 it failed, 2 wrong command line, 3 no model can be used, 130 cancelled"""
+exit codes: 0 done, 1 it failed or nothing has that name, 2 wrong command line,
+            3 no model can answer, 130 cancelled"""
+
+EXAMPLES = """\
+  tiro doctor                     what is set up, and what to do next
+  tiro ask "What does this do?" --file src/main.py
+  tiro sessions show latest
+  tiro local pull                 a small model of your own, without an account"""
 
 SERVE_EXAMPLES = """\
   tiro serve                      speaks JSON-RPC over stdin and stdout until it is told to end"""
@@ -46,7 +58,8 @@ ASK_EXAMPLES = """\
 SESSIONS_EXAMPLES = """\
   tiro sessions list              the newest first
   tiro sessions list parser       those with `parser` in id or title
-  tiro sessions show latest
+  tiro sessions show latest       all that was said
+  tiro sessions show latest --summary
   tiro sessions delete session-20250221-143015"""
 
 LOCAL_EXAMPLES = """\
@@ -128,23 +141,27 @@ def sessions_list(given: argparse.Namespace) -> int:
     if given.json:
         _print_json(result)
         return DONE
+    _print_headings(SESSION_ROW, "ID", "SAVED (UTC)", "MESSAGES", "TITLE")
     for row in result["sessions"]:
         about = row["error"] or row["title"] or ""
         when = (row["savedAt"] or "")[:16].replace("T", " ")
-        sys.stdout.write(f"{row['id']:<26} {when:<16} {row['messages']:>5}  {about}\n")
+        sys.stdout.write(SESSION_ROW.format(row["id"], when, row["messages"], about))
+    if not result["total"]:
+        _say(f"No session has {given.query!r} in its id or title" if given.query else NO_SESSION)
     if left := result["total"] - len(result["sessions"]):
-        sys.stderr.write(f"… and {left} more, see --limit\n")
+        _say(f"… and {left} more, see --limit")
     return DONE
 
 
 def sessions_show(given: argparse.Namespace) -> int:
-    """One saved session, as text or with all it holds."""
+    """One saved session: all that was said, a line for each message, or all it holds."""
     from tiro import terminal
 
     if given.json:
         _print_json(terminal.session_view(given.id))
-    else:
-        sys.stdout.write(f"{terminal.session_text(given.id)}\n")
+        return DONE
+    shown = terminal.session_summary if given.summary else terminal.session_text
+    sys.stdout.write(f"{shown(given.id)}\n")
     return DONE
 
 
@@ -153,17 +170,22 @@ def sessions_delete(given: argparse.Namespace) -> int:
     from tiro import terminal
 
     missing = terminal.delete_sessions(given.id)
-    for id in missing:
-        sys.stderr.write(f"tiro: there is no session {id!r}\n")
+    for id in given.id:
+        if id in missing:
+            _say(f"tiro: There is no session {id!r}")
+        else:
+            sys.stdout.write(f"{id} is deleted\n")
     return FAILED if missing else DONE
 
 
 def local_list(given: argparse.Namespace) -> int:
     """The local models that are known or brought."""
-    for row in _local_models().list():
-        mark = "*" if row.is_in_use else " "
-        size = f"{row.bytes / 1e6:,.0f} MB"
-        sys.stdout.write(f"{mark} {row.name:<22} {size:>9}  {row.state:<10}  {row.about}\n")
+    _print_headings(MODEL_ROW, " ", "NAME", "SIZE", "STATE", "ABOUT")
+    with _local_models() as models:
+        for row in models.list():
+            mark = "*" if row.is_in_use else " "
+            size = f"{row.bytes / 1e6:,.0f} MB"
+            sys.stdout.write(MODEL_ROW.format(mark, row.name, size, row.state, row.about))
     return DONE
 
 
@@ -171,28 +193,33 @@ def local_pull(given: argparse.Namespace) -> int:
     """Bring a local model, with its progress on stderr."""
     import asyncio
 
-    from tiro.models.weights import DEFAULT_MODEL
+    from tiro.terminal import StatusLine
 
-    source = given.name or DEFAULT_MODEL.name
-    name = asyncio.run(_local_models().pull(source, _show_progress))
-    if sys.stderr.isatty():
-        sys.stderr.write("\n")
+    line = StatusLine()
+    with _local_models() as models:
+        try:
+            name = asyncio.run(models.pull(given.name, lambda step: line.show(_words_of(step))))
+        finally:
+            line.clear()
     sys.stdout.write(f"{name} is ready\n")
     return DONE
 
 
 def local_use(given: argparse.Namespace) -> int:
     """Choose the local model that answers when none is named."""
-    _local_models().use(given.name)
+    with _local_models() as models:
+        models.use(given.name)
     sys.stdout.write(f"{given.name} answers from now on when a local model is asked\n")
     return DONE
 
 
 def local_remove(given: argparse.Namespace) -> int:
     """Take a local model's file away."""
-    was_there = _local_models().remove(given.name)
-    sys.stdout.write(f"{given.name} {'is removed' if was_there else 'was not there'}\n")
-    return DONE if was_there else FAILED
+    with _local_models() as models:
+        if not models.remove(given.name):
+            raise TiroError(f"There is no local model {given.name!r}; `tiro local list` shows all")
+    sys.stdout.write(f"{given.name} is removed\n")
+    return DONE
 
 
 def doctor(given: argparse.Namespace) -> int:
@@ -248,11 +275,12 @@ def parser() -> argparse.ArgumentParser:
     root = Parser(
         prog="tiro",
         description=DESCRIPTION,
-        epilog=EXIT_CODES,
+        epilog=f"examples:\n{EXAMPLES}\n{EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    _show_help_alone(root)
     root.add_argument("--version", action="version", version=f"tiro {__version__}")
-    commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = root.add_subparsers(title="commands", metavar="COMMAND")
     _command(commands, "serve", serve, "start the server; editors do this", SERVE_EXAMPLES)
     _add_ask(commands)
     _add_sessions(commands)
@@ -284,7 +312,9 @@ def _add_sessions(commands: Commands) -> None:
     some.add_argument("--json", action="store_true", help="print JSON")
     one = _command(group, "show", sessions_show, "one session as text", SESSIONS_EXAMPLES)
     one.add_argument("id", help="its id, or `latest`")
-    one.add_argument("--json", action="store_true", help="print all of it as JSON")
+    form = one.add_mutually_exclusive_group()
+    form.add_argument("--summary", action="store_true", help="one short line for each message")
+    form.add_argument("--json", action="store_true", help="print all of it as JSON")
     gone = _command(group, "delete", sessions_delete, "delete for good", SESSIONS_EXAMPLES)
     gone.add_argument("id", nargs="+", help="their ids")
 
@@ -319,28 +349,52 @@ def _group(commands: Commands, name: str, about: str, examples: str) -> Commands
         name,
         help=about,
         description=f"{about[0].upper()}{about[1:]}.",
-        epilog=f"examples:\n{examples}",
+        epilog=f"examples:\n{examples}\n{EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    return made.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _show_help_alone(made)
+    return made.add_subparsers(title="commands", metavar="COMMAND")
+
+
+def _show_help_alone(group: argparse.ArgumentParser) -> None:
+    """Where a command is missing, show which there are; it is a wrong command line all the same."""
+
+    def show(given: argparse.Namespace) -> int:
+        group.print_help(sys.stderr)
+        return WRONG_USE
+
+    group.set_defaults(act=show)
 
 
 # --- helpers -------------------------------------------------------------------------------
 
 
-def _local_models() -> "LocalModels":
+@contextlib.contextmanager
+def _local_models() -> "Iterator[LocalModels]":
+    """The local models; a name that none of them has is a failure here, not the want of a model."""
     from tiro import config
     from tiro.models.local import LocalModels
 
-    return LocalModels(config.cache_directory())
+    try:
+        yield LocalModels(config.cache_directory())
+    except ModelNotConfiguredError as error:
+        raise TiroError(str(error)) from error
 
 
-def _show_progress(step: "Progress") -> None:
-    """One line that changes in a terminal, nothing but the last word elsewhere."""
-    if sys.stderr.isatty():
-        share = "" if step.fraction is None else f" {step.fraction:.0%}"
-        sys.stderr.write(f"\r\x1b[K{step.message}{share}")
-        sys.stderr.flush()
+def _words_of(step: "Progress") -> str:
+    share = "" if step.fraction is None else f", {round(step.fraction * 100)} %"
+    return f"{step.message}{share}"
+
+
+def _print_headings(row: str, *headings: str) -> None:
+    """Name the columns to a person; a program that reads the rows gets nothing but rows."""
+    if sys.stdout.isatty():
+        sys.stdout.write(row.format(*headings))
+
+
+def _say(text: str) -> None:
+    """Tell something about an answer, beside the answer."""
+    sys.stderr.write(f"{text}\n")
 
 
 def _is_of(model: str | None, row: Mapping[str, Any]) -> bool:
@@ -377,6 +431,8 @@ def _count(word: str) -> int:
 
 
 def _existing_file(name: str) -> str:
+    if os.path.isdir(name):
+        raise InvalidInputError(f"{name!r} is a directory; name a file in it")
     if not os.path.isfile(name):
         raise InvalidInputError(f"There is no file {name!r}")
     return os.path.abspath(name)

@@ -6,6 +6,7 @@ error of the server becomes the `TiroError` that `cli` has an exit code for.
 
 import asyncio
 import json
+import shutil
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
@@ -18,6 +19,8 @@ import msgspec
 from tiro.errors import InvalidInputError, TiroError
 from tiro.protocol import types
 from tiro.protocol.client import Client, OnNotification, RemoteError, ServerGoneError
+from tiro.session.messages import Message
+from tiro.session.transcript import plain_text
 
 T = TypeVar("T")
 
@@ -25,6 +28,12 @@ ERRORS: dict[str, type[TiroError]] = {
     kind: error for error, (_, kind) in types.ERRORS.items() if kind
 }
 """The kind that the server sends → the error that it was there."""
+
+PAGE_MESSAGES = 500
+"""So many messages are read at once of a session that is shown whole."""
+
+TOLD = "· "
+CLEAR_LINE = "\r\x1b[K"
 
 CAPABILITIES = {"window": {"workDoneProgress": True}}
 SETTINGS = {"session": {"resume": "new"}}
@@ -91,18 +100,18 @@ class Screen:
         """Set when nobody wants more: after Ctrl-C, or when stdout is closed."""
         self._is_closed = False
         self._last = "\n"
-        self._progress: str | None = None
+        self._progress = StatusLine()
 
     def hear(self, method: str, params: Any) -> None:
         """Show what a notification has to show."""
         if method == "tiro/turn/event":
             self.show(params)
-        elif method == "$/progress":
-            self.tell_progress(params["value"].get("message"))
+        elif method == "$/progress" and self._last == "\n":  # it comes late, too
+            self._progress.show(_words_of(params["value"]))
         elif method == "window/showMessage":
-            _tell(params.get("message"))
+            self.tell(params.get("message"))
         elif method == "tiro/session/changed" and params["reason"] == "saveFailed":
-            _tell("The session cannot be saved; it is kept in memory only")
+            self.tell("The session cannot be saved; it is kept in memory only")
 
     def show(self, event: dict[str, Any]) -> None:
         """The answer's text to stdout, what tools do to stderr."""
@@ -110,32 +119,33 @@ class Screen:
             case {"type": "text", "delta": delta}:
                 self.write(delta)
             case {"type": "toolUse", "status": "running", "toolUse": use}:
-                _tell(f"{use['name']} {json.dumps(use['input'], ensure_ascii=False)}")
+                self.tell(f"{use['name']} {json.dumps(use['input'], ensure_ascii=False)}")
             case {"type": "toolUse", "status": "failed" | "rejected" as status, "toolUse": use}:
-                _tell(f"{use['name']} {status}")
+                self.tell(f"{use['name']} {status}")
             case {"type": "retry", "reason": reason, "waitSeconds": seconds}:
-                _tell(f"{reason}; trying again in {seconds:.0f} s")
+                self.tell(f"{reason}; trying again in {seconds:.0f} s")
             case _:
                 pass
 
-    def tell_progress(self, message: str | None) -> None:
-        """What goes on before the answer, once."""
-        if message != self._progress:
-            self._progress = message
-            _tell(message)
+    def tell(self, text: str | None) -> None:
+        """A line about the answer, to stderr."""
+        self._progress.clear()
+        _tell(text)
 
     def end(self, result: dict[str, Any]) -> None:
         """Close the last line, and say why it ended if not by itself."""
+        self._progress.clear()
         if self._last != "\n":
             self.write("\n")
         if result["stopReason"] not in ("end_turn", "cancelled"):
-            _tell(f"The answer ended early: {result['stopReason']}")
+            self.tell(f"The answer ended early: {result['stopReason']}")
 
     def write(self, text: str) -> None:
         """Write to stdout, as long as somebody reads it."""
         if not text or self._is_closed:
             return
         self._last = text[-1]
+        self._progress.clear()
         try:
             sys.stdout.write(text)
             sys.stdout.flush()
@@ -156,6 +166,40 @@ class JsonLines(Screen):
         self.write(json.dumps({"type": "result", **result}, ensure_ascii=False) + "\n")
 
 
+class StatusLine:
+    """What goes on meanwhile, on stderr: in a terminal one line that changes in place.
+
+    Elsewhere each thing is said once, without how far it is: the words before the first comma
+    tell one thing from the next. What does not fit a terminal's line is no mere sign of life;
+    it stays.
+    """
+
+    def __init__(self) -> None:
+        self._doing = ""
+        self._is_shown = False
+
+    def show(self, text: str | None) -> None:
+        """Show this instead of what was shown; None: nothing goes on any more."""
+        doing = (text or "").partition(",")[0]
+        if not sys.stderr.isatty():
+            _tell(text if doing != self._doing else None)
+        elif text:
+            fits = len(text) + len(TOLD) < shutil.get_terminal_size().columns
+            sys.stderr.write(f"{CLEAR_LINE}{TOLD}{text}" + ("" if fits else "\n"))
+            sys.stderr.flush()
+            self._is_shown = fits
+        else:
+            self.clear()
+        self._doing = doing
+
+    def clear(self) -> None:
+        """Take the line away, so that something else can be written."""
+        if self._is_shown:
+            sys.stderr.write(CLEAR_LINE)
+            sys.stderr.flush()
+            self._is_shown = False
+
+
 # --- saved sessions ------------------------------------------------------------------------
 
 
@@ -165,7 +209,12 @@ def sessions(query: str | None, limit: int) -> dict[str, Any]:
 
 
 def session_text(id: str) -> str:
-    """A saved session as text."""
+    """All that was said in a saved session, what has left the window too."""
+    return _run(_text(id))
+
+
+def session_summary(id: str) -> str:
+    """A saved session as a line for each of its newest messages."""
     return _run(_loaded(id, "tiro/session/show"))["text"] or ""
 
 
@@ -185,12 +234,30 @@ async def _delete(ids: Sequence[str]) -> list[str]:
         return [id for id, answer in answers if not answer["deleted"]]
 
 
+async def _text(id: str) -> str:
+    """The messages come in pages, the newest page first."""
+    async with _server() as client:
+        await _load(client, id)
+        pages: list[list[Message]] = []
+        before: int | None = None
+        while not pages or pages[-1]:
+            params = {"limit": PAGE_MESSAGES, "beforeSeq": before}
+            page = (await client.request("tiro/session/get", params))["messages"]
+            pages.append([Message.from_dict(message) for message in page])
+            before = page[0]["seq"] if page else None
+        return plain_text(message for page in reversed(pages) for message in page)
+
+
 async def _loaded(id: str, method: str) -> dict[str, Any]:
     async with _server() as client:
-        which = {"latest": True} if id == "latest" else {"id": id}
-        await client.request("tiro/session/load", which)
+        await _load(client, id)
         result: dict[str, Any] = await client.request(method)
         return result
+
+
+async def _load(client: Client, id: str) -> None:
+    which = {"latest": True} if id == "latest" else {"id": id}
+    await client.request("tiro/session/load", which)
 
 
 async def _asked(method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -283,7 +350,12 @@ def _first_interrupt(act: Callable[[], None]) -> Generator[None, None, None]:
             loop.remove_signal_handler(signal.SIGINT)
 
 
+def _words_of(progress: dict[str, Any]) -> str | None:
+    message, percentage = progress.get("message"), progress.get("percentage")
+    return message if not message or percentage is None else f"{message}, {percentage} %"
+
+
 def _tell(text: str | None) -> None:
     if text:
-        sys.stderr.write(f"· {text}\n")
+        sys.stderr.write(f"{TOLD}{text}\n")
         sys.stderr.flush()

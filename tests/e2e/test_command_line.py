@@ -142,7 +142,7 @@ def test_ctrl_c_cancels_and_keeps_what_had_come(tiro: Tiro, provider: Provider, 
         asking.kill()
     assert asking.returncode == CANCELLED
     assert (rest, complaint) == ("\n", "")
-    assert "[ASSISTANT] So far" in tiro("sessions", "show", "latest").stdout
+    assert "[assistant] So far" in tiro("sessions", "show", "latest").stdout
 
 
 def test_closed_pipe_ends_the_turn_in_silence(provider: Provider, home: Home) -> None:
@@ -171,17 +171,47 @@ def test_sessions_are_listed_shown_and_deleted(tiro: Tiro, provider: Provider) -
     assert listed.returncode == DONE
     ids = [line.split()[0] for line in listed.stdout.splitlines()]
     assert len(ids) == 2
-    shown = tiro("sessions", "show", ids[1])
+    assert tiro("sessions", "show", ids[1]).stdout == "[user] Which colour?\n\n[assistant] Blue.\n"
+    shown = tiro("sessions", "show", ids[1], "--summary")
     assert shown.stdout == "Session Summary:\n\n[USER] Which colour?\n[ASSISTANT] Blue.\n"
     assert json.loads(tiro("sessions", "show", ids[1], "--json").stdout)["total"] == 2
     assert json.loads(tiro("sessions", "list", "--json", "--limit", "1").stdout)["total"] == 2
     assert [line.split()[0] for line in tiro("sessions", "list", "sound").stdout.splitlines()] == [
         ids[0]
     ]
-    assert tiro("sessions", "delete", ids[0]).returncode == DONE
+    deleted = tiro("sessions", "delete", ids[0])
+    assert (deleted.returncode, deleted.stdout) == (DONE, f"{ids[0]} is deleted\n")
     gone = tiro("sessions", "delete", ids[0])
     assert (gone.returncode, gone.stdout) == (FAILED, "")
     assert ids[0] in gone.stderr
+    nothing = tiro("sessions", "list", "trombone")
+    assert (nothing.returncode, nothing.stdout) == (DONE, "")
+    assert "'trombone'" in nothing.stderr
+
+
+def test_empty_list_says_so_beside_the_list(tiro: Tiro) -> None:
+    done = tiro("sessions", "list")
+    assert (done.returncode, done.stdout) == (DONE, "")
+    assert done.stderr.startswith("No session is saved yet")
+    assert json.loads(tiro("sessions", "list", "--json").stdout)["sessions"] == []
+
+
+def test_session_is_shown_whole(tiro: Tiro, provider: Provider, home: Home) -> None:
+    """Long lines, line breaks, what tools did, and what has left the window: nothing is cut."""
+    long, many = "word " * 100, "".join(f"line {number}\n" for number in range(50))
+    home.write("a.txt", many)
+    provider.script(
+        replies.tools(("call_1", "read_file", {"path": "a.txt"}), before="Let me look."),
+        replies.text(long),
+    )
+    home.write_config(session={"max_history": 2})
+    tiro("ask", "What does a.txt say?", "--file", "a.txt")
+    text = tiro("sessions", "show", "latest").stdout
+    assert text.startswith("[user] What does a.txt say?\n[attachment ")
+    assert '[assistant] Let me look.\ntool_use: read_file {"path":"a.txt"}\n' in text
+    assert "line 0" in text
+    assert "line 49" in text
+    assert text.endswith(f"\n\n[assistant] {long}\n")
 
 
 def test_showing_a_session_changes_no_byte_of_it(tiro: Tiro, home: Home) -> None:

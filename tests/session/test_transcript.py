@@ -117,6 +117,22 @@ def test_plain_text_names_the_roles() -> None:
     assert plain_text([user("a"), says("b")]) == "[user] a\n\n[assistant] b"
 
 
+def test_plain_text_cuts_nothing() -> None:
+    """Uses come with their input and attachments by their path; no line is shortened."""
+    attached = {"type": "attachment", "kind": "file", "path": "/a.txt", "text": "secret"}
+    long = "x" * 200 + "\n" + "y" * 200
+    messages = [
+        Message("user", [{"type": "text", "text": long}, attached]),
+        uses("a", text="Looking."),
+        result("a", long),
+    ]
+    assert plain_text(messages).split("\n\n") == [
+        f"[user] {long}\n[attachment /a.txt]",
+        '[assistant] Looking.\ntool_use: glob {"n":"a"}',
+        f"[tool] tool_result: {long}",
+    ]
+
+
 @pytest.mark.parametrize(
     ("content", "title"),
     [("  \nHello\nworld", "Hello"), ("x" * 60, "x" * 49 + "…"), ("", None)],

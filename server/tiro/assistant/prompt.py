@@ -78,6 +78,8 @@ def _read(path: str, workspace: Workspace) -> str:
 
 
 def _on_disk(path: Path) -> str:
+    if path.is_dir():
+        raise InvalidInputError(f"{str(path)!r} is a directory; attach a file in it")
     if not path.is_file():
         raise InvalidInputError(f"The attached path {str(path)!r} is no file")
     with path.open("rb") as file:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from tiro.errors import ModelNotConfiguredError
+from tiro.errors import InvalidInputError, ModelNotConfiguredError
 from tiro.models.download import from_address, from_path
 from tiro.models.local_process import LocalProcess, Wanted
 from tiro.models.model import (
@@ -307,8 +307,10 @@ async def _stop(task: asyncio.Task[object]) -> None:
 
 
 def _own_file(source: str) -> Path | None:
-    """A file of the user's, if it is one."""
+    """A file of the user's, if it is one; InvalidInputError for a directory."""
     path = Path(source).expanduser()
+    if path.is_dir():
+        raise InvalidInputError(f"{source!r} is a directory; name the GGUF file in it")
     return path if path.is_file() else None
 
 

@@ -1,10 +1,11 @@
-"""A session as text: the summary that `show` prints, its statistics, plain text for reading."""
+"""A session as text: the summary that `show` prints, its statistics, all of it as plain text."""
 
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from tiro.session.messages import (
+    AttachmentBlock,
     Block,
     Message,
     OpaqueBlock,
@@ -14,6 +15,7 @@ from tiro.session.messages import (
     ToolUseBlock,
     Usage,
     blocks_of,
+    encode,
     result_text,
     text_of,
     tool_uses_of,
@@ -70,8 +72,11 @@ def count(window: Iterable[Message], turns: int, tokens: int, usage: Usage) -> S
 
 
 def plain_text(messages: Iterable[Message]) -> str:
-    """`[role] content` of each message, joined by blank lines (M7.5)."""
-    return "\n\n".join(f"[{message.role}] {_said(message)}" for message in messages)
+    """`[role] content` of each message, joined by blank lines (M7.5).
+
+    A tool use comes with its input and an attachment by its path; thinking is left out.
+    """
+    return "\n\n".join(f"[{message.role}] {_in_full(message)}" for message in messages)
 
 
 def first_line(messages: Iterable[Message], characters: int = 50) -> str | None:
@@ -104,6 +109,19 @@ def _said(message: Message) -> str:
     """What the message says, in order: text joined by line breaks, other blocks by their names."""
     parts = [_shown(block) for block in blocks_of(message)]
     return "\n".join(part for part in parts if part is not None)
+
+
+def _in_full(message: Message) -> str:
+    parts = [_shown_in_full(block) for block in blocks_of(message)]
+    return "\n".join(part for part in parts if part is not None)
+
+
+def _shown_in_full(block: Block) -> str | None:
+    if isinstance(block, ToolUseBlock):
+        return f"tool_use: {block.name} {encode(block.input).decode()}"
+    if isinstance(block, AttachmentBlock) and block.path:
+        return f"[attachment {block.path}]"
+    return _shown(block)
 
 
 def _shown(block: Block) -> str | None:

@@ -1,0 +1,94 @@
+"""What a person in a terminal sees that a pipe does not: headings, one line that changes."""
+
+import fcntl
+import os
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.e2e import replies
+from tests.e2e.home import Home
+from tests.e2e.provider import Provider
+from tests.e2e.replies import Hold
+
+CLEAR = "\r\x1b[K"
+COLUMNS = 80
+
+
+def in_terminal(
+    home: Home, *words: str, watch: Callable[[str], None] = lambda written: None
+) -> list[str]:
+    """The lines as this command writes them to a terminal; `watch` sees all that is there yet."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+    with subprocess.Popen(
+        [sys.executable, "-m", "tiro", *words],
+        cwd=home.workspace,
+        env=home.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+    ) as command:
+        os.close(theirs)
+        written = b""
+        while data := _read(ours):
+            written += data
+            watch(written.decode("utf-8", "replace"))
+        command.wait(30)
+    os.close(ours)
+    return written.decode().replace("\r\n", "\n").removesuffix("\n").split("\n")
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:  # the last one who could write has closed it
+        return b""
+
+
+def shown(line: str) -> str:
+    """What is left of a line after all that was taken back."""
+    return line.rpartition(CLEAR)[2]
+
+
+def test_progress_changes_in_place_and_goes_before_the_answer(
+    home: Home, provider: Provider
+) -> None:
+    hold = Hold()
+    reading = [
+        replies.chunk(prompt_progress={"total": 100, "processed": done}) for done in (10, 60, 100)
+    ]
+    answer = (replies.text_chunk("Bl"), reading[2], replies.text_chunk("ue."))
+    provider.script(replies.stream(*reading[:2], hold, *answer))
+
+    def go_on(written: str) -> None:
+        if "60 %" in written:
+            hold.release()
+
+    (line,) = in_terminal(home, "ask", "Which colour?", watch=go_on)
+    assert shown(line) == "Blue."
+    assert f"{CLEAR}· Reading the prompt, 10 %" in line
+    assert f"{CLEAR}· Reading the prompt, 60 %" in line
+
+
+def test_a_file_that_is_copied_counts_in_one_line(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "mine.gguf").write_bytes(b"GGUF" + bytes(4_000_000))
+    (line,) = in_terminal(home, "local", "pull", f"{tmp_path}/mine.gguf")
+    assert shown(line) == "mine is ready"
+    assert f"{CLEAR}· Copying, 4.0 MB of 4.0 MB, 100 %" in line
+
+
+def test_lists_have_headings_in_a_terminal_only(home: Home, provider: Provider) -> None:
+    provider.script(replies.text("Blue."))
+    in_terminal(home, "ask", "Which colour?")
+    heading, row = in_terminal(home, "sessions", "list")
+    assert heading.split() == ["ID", "SAVED", "(UTC)", "MESSAGES", "TITLE"]
+    assert heading.index("SAVED") == row.index(" 20") + 1
+    assert heading.index("TITLE") == row.index("Which")
+    heading, *rows = in_terminal(home, "local", "list")
+    assert heading.split() == ["NAME", "SIZE", "STATE", "ABOUT"]
+    assert rows[0].startswith("* smollm2-135m")
+    assert heading.index("ABOUT") == rows[0].index("SmolLM2")
