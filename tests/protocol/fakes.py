@@ -275,6 +275,9 @@ class FakeAssistant:
             turn_id=turn.turn_id, outcome=outcome, context_size=self.context_size()
         )
 
+    def steer(self, text: str, turn_id: str | None = None) -> None:
+        self.calls.append(("steer", text, turn_id))
+
     async def cancel(self, turn_id: str | None = None) -> bool:
         turn = self._turn
         if turn_id is not None and (turn is None or turn.turn_id != turn_id):

@@ -41,6 +41,7 @@ async def test_every_result_has_exactly_the_fields_of_its_type() -> None:
         "tiro/state/set": {"key": "k", "value": None},
         "tiro/state/delete": {"key": "k"},
         "tiro/turn/start": {"prompt": "x"},
+        "tiro/turn/steer": {"text": "x"},
         "tiro/models/set": {"name": "a/b"},
     }
     last = ("tiro/session/clear", "tiro/session/new", "tiro/session/load")

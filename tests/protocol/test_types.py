@@ -15,8 +15,7 @@ LATER = {
     "tiro/session/search", "tiro/session/export", "tiro/session/import", "tiro/session/pin",
     "tiro/session/explain", "tiro/session/compact", "tiro/session/previewResize",
     "tiro/session/applyResize", "tiro/session/undoResize", "tiro/memo/get", "tiro/memo/set",
-    "tiro/turn/steer", "tiro/permissions/explain", "tiro/edits/list", "tiro/edits/undo",
-    "tiro/edits/redo",
+    "tiro/permissions/explain", "tiro/edits/list", "tiro/edits/undo", "tiro/edits/redo",
 }  # fmt: skip
 """In the document, not yet in the server; a method that is built leaves this list."""
 

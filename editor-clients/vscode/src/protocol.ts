@@ -357,6 +357,17 @@ export interface TurnCancelResult {
   cancelled: boolean;
 }
 
+/** What the running turn should take into account; with an id only that turn. */
+export interface TurnSteerParams {
+  text: string;
+  turnId?: string | null;
+}
+
+/** The text will be part of the conversation, whatever happens. */
+export interface TurnSteerResult {
+  queued: boolean;
+}
+
 /** `all` also shows those that a user cannot select. */
 export interface AgentsListParams {
   all?: boolean | null;
@@ -662,6 +673,7 @@ export const turnStart = new RequestType<TurnStartParams, TurnResult, void>("tir
 export const turnCancel = new RequestType<TurnCancelParams, TurnCancelResult, void>(
   "tiro/turn/cancel",
 );
+export const turnSteer = new RequestType<TurnSteerParams, TurnSteerResult, void>("tiro/turn/steer");
 export const agentsList = new RequestType<AgentsListParams, AgentsListResult, void>(
   "tiro/agents/list",
 );

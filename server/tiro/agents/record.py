@@ -14,6 +14,7 @@ from tiro.agents.permissions import Rules, exact_pattern
 from tiro.session.changes import Change, Clear, Set
 from tiro.session.core import Core
 from tiro.session.messages import Message, Usage
+from tiro.session.queued import add_queued, queued
 
 
 class Record:
@@ -37,10 +38,16 @@ class Record:
         if self._is_gone:
             return []
         stored, _ = self.session.append(message)
-        seq = stored.seq or 0
-        self.first_seq = self.first_seq or seq
-        self.last_seq = seq
-        return [Stored(seq, stored.role)]
+        return [self._counted(stored)]
+
+    @property
+    def has_queued(self) -> bool:
+        """Whether the user has said something that is no message yet."""
+        return not self._is_gone and bool(queued(self.session))
+
+    def store_queued(self) -> list[Stored]:
+        """Make user messages of what the user has said meanwhile."""
+        return [] if self._is_gone else [self._counted(m) for m in add_queued(self.session)]
 
     def count(self, usage: Usage) -> None:
         """Add the usage of one step to that of the turn and of the session."""
@@ -61,6 +68,12 @@ class Record:
                 pairs = always.setdefault(str(rule.get("key")), [])
                 pairs.append((str(rule.get("pattern")), "allow"))
         return msgspec.structs.replace(rules, always=always or None)
+
+    def _counted(self, stored: Message) -> Stored:
+        seq = stored.seq or 0
+        self.first_seq = self.first_seq or seq
+        self.last_seq = seq
+        return Stored(seq, stored.role)
 
     def _set(self, **fields: Any) -> None:
         if not self._is_gone:

@@ -80,6 +80,7 @@ STATES: dict[tuple[State, str], State] = {
     ("new", "start"): "resizing",
     ("resizing", "ask"): "asking",
     ("asking", "use"): "using",
+    ("asking", "step"): "resizing",
     ("asking", "stop"): "finished",
     ("using", "step"): "resizing",
     ("using", "stop"): "finished",
@@ -135,6 +136,8 @@ class Turn(msgspec.Struct, kw_only=True):
     """The question to the user."""
     cancel: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     """Set by whoever wants the turn to stop."""
+    ended: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    """Set by the turn when nothing more becomes part of it, before its last event."""
 
 
 async def run_turn(turn: Turn) -> AsyncGenerator[TurnEvent, None]:
@@ -304,30 +307,42 @@ class _Running:
         self._count(finished.usage)
         yield events.UsageSoFar(self._record.usage, self._size())
         self._cut_off_steps = self._cut_off_steps + 1 if reason == "max_tokens" else 0
-        if reason == "refusal" or not self._answer.tool_uses:
+        if self._answer.tool_uses and reason != "refusal":
+            self._move("use")
+            self._uses = self._tool_uses()
+            self._task(self._uses.run())
+        elif self._record.has_queued and reason != "refusal":
+            yield from self._next_step()
+        else:
             yield from self._stop("end_turn" if reason == "tool_use" else reason, REFUSED_ANSWER)
-            return
-        self._move("use")
-        self._uses = self._tool_uses()
-        self._task(self._uses.run())
 
     def _on_all_ended(self, _: AllEnded) -> Iterator[TurnEvent]:
         yield from self._needed_uses().close("fail", BROKEN_TOOL.format(kind="it gave no answer"))
         self._uses = None
-        if self._steps >= self._max_steps():
-            yield from self._stop("max_steps", NOT_STARTED)
-        elif self._cut_off_steps > 1:
+        if self._cut_off_steps > 1 and self._steps < self._max_steps():
             yield from self._stop("max_tokens", NOT_STARTED)
         else:
-            self._move("step")
-            self._task(self._prepare())
+            yield from self._next_step()
+
+    def _next_step(self) -> Iterator[TurnEvent]:
+        """Prepare another request, with what the user has said meanwhile; at the limit stop."""
+        if self._steps >= self._max_steps():
+            yield from self._stop("max_steps", NOT_STARTED)
+            return
+        yield from self._record.store_queued()
+        self._move("step")
+        self._task(self._prepare())
 
     def _stop(
         self, reason: StopReason, text: str, error: Exception | None = None
     ) -> Iterator[TurnEvent]:
-        """End the turn: what had arrived is stored, open tool uses get `text` as their result."""
+        """End the turn: what had arrived is stored, open tool uses get `text` as their result.
+
+        What the user said too late for another step is stored behind that.
+        """
         state = self.state
         self._move("stop")
+        self.turn.ended.set()
         self._stop_reason = reason
         if error is not None:
             self._error = error if isinstance(error, TiroError) else _unexpected(error)
@@ -337,6 +352,7 @@ class _Running:
             self._uses = self._tool_uses()
         if self._uses is not None:
             yield from self._uses.close("cancel", text)
+        yield from self._record.store_queued()
 
     # What is stored
 

@@ -31,6 +31,7 @@ from tiro.session import history, resize
 from tiro.session.changes import DeleteState, SetState
 from tiro.session.core import newest
 from tiro.session.messages import Content, Message
+from tiro.session.queued import add_queued
 from tiro.session.resize import ResizeDecision
 from tiro.session.session import Session
 from tiro.session.settings import positive_or_none
@@ -352,6 +353,7 @@ class Assistant:
         await holding.__aenter__()
         try:
             self.manager.claim_id(session)
+            add_queued(session)  # what a turn that was killed could not take any more
             self.setup.assign(session, content, info, model and chosen.name)
             turn = self.setup.turn(session, content, info, chosen, self.workspace, self.editor)
         except BaseException:

@@ -9,6 +9,7 @@ import msgspec
 
 from tiro.agents.events import Finished, TurnEvent, TurnOutcome
 from tiro.agents.turn import Turn, run_turn
+from tiro.session.queued import queue
 from tiro.session.session import Session
 
 EventListener = Callable[["RunningTurn", int, TurnEvent], None]
@@ -52,6 +53,13 @@ class RunningTurn:
         if finished.error is not None:
             raise finished.error
         return finished.outcome
+
+    def steer(self, text: str) -> bool:
+        """Let the turn take this before its next step; False when it takes nothing any more."""
+        if self._turn.ended.is_set():
+            return False
+        queue(self.session, text)
+        return True
 
     async def stop(self) -> None:
         """Cancel the turn and wait until it has left a clean session behind."""

@@ -4,17 +4,21 @@ Whatever makes another session the current one ends the turn and saves the old s
 """
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from tiro.assistant.results import Cleared, Saved
+from tiro.assistant.running_turn import entered
 from tiro.assistant.turns import Turns
 from tiro.errors import (
     InvalidInputError,
     SessionFormatError,
+    SessionInUseError,
     SessionNotFoundError,
     StorageError,
 )
+from tiro.session.queued import add_queued, queued
 from tiro.session.session import Session
 from tiro.stores.index import SavedSession
 from tiro.stores.manager import SessionManager
@@ -87,6 +91,10 @@ class SavedSessions:
         else:
             await self.clear()
         self._manager.set_current(loaded)
+        if queued(loaded):  # its turn was killed, unless another process runs it right now
+            with contextlib.suppress(SessionInUseError):
+                async with entered(self._manager.changing(loaded)):
+                    add_queued(loaded)
         return loaded
 
     async def list(

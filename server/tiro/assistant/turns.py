@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from tiro.agents.turn import Turn
 from tiro.assistant.running_turn import EventListener, RunningTurn
-from tiro.errors import TurnInProgressError, TurnNotFoundError
+from tiro.errors import InvalidInputError, TurnInProgressError, TurnNotFoundError
 from tiro.session.session import Session
 
 
@@ -47,13 +47,31 @@ class Turns:
 
     async def cancel(self, turn_id: str | None = None) -> bool:
         """Stop the running turn; False when none runs, TurnNotFoundError for another id."""
-        running = self.running
-        if turn_id is not None and (running is None or running.turn_id != turn_id):
-            raise TurnNotFoundError(f"The turn {turn_id!r} is not running", turn_id=turn_id)
+        running = self._found(turn_id)
         if running is None:
             return False
         await running.stop()
         return True
+
+    def steer(self, text: str, turn_id: str | None = None) -> None:
+        """Add a user message before the next step of the running turn.
+
+        It survives a kill from now on. Raises InvalidInputError for a blank text, TurnNotFoundError
+        when no turn runs or it takes nothing any more.
+        """
+        if not text.strip():
+            raise InvalidInputError("The text is empty; write what to tell the turn")
+        running = self._found(turn_id)
+        if running is None or not running.steer(text):
+            raise TurnNotFoundError(
+                "No turn is running that could take this; send it as a prompt", turn_id=turn_id
+            )
+
+    def _found(self, turn_id: str | None) -> RunningTurn | None:
+        running = self.running
+        if turn_id is not None and (running is None or running.turn_id != turn_id):
+            raise TurnNotFoundError(f"The turn {turn_id!r} is not running", turn_id=turn_id)
+        return running
 
     def _over(self) -> None:
         """The turn has ended and its session is clean: whatever waited for this happens now."""

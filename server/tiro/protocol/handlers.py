@@ -252,6 +252,13 @@ async def turn_cancel(desk: Desk, params: types.TurnCancelParams) -> types.TurnC
     return types.TurnCancelResult(await desk.assistant.turns.cancel(params.turn_id))
 
 
+@handles("tiro/turn/steer")
+async def turn_steer(desk: Desk, params: types.TurnSteerParams) -> types.TurnSteerResult:
+    """Say something to the running turn."""
+    desk.assistant.turns.steer(params.text, params.turn_id)
+    return types.TurnSteerResult(queued=True)
+
+
 @handles("tiro/agents/list")
 async def agents_list(desk: Desk, params: types.AgentsListParams) -> types.AgentsListResult:
     """The agents a user may select, or all."""

@@ -444,6 +444,19 @@ class TurnCancelResult(Wire, frozen=True):
     cancelled: bool
 
 
+class TurnSteerParams(Wire, frozen=True):
+    """What the running turn should take into account; with an id only that turn."""
+
+    text: str
+    turn_id: str | None = None
+
+
+class TurnSteerResult(Wire, frozen=True):
+    """The text will be part of the conversation, whatever happens."""
+
+    queued: bool
+
+
 class AgentsListParams(Wire, frozen=True):
     """`all` also shows those that a user cannot select."""
 
@@ -735,6 +748,7 @@ METHODS: dict[str, Method] = {
     "tiro/state/delete": Method(StateDeleteParams, DeletedResult),
     "tiro/turn/start": Method(TurnStartParams, TurnResult, is_ordered=False),
     "tiro/turn/cancel": Method(TurnCancelParams, TurnCancelResult),
+    "tiro/turn/steer": Method(TurnSteerParams, TurnSteerResult),
     "tiro/agents/list": Method(AgentsListParams, AgentsListResult, is_ordered=False),
     "tiro/models/list": Method(Empty, ModelsListResult, is_ordered=False),
     "tiro/models/set": Method(ModelsSetParams, ModelsSetResult),

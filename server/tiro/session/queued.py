@@ -1,0 +1,54 @@
+"""Texts that wait to become user messages: what the user says while a step of a turn still runs.
+
+They are kept in the session itself, so that a kill loses none of them. Until its place in the
+conversation is clear (behind the results of the running step), a text is no message yet.
+"""
+
+from typing import Any
+
+from tiro.session.changes import Add, Change, Set
+from tiro.session.core import Core
+from tiro.session.messages import MARKS, Message
+
+QUEUED = "queued"
+"""The key of the texts under Tiro's own marks in the session's metadata."""
+
+
+def queued(core: Core) -> list[str]:
+    """The texts that wait, oldest first."""
+    marks = core.metadata.get(MARKS)
+    texts = marks.get(QUEUED) if isinstance(marks, dict) else None
+    return [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
+
+
+def queue(core: Core, text: str) -> None:
+    """Let a text wait; it is in the journal when this returns."""
+    with core.lock:
+        core.change(metadata=_with_queue(core, [*queued(core), text]))
+
+
+def add_queued(core: Core) -> list[Message]:
+    """Make user messages of all texts that wait, in one write; the messages as stored."""
+    with core.lock:
+        texts = queued(core)
+        if not texts:
+            return []
+        at = core.stamp()
+        added = [
+            Message("user", text, seq=core.next_seq + index, timestamp=at)
+            for index, text in enumerate(texts)
+        ]
+        adds: list[Change] = [Add(message, at) for message in added]
+        core.commit(*adds, Set({"metadata": _with_queue(core, [])}, at))
+        core.prune()
+        return added
+
+
+def _with_queue(core: Core, texts: list[str]) -> dict[str, Any]:
+    """The session's metadata with these texts waiting, without a trace of none."""
+    found = core.metadata.get(MARKS)
+    marks = {k: v for k, v in found.items() if k != QUEUED} if isinstance(found, dict) else {}
+    if texts:
+        marks[QUEUED] = texts
+    metadata = {key: value for key, value in core.metadata.items() if key != MARKS}
+    return {**metadata, MARKS: marks} if marks else metadata
