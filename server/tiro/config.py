@@ -7,13 +7,10 @@ order holds. A workspace is not trusted: its file may set only what `WORKSPACE_M
 its permission rules only narrow.
 """
 
-import contextlib
 import difflib
 import os
 import re
-import signal
 import stat
-import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
@@ -26,15 +23,13 @@ from tiro.agents.agent import DEFAULT_AGENT
 from tiro.agents.permissions import PERMISSION_KEYS, narrowing, problem_of
 from tiro.agents.settings import Seconds, SessionDefaults
 from tiro.agents.turn import TurnSettings
+from tiro.agents.wording import expected, shown
 from tiro.agents.yaml_tree import parse_yaml
-from tiro.errors import TiroError
 from tiro.models.model import ModelFacts, ProviderApi, ProviderSettings
 
 FILE_NAME = "config.yaml"
 WORKSPACE_FILE = Path(".tiro", FILE_NAME)
 MAX_FILE_BYTES = 1_000_000
-KEY_COMMAND_SECONDS = 10.0
-"""How long a command that prints an API key may take."""
 
 
 class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,15 +96,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Config(msgspec.Struct, frozen=True):
-    """The settings, what is wrong with their sources, and the files that were read."""
+    """The settings, what is wrong with their sources, and the files that are there."""
 
     settings: Settings
     problems: list[str]
     files: list[Path]
-
-
-class KeyCommandError(TiroError, RuntimeError):
-    """A command that should print an API key failed."""
 
 
 BUILT_IN_PROVIDERS = {
@@ -159,60 +150,12 @@ def load(
     """Read everything, merge it, and report what is wrong; never raises for what a user wrote."""
     merge = _Merge()
     merge.take(_Source("the defaults", {"providers": BUILT_IN_PROVIDERS}))
-    files = []
     main = (directory or config_directory()) / FILE_NAME
-    for path, root in [(main, None), *((r / WORKSPACE_FILE, r) for r in reversed(workspace_roots))]:
-        source = _read_file(path, root, merge.problems)
-        if source is not None:
-            files.append(path)
-            merge.take(source)
+    places = [(main, None), *((root / WORKSPACE_FILE, root) for root in reversed(workspace_roots))]
+    files = [path for path, root in places if _take_file(path, root, merge)]
     if editor_settings:
         merge.take(_Source("The editor's settings", dict(editor_settings)))
     return Config(merge.settings(), merge.problems, files)
-
-
-def run_key_command(command: str | list[str], seconds: float = KEY_COMMAND_SECONDS) -> str:
-    """The API key that a command prints; a string goes to the shell, a list does not.
-
-    Blocks. Raises KeyCommandError without a word of the output, which may be secret.
-    """
-    try:
-        process = subprocess.Popen(
-            command,
-            shell=isinstance(command, str),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise KeyCommandError(
-            f"The api_key_command could not be started ({error.strerror}); correct it"
-        ) from error
-    try:
-        output, _ = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        _kill(process)
-        raise KeyCommandError(
-            f"The api_key_command took longer than {seconds:g} seconds; unlock it first"
-        ) from None
-    if process.returncode != 0:
-        raise KeyCommandError(
-            f"The api_key_command failed with exit code {process.returncode}; try it in a terminal"
-        )
-    key = output.decode("utf-8", "replace").strip()
-    if not key:
-        raise KeyCommandError("The api_key_command printed nothing; try it in a terminal")
-    return key.splitlines()[0].strip()
-
-
-def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """End a command and all that it started."""
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-    process.communicate()
 
 
 class _Source(msgspec.Struct, frozen=True):
@@ -330,14 +273,14 @@ class _Merge:
         elif value is not None or type(None) in get_args(kind):
             try:
                 into[key] = msgspec.convert(value, kind)
-            except msgspec.ValidationError as error:
-                self._tell(source, here, f"cannot be {_shown(here, value)} ({error})")
+            except msgspec.ValidationError:
+                self._tell(source, here, f"must be {expected(kind)}, not {_shown(here, value)}")
 
     def _permission(self, given: Any, source: _Source) -> None:
         """Take permission rules, key by key; those of a workspace go into a table of their own."""
         table = {"*": given} if isinstance(given, str) else given
         if table is not None and not isinstance(table, Mapping):
-            self._tell(source, ("permission",), f"must be a table, not {given!r}")
+            self._tell(source, ("permission",), f"must be a table, not {shown(given)}")
             return
         for name, rule in (table or {}).items():
             key, here = str(name), ("permission", str(name))
@@ -399,14 +342,18 @@ class _Merge:
         self.problems.append(f"{source.where(path)}: {'.'.join(path)} {what}; it is ignored")
 
 
-def _read_file(path: Path, root: Path | None, problems: list[str]) -> _Source | None:
-    """The content of one file; None when it is not there or, told, cannot be used."""
+def _take_file(path: Path, root: Path | None, merge: _Merge) -> bool:
+    """Merge one file, or tell why it cannot be used; False when there is none."""
     try:
         text = _read_text(path, root)
-        return None if text is None else _parsed(str(path), text, root is not None, problems)
+        if text is None:
+            return False
+        source = _parsed(str(path), text, root is not None, merge.problems)
+        if source is not None:
+            merge.take(source)
     except _UnusableError as error:
-        problems.append(f"{path}{error}; the whole file is ignored")
-        return None
+        merge.problems.append(f"{path}{error}; the whole file is ignored")
+    return True
 
 
 class _UnusableError(Exception):
@@ -423,9 +370,9 @@ def _read_text(path: Path, root: Path | None) -> str | None:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise _UnusableError(" is no regular file")
             data = file.read(MAX_FILE_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError) as error:
         if root is None and path.parent.exists() and not path.parent.is_dir():
-            raise _UnusableError(" cannot be there: its folder is a file") from None
+            raise _UnusableError(" cannot be there: its folder is a file") from error
         return None
     except OSError as error:
         raise _UnusableError(f" cannot be read ({error.strerror})") from error
@@ -491,8 +438,7 @@ def _shown(path: tuple[str, ...], value: Any) -> str:
     """A value for people, short; what may hold a secret is not shown."""
     if _SECRET_KEYS & set(path):
         return "what is there"
-    text = "null" if value is None else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shown(value)
 
 
 def _hint(key: str, known: Iterable[str]) -> str:

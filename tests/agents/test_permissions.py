@@ -204,7 +204,7 @@ def test_strict_set_asks(tool: str) -> None:
         ("maybe", "must be allow, ask, deny or a table"),
         (5, "not 5"),
         ({"read": False}, "read: must be"),
-        ({"read": {"a": "no"}}, "read: must be allow, ask, deny, not 'no'"),
+        ({"read": {"a": "no"}}, "read: must be allow, ask or deny, not 'no'"),
         ({"read": ["a"]}, "read: must be a table of patterns"),
         ({"read": {"": "deny"}}, "read: must be"),
     ],

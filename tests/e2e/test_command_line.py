@@ -275,3 +275,13 @@ def test_doctor_shows_a_wrong_key_with_its_place(tiro: Tiro, home: Home) -> None
     assert "max_history" in done.stdout
     assert "config.yaml" in done.stdout
     assert "Next        correct" in done.stdout
+
+
+def test_doctor_names_a_broken_file_and_the_line_where_it_begins_to_be(
+    tiro: Tiro, home: Home
+) -> None:
+    path = home.write_config()
+    path.write_text("agent: build\nmodel: [a, b\nlog: {level: warning}\n")
+    done = tiro("doctor")
+    assert f"Config      {path}\n" in done.stdout
+    assert f"Problem     {path}, line 2: this is no valid YAML" in done.stdout

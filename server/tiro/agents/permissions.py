@@ -22,6 +22,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from tiro.agents.wording import choice, shown
 from tiro.tools.patterns import parts_of, path_pattern
 from tiro.tools.tool import Tool
 
@@ -178,19 +179,19 @@ def problem_of(permission: Any) -> str | None:
     if permission is None or permission in KINDS:
         return None
     if not isinstance(permission, Mapping):
-        return f"must be {', '.join(KINDS)} or a table, not {permission!r}"
+        return f"must be {choice([*KINDS, 'a table'])}, not {shown(permission)}"
     for key, value in permission.items():
         if value in KINDS:
             continue
         if not isinstance(value, Mapping | list | tuple):
-            return f"{key}: must be {', '.join(KINDS)} or a table of patterns, not {value!r}"
+            return f"{key}: must be {choice([*KINDS, 'a table of patterns'])}, not {shown(value)}"
         try:
             pairs = _pairs(value)
         except (TypeError, ValueError):
             return f"{key}: must be a table of patterns"
         wrong = [kind for pattern, kind in pairs if kind not in KINDS or not pattern]
         if wrong:
-            return f"{key}: must be {', '.join(KINDS)}, not {wrong[0]!r}"
+            return f"{key}: must be {choice([*KINDS])}, not {shown(wrong[0])}"
     return None
 
 

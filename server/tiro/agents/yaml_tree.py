@@ -35,15 +35,45 @@ def parse_yaml(text: str) -> YamlTree:
         lines, repeated = _lines_of(_key_lines(loader, node, ()))
         tree = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark is not None else ""
-        why = getattr(error, "problem", None) or "it cannot be read"
-        raise ValueError(f"{line}: this is no valid YAML ({why})") from error
+        line, why = _fault(error, text)
+        where = "" if line is None else f", line {line}"
+        raise ValueError(f"{where}: this is no valid YAML ({why})") from error
     except (RecursionError, ValueError, TypeError) as error:
         raise ValueError(": this is no valid YAML (it cannot be read)") from error
     finally:
         loader.dispose()
     return YamlTree(tree, lines, repeated)
+
+
+def _fault(error: Any, text: str) -> tuple[int | None, str]:
+    """The line where somebody should look, and what to look for."""
+    context = str(getattr(error, "context", None))
+    problem = str(getattr(error, "problem", None) or "it cannot be read")
+    for beginning, end, words in _OPENED:
+        if context.startswith(beginning) and problem.startswith(end):
+            return error.context_mark.line + 1, words
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return None, problem
+    return mark.line + 1, _words(problem, text.split("\n")[mark.line][mark.column :][:1])
+
+
+_OPENED = (
+    ("while parsing a flow", "", "the bracket that opens here is not closed, or lacks a comma"),
+    ("while scanning a quoted", "found unexpected end", "the quotes that open here are not closed"),
+    ("while scanning a simple key", "", "this is no `key: value`"),
+)
+"""What a reader says → what is meant; they come to the fault late, the cause is where it began."""
+
+
+def _words(problem: str, character: str) -> str:
+    if character == "\t":
+        return "a tab cannot indent, use spaces"
+    if "cannot start any token" in problem:
+        return f"a text that begins with {character} needs quotes"
+    if "mapping values are not allowed" in problem:
+        return "a text with a colon needs quotes, or the line is indented too far"
+    return problem
 
 
 def _lines_of(found: Iterable[tuple[Path, int]]) -> tuple[dict[Path, int], list[Path]]:

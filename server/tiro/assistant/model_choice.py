@@ -7,8 +7,8 @@ from types import ModuleType
 
 import msgspec
 
-from tiro.config import KeyCommandError, run_key_command
 from tiro.errors import ModelNotConfiguredError
+from tiro.models.key_command import run_key_command
 from tiro.models.model import Model, ModelFacts, ProviderSettings, known_facts
 
 PROVIDER_ORDER = ("anthropic", "openai", "openrouter", "ollama", "llamacpp", "local")
@@ -165,7 +165,7 @@ class Models:
             return provider
         try:
             key = await asyncio.to_thread(run_key_command, command)
-        except KeyCommandError as error:
+        except ModelNotConfiguredError as error:
             tried = [{"provider": provider.name, "reason": str(error)}]
             raise ModelNotConfiguredError(str(error), tried=tried) from error
         del self._key_commands[provider.name]

@@ -1,0 +1,55 @@
+"""API keys that a command prints, such as that of a password manager."""
+
+import contextlib
+import os
+import signal
+import subprocess
+
+from tiro.errors import ModelNotConfiguredError
+
+KEY_COMMAND_SECONDS = 10.0
+"""How long a command that prints an API key may take."""
+
+
+def run_key_command(command: str | list[str], seconds: float = KEY_COMMAND_SECONDS) -> str:
+    """The API key that a command prints; a string goes to the shell, a list does not.
+
+    Blocks. Raises ModelNotConfiguredError without a word of the output, which may be secret.
+    """
+    try:
+        process = subprocess.Popen(
+            command,
+            shell=isinstance(command, str),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ModelNotConfiguredError(
+            f"The api_key_command could not be started ({error.strerror}); correct it"
+        ) from error
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        raise ModelNotConfiguredError(
+            f"The api_key_command took longer than {seconds:g} seconds; unlock it first"
+        ) from None  # the cause holds the command and what it printed: both may be secret
+    if process.returncode != 0:
+        raise ModelNotConfiguredError(
+            f"The api_key_command failed with exit code {process.returncode}; try it in a terminal"
+        )
+    key = output.decode("utf-8", "replace").strip()
+    if not key:
+        raise ModelNotConfiguredError("The api_key_command printed nothing; try it in a terminal")
+    return key.splitlines()[0].strip()
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """End a command and all that it started."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.communicate()

@@ -1,0 +1,47 @@
+"""The commands that print API keys."""
+
+import os
+import subprocess
+from typing import Any
+
+import pytest
+
+from tiro.errors import ModelNotConfiguredError
+from tiro.models.key_command import run_key_command
+
+
+def test_key_command_as_list_and_as_string() -> None:
+    assert run_key_command(["printf", "%s\n%s", "$HOME key ", "second"]) == "$HOME key"
+    assert run_key_command("printf key; echo error >&2") == "key"
+
+
+def test_key_command_does_not_get_our_stdin() -> None:
+    """B50: over stdio that is the channel; here it is a pipe that never ends."""
+    reader, writer = os.pipe()
+    ours = os.dup(0)
+    os.dup2(reader, 0)
+    try:
+        assert run_key_command("cat; echo k", seconds=5) == "k"
+    finally:
+        os.dup2(ours, 0)
+        for descriptor in (reader, writer, ours):
+            os.close(descriptor)
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["/nowhere/pass"], "could not be started (No such file or directory)"),
+        ("echo SECRET; exit 3", "failed with exit code 3"),
+        ("true", "printed nothing"),
+        ("echo SECRET; sleep 60", "took longer than 0.3 seconds"),
+        ("(sleep 61 & echo SECRET; sleep 62)", "took longer than 0.3 seconds"),
+    ],
+)
+def test_key_command_that_fails_tells_no_output(command: Any, told: str) -> None:
+    with pytest.raises(ModelNotConfiguredError) as raised:
+        run_key_command(command, seconds=0.3)
+    assert told in str(raised.value)
+    assert "SECRET" not in str(raised.value)
+    running = subprocess.run(["ps", "ax"], capture_output=True, text=True, check=True).stdout
+    assert "sleep 61" not in running
