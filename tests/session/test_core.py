@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.session.histories import TEXTS, says, user, uses
-from tiro import InvalidInputError, Message, Session
-from tiro.session.changes import Change, Evict, decode_change, encode_change
+from tiro import InvalidInputError, Message, ResizeError, Session
+from tiro.session import resize
+from tiro.session.changes import Change, Cover, Evict, decode_change, encode_change
 from tiro.session.core import Core
 from tiro.session.cut import legal_cut
 from tiro.session.messages import encode
@@ -24,6 +25,12 @@ def restored(data: bytes) -> Core:
     return core
 
 
+def _noting(full: list[Message], now: list[Message], memo: object, settings: object) -> object:
+    """A resize handler that writes messages: one into the window only, one into both."""
+    both = {"role": "user", "content": "both", "x-y": 1}
+    return [*full, both], [{"role": "user", "content": "note"}, *now[1:], both], memo
+
+
 class Histories(RuleBasedStateMachine):
     """Random acts on a session, its changes recorded as a journal would."""
 
@@ -33,11 +40,17 @@ class Histories(RuleBasedStateMachine):
         self.start = encode(self.session.snapshot())
         self.lines: list[bytes] = []
         self.added: dict[int, str] = {}
+        self.covered: set[int] = set()
         self.session.observe(self._record)
+        self.session.set_memo_update_handler(lambda memo, *_: {"n": memo.get("n", 0) + 1})
+        self.session.set_resize_handlers("noting", _noting)
+        self.session.set_resize_handlers("dropping", lambda full, now, *_: (full, now[-1:], {}))
 
     def _record(self, first: int, changes: tuple[Change, ...]) -> None:
         for n, change in enumerate(changes, first):
             self.lines.append(encode_change(n, change))
+            if isinstance(change, Cover):
+                self.covered.update(change.seqs)
 
     @rule(text=TEXTS, extra=st.booleans())
     def add(self, text: str, extra: bool) -> None:
@@ -77,10 +90,22 @@ class Histories(RuleBasedStateMachine):
     def set_fields(self, agent: str | None, limit: int | None) -> None:
         self.session.change(agent=agent, max_history=limit)
 
-    @rule(force=st.sampled_from(["lite", "deep"]), limit=st.sampled_from([1, 2, None]))
-    def resize(self, force: str, limit: int | None) -> None:
-        self.session.set_limit(messages=limit)
+    @rule(
+        force=st.sampled_from(["lite", "deep", "noting", "dropping"]),
+        limit=st.sampled_from([1, 2, None]),
+        mode=st.sampled_from(["lite", "memo"]),
+    )
+    def resize(self, force: str, limit: int | None, mode: str) -> None:
+        self.session.configure(mode, {"messages": limit})
         self.session.resize(force)
+
+    @rule()
+    def undo_resize(self) -> None:
+        if self.session.undo is None:
+            with pytest.raises(ResizeError):
+                resize.undo(self.session)
+        else:
+            resize.undo(self.session)
 
     @rule(seq=st.integers(0, 30))
     def pin(self, seq: int) -> None:
@@ -114,6 +139,15 @@ class Histories(RuleBasedStateMachine):
         assert self.added.keys() <= {m.seq for m in rows}
 
     @invariant()
+    def what_left_the_window_waits_or_is_covered(self) -> None:
+        """U4.3: only a memo that has read a message, or undoing its eviction, ends its wait."""
+        rows = [
+            m for m in self.session.archive if not m.marks().keys() & {"taken_back", "window_only"}
+        ]
+        waiting = {m.seq for m in rows if m.marks().get("pending")}
+        assert {m.seq for m in rows} - waiting <= self.covered
+
+    @invariant()
     def no_seq_is_given_twice(self) -> None:
         """U1.2."""
         rows = [*self.session.messages, *self.session.archive]
@@ -121,23 +155,19 @@ class Histories(RuleBasedStateMachine):
         assert len(live) == len(set(live))
         assert all(seq < self.session.next_seq for seq in live if seq)
 
-    @invariant()
-    def the_limit_holds(self) -> None:
-        """M3.4, U2.4, U2.8: never more than max_history, but for pins and the newest group."""
-        limit = self.session.max_history
-        if limit is not None and not self.session.pins:
-            rows = self.session.messages
-            over = len(rows) - limit
-            assert over <= 0 or legal_cut(rows, over) == 0 or self.limit_changed()
-
-    def limit_changed(self) -> bool:
-        """A new limit acts with the next add."""
-        return self.lines != [] and b'"max_history"' in b"".join(self.lines[-2:])
-
     def _note(self) -> None:
         newest = self.session.newest_message
         assert newest is not None
         self.added[newest.seq or 0] = newest.role
+        self._the_limit_holds()
+
+    def _the_limit_holds(self) -> None:
+        """M3.4, U2.4, U2.8: after an add never over it, but for pins and the newest group."""
+        limit = self.session.max_history
+        if limit is not None and not self.session.pins:
+            rows = self.session.messages
+            over = len(rows) - limit
+            assert over <= 0 or legal_cut(rows, over) == 0
 
 
 TestHistories = Histories.TestCase

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from tiro.session.messages import Content, Message, decode, encode
+from tiro.session.messages import Content, Message, decode, encode, flat
 
 
 class Add(msgspec.Struct, frozen=True, tag_field="op", tag="add"):
@@ -48,6 +48,22 @@ class Cover(msgspec.Struct, frozen=True, tag_field="op", tag="cover"):
     at: str
 
 
+class Readmit(msgspec.Struct, frozen=True, tag_field="op", tag="readmit"):
+    """Messages of the archive are back in the window; others wait for a summary again."""
+
+    seqs: list[int]
+    pending: list[int]
+    at: str
+
+
+class Replace(msgspec.Struct, frozen=True, tag_field="op", tag="replace"):
+    """Window and archive as a caller gave them, oldest first (U1.4)."""
+
+    messages: list[Message]
+    archive: list[Message]
+    at: str
+
+
 class Set(msgspec.Struct, frozen=True, tag_field="op", tag="set"):
     """Fields of the session get new values; `fields` has the names of the session file."""
 
@@ -77,7 +93,9 @@ class Clear(msgspec.Struct, frozen=True, tag_field="op", tag="clear"):
     at: str
 
 
-Change: TypeAlias = Add | Evict | Edit | TakeBack | Cover | Set | SetState | DeleteState | Clear
+Change: TypeAlias = (
+    Add | Evict | Edit | TakeBack | Cover | Readmit | Replace | Set | SetState | DeleteState | Clear
+)
 
 _DECODER = msgspec.json.Decoder(Change)
 
@@ -93,6 +111,9 @@ def encode_change(n: int, change: Change) -> bytes:
     if isinstance(change, Add) and change.message.extra:
         fields = {"op": "add", "message": change.message.to_dict(), "at": change.at}
         return b'{"n":%d,%b' % (n, encode(fields)[1:])
+    if isinstance(change, Replace):
+        rows = {name: [flat(m) for m in getattr(change, name)] for name in _HISTORIES}
+        return b'{"n":%d,%b' % (n, encode({"op": "replace", **rows, "at": change.at})[1:])
     return b'{"n":%d,%b' % (n, encode(change)[1:])
 
 
@@ -110,12 +131,18 @@ def decode_change(line: bytes) -> tuple[int, Change]:
 
 
 def _decode_slowly(line: bytes) -> Change:
-    """A change whose message has fields that Tiro does not know, or text that needs cleaning."""
+    """A change whose messages have fields that Tiro does not know, or text that needs cleaning."""
     fields = decode(line)
-    if not isinstance(fields, dict) or fields.get("op") != "add":
-        return msgspec.convert(fields, Change)  # type: ignore[no-any-return]  # a union is no type
+    kind = fields.get("op") if isinstance(fields, dict) else None
     try:
-        message = Message.from_dict(fields["message"])
+        if kind == "add":
+            return Add(Message.from_dict(fields["message"]), str(fields.get("at", "")))
+        if kind == "replace":
+            messages, archive = (list(map(Message.from_dict, fields[h])) for h in _HISTORIES)
+            return Replace(messages, archive, str(fields.get("at", "")))
     except (KeyError, TypeError) as error:
         raise ValueError(f"The journal line holds no message: {error}") from error
-    return Add(message, str(fields.get("at", "")))
+    return msgspec.convert(fields, Change)  # type: ignore[no-any-return]  # a union is no type
+
+
+_HISTORIES = ("messages", "archive")

@@ -24,11 +24,14 @@ from tiro.session.changes import (
     DeleteState,
     Edit,
     Evict,
+    Readmit,
+    Replace,
     Set,
     SetState,
     TakeBack,
 )
 from tiro.session.cut import group_of, legal_cut
+from tiro.session.handlers import Handlers
 from tiro.session.messages import Message, Usage, flat
 from tiro.session.settings import SessionSettings
 from tiro.session.snapshot import FIELDS, SCHEMA_VERSION, StoredSession
@@ -109,7 +112,7 @@ class Core:
     ) -> None:
         self.clock = clock
         self.parent_settings = parent_settings
-        self.policy: Callable[..., Any] | None = None
+        self.handlers = Handlers()
         self.summary_in_progress = False
         self.lock = threading.RLock()
         self.newest_first: deque[Message] = deque()
@@ -123,6 +126,10 @@ class Core:
         """Whether the history ever held a system or developer message (U3.9)."""
         self.quiet_length: int | None = None
         """Text length at which a resize could do no more; triggers rest until an add (A4.13)."""
+        self.memo_seq = 0
+        """The next seq when the memo was last brought up to date; 0: not in this process."""
+        self.clears = 0
+        """How often the session was emptied or read anew: what was begun before then is void."""
         self.created = self.updated = clock().astimezone(UTC)
         for name, (_, default) in FIELDS.items():
             if name not in _KEPT_APART:
@@ -207,14 +214,15 @@ class Core:
         if self.max_history is None or len(self.newest_first) <= self.max_history:
             return []
         free: Sequence[Message] = OldestFirst(self.newest_first)
-        if self.pins:
-            held = self.held()
+        if held := self.held():
             free = [m for m in self.oldest_first() if m.seq not in held]
         start = legal_cut(free, len(free) - self.max_history)
         return [_seq(free[index]) for index in range(start)]
 
     def held(self) -> set[int]:
         """The seqs of all groups that hold a pinned message (U2.8)."""
+        if not self.pins:
+            return set()
         rows = self.oldest_first()
         pinned = [index for index, m in enumerate(rows) if m.seq in self.pins]
         return {_seq(rows[member]) for index in pinned for member in group_of(rows, index)}
@@ -253,7 +261,7 @@ class Core:
             self.token_counts.clear()
             roles = {m.role for rows in (stored.messages, stored.archive) for m in rows}
             self.has_instructions = not roles.isdisjoint(("system", "developer"))
-            self.quiet_length = None
+            self._forget_progress()
 
     def _tell(self, changes: tuple[Change, ...]) -> None:
         if not changes:
@@ -276,6 +284,10 @@ class Core:
             applied = self._edit(change)
         elif isinstance(change, Cover):
             self._cover(set(change.seqs))
+        elif isinstance(change, Readmit):
+            self._readmit(change)
+        elif isinstance(change, Replace):
+            self._replace(change)
         else:
             self._apply_to_fields(change)
         self.updated = max(self.updated, from_rfc3339(change.at) or self.updated)
@@ -340,6 +352,33 @@ class Core:
             if message.seq in seqs:
                 self.archive_rows[index] = message.marked(pending=None)
 
+    def _readmit(self, change: Readmit) -> None:
+        """Take messages back into the window, at their place by seq."""
+        back, left = set(change.seqs), list[Message]()
+        window = self.oldest_first()
+        back -= {message.seq for message in window}
+        for message in self.archive_rows:
+            if message.marks().get("taken_back"):
+                left.append(message)
+            elif message.seq in back:
+                bisect.insort(window, message.marked(pending=None), key=_seq)
+            elif message.seq in change.pending:
+                left.append(message.marked(pending=True))
+            else:
+                left.append(message)
+        self.newest_first, self.archive_rows = deque(reversed(window)), left
+
+    def _replace(self, change: Replace) -> None:
+        rows = [*change.messages, *change.archive]
+        self.newest_first = deque(reversed(change.messages))
+        self.archive_rows = list(change.archive)
+        self.token_counts.clear()
+        self.next_seq = max([self.next_seq, *(_seq(message) + 1 for message in rows)])
+        shown = {message.seq for message in change.messages}
+        self.pins = [seq for seq in self.pins if seq in shown]
+        self.has_instructions = any(m.role in ("system", "developer") for m in rows)
+        self.quiet_length = None
+
     def _set(self, fields: dict[str, Any]) -> None:
         for name, value in fields.items():
             if name == "settings":
@@ -355,9 +394,14 @@ class Core:
         self.token_counts.clear()
         self.summary, self.undo, self.pins = "", None, []
         self.turns = self.last_resize_turn = self.memo_cursor = 0
-        self.quiet_length = None
+        self._forget_progress()
         if not keep_memo:
             self.memo = {}
+
+    def _forget_progress(self) -> None:
+        """The session is another one now: what was begun on the old one is void (U4.4)."""
+        self.quiet_length, self.memo_seq = None, 0
+        self.clears += 1
 
 
 def newest(core: Core, count: int) -> list[Message]:

@@ -1,27 +1,26 @@
-"""Bringing the window under its limits: judge, then resize (A3, A4).
+"""Bringing the window under its limits: judge, plan, commit, undo (A3, A4).
 
-What a resize will do is computed as changes from a copy and committed in one step, so a policy or
-handler that fails leaves everything as it was (A4.6). Nothing is deleted: evicted messages go to
-the archive.
+A plan is made from copies, with models and handlers asked outside the session's lock, and committed
+in one step: what fails or comes too late leaves everything as it was (A4.6, U4.4). Nothing is
+deleted: evicted messages go to the archive. Messages added meanwhile follow the result (U4.5).
 """
 
-import asyncio
-import inspect
-import threading
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
-from tiro.session.changes import Change, Evict, Set
+from tiro.errors import ResizeError
+from tiro.session import memo as memos
+from tiro.session.changes import Change, Cover, Evict, Readmit, Set
 from tiro.session.core import Core
 from tiro.session.cut import legal_cut
-from tiro.session.messages import Message
+from tiro.session.handlers import ResizeHandler, awaited
+from tiro.session.messages import Message, copied
+from tiro.session.replacement import replacement
 from tiro.session.settings import SessionSettings
 from tiro.session.tokens import message_length, message_tokens, text_length
-
-T = TypeVar("T")
-Policy = Callable[[list[Message], list[Message], SessionSettings], Any]
 
 
 class ResizeDecision(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -51,50 +50,132 @@ class ResizeOutcome(msgspec.Struct, frozen=True):
     evicted: int
 
 
+class Seen(msgspec.Struct, frozen=True):
+    """A session as a plan was made from it."""
+
+    full: list[Message]
+    window: list[Message]
+    memo: Any
+    cursor: int
+    next_seq: int
+    clears: int
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a resize would do; nothing has been changed yet."""
+
+    decision: ResizeDecision
+    seen: Seen
+    memo: Any
+    evict: list[int] = []
+    """The seqs that leave the window, oldest first."""
+    covered: list[int] = []
+    """The seqs that an updated memo has read."""
+    replacement: tuple[list[Message], list[Message]] | None = None
+    """The full history and the window that a handler of the caller's returned."""
+
+
 async def judge(
     core: Core,
     settings: SessionSettings,
     force: bool | str | None = False,
-    policy: Policy | None = None,
     budget: Budget | None = None,
 ) -> ResizeDecision | None:
     """Ask the policy whether to resize; changes nothing (A3).
 
     `force` as a text names the type, True means `deep`. A token budget that is reached decides
-    before all else. Raises TypeError for a policy that answers
-    with something else than None, a text, or a dict with a `type` (A3.5).
+    before all else. Raises TypeError for a policy that answers with something else than None, a
+    text, or a dict with a `type` (A3.5).
     """
     if force:
         kind = force if isinstance(force, str) else "deep"
         return ResizeDecision(kind, "force", 1000)
     if budget is not None and core.quiet_length is None and _spent(core, budget):
         return ResizeDecision("deep", "token_budget", 200)
+    policy = core.handlers.policy
     if policy is None:
         return default_policy(core, settings)
-    return _as_decision(await awaited(policy, core.full(), core.oldest_first(), settings))
+    window = copied(core.oldest_first())
+    return _as_decision(await awaited(policy, copied(core.full()), window, settings))
 
 
 async def resize(
     core: Core,
     settings: SessionSettings,
     force: bool | str | None = False,
-    policy: Policy | None = None,
     budget: Budget | None = None,
 ) -> ResizeOutcome:
     """Resize the window if the policy says so, or because it is forced (A4).
 
-    Raises KeyError for a type that no handler has (A4.2). Costs about one pass over the window.
+    Raises KeyError for a type that no handler has (A4.2), and what a handler or the memo's model
+    raises; nothing has changed then. Without a memo it costs about one pass over the history.
     """
-    decision = await judge(core, settings, force, policy, budget)
+    plan = await planned(core, settings, force, budget)
+    return ResizeOutcome(None, 0) if plan is None else commit(core, plan)
+
+
+async def planned(
+    core: Core,
+    settings: SessionSettings,
+    force: bool | str | None = False,
+    budget: Budget | None = None,
+) -> Plan | None:
+    """What `resize` would do now, None for nothing; changes nothing and raises as `resize` does."""
+    decision = await judge(core, settings, force, budget)
     if decision is None:
-        return ResizeOutcome(None, 0)
-    if decision.type not in HANDLERS:
+        return None
+    if decision.type not in core.handlers.resize:
         raise KeyError(f"No resize handler has the type {decision.type!r}")
+    handler = core.handlers.resize[decision.type]
     with core.lock:
+        seen = Seen(
+            core.full(),
+            core.oldest_first(),
+            copy.deepcopy(core.memo),
+            core.memo_cursor,
+            core.next_seq,
+            core.clears,
+        )
         evict = to_evict(core, settings, budget)
-        core.commit(*_changes(core, decision, evict))
-        core.quiet_length = text_length(core.newest_first)
-        return ResizeOutcome(decision, len(evict))
+    if handler is not None:
+        return await _planned_by(handler, decision, seen, settings)
+    memo, covered = await _read_into_memo(core, decision, seen, settings, budget)
+    if isinstance(memo, dict):
+        own = {"type": decision.type, "turn": core.turns, "reason": f"{decision.type}_resize"}
+        memo = {**memo, memos.BOOKKEEPING: own}
+    return Plan(decision=decision, seen=seen, memo=memo, evict=evict, covered=covered)
+
+
+def commit(core: Core, plan: Plan) -> ResizeOutcome:
+    """Make a plan true in one step; one of a session that was cleared meanwhile does nothing."""
+    with core.lock:
+        if core.clears != plan.seen.clears:
+            return ResizeOutcome(None, 0)
+        before = {message.seq for message in core.newest_first}
+        core.commit(*_changes(core, plan))
+        if core.next_seq == plan.seen.next_seq:
+            core.quiet_length = text_length(core.newest_first)
+        if plan.covered:
+            core.memo_seq = plan.seen.next_seq
+        return ResizeOutcome(
+            plan.decision, len(before - {message.seq for message in core.newest_first})
+        )
+
+
+def undo(core: Core) -> None:
+    """Bring back window, memo and summary of before the last resize; what was added since stays.
+
+    Messages that were taken back since stay so. Raises ResizeError where there is nothing to undo.
+    """
+    with core.lock:
+        if core.undo is None:
+            raise ResizeError("There is no resize to undo", reason="nothingToUndo")
+        at, before = core.stamp(), core.undo
+        fields = {name: before[name] for name in _UNDONE_FIELDS if name in before}
+        core.commit(
+            Readmit(_seqs(before.get("seqs")), _seqs(before.get("pending")), at),
+            Set({**fields, "undo": None}, at),
+        )
 
 
 def default_policy(core: Core, settings: SessionSettings) -> ResizeDecision | None:
@@ -113,7 +194,7 @@ def default_policy(core: Core, settings: SessionSettings) -> ResizeDecision | No
 
 def to_evict(core: Core, settings: SessionSettings, budget: Budget | None = None) -> list[int]:
     """The seqs that the limits put out of the window: count, characters, tokens (A4.10, A4.11)."""
-    held = core.held() if core.pins else set()
+    held = core.held()
     free = [m for m in core.oldest_first() if m.seq not in held]
     count, chars = settings.limit("messages"), settings.limit("chars")
     start = max(0, len(free) - count) if count else 0
@@ -123,37 +204,6 @@ def to_evict(core: Core, settings: SessionSettings, budget: Budget | None = None
         start = max(start, _within(free, budget.kept(), _tokens_of(core)))
     start = legal_cut(free, start)
     return [m.seq for m in free[:start] if m.seq is not None]
-
-
-def without_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine to its end, with or without a running event loop in this thread (A7.2)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(make())
-    results: list[T] = []
-    failures: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            results.append(asyncio.run(make()))
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=work, name="tiro-sync")
-    thread.start()
-    thread.join()
-    if failures:
-        raise failures[0]
-    return results[0]
-
-
-async def awaited(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The result of a function that may be sync (run in a thread) or async (A7.1)."""
-    if inspect.iscoroutinefunction(function):
-        return await function(*arguments)
-    result = await asyncio.to_thread(function, *arguments)
-    return await result if isinstance(result, Awaitable) else result
 
 
 def _within(messages: list[Message], limit: int, size: Callable[[Message], int]) -> int:
@@ -180,24 +230,117 @@ def _spent(core: Core, budget: Budget) -> bool:
     return False
 
 
-def _changes(core: Core, decision: ResizeDecision, evict: list[int]) -> list[Change]:
-    at = core.stamp()
-    fields: dict[str, Any] = {
-        "undo": {
-            "seqs": [m.seq for m in core.oldest_first()],
-            "memo": core.memo,
-            "summary": core.summary,
-        },
-        "last_resize_turn": core.turns,
-        "memo_cursor": len(core.full()),
+async def _planned_by(
+    handler: ResizeHandler, decision: ResizeDecision, seen: Seen, settings: SessionSettings
+) -> Plan:
+    """What a handler of the caller's makes of copies; None from it leaves all as it is."""
+    given = (copied(seen.full), copied(seen.window), copy.deepcopy(seen.memo))
+    answer = await awaited(handler, *given, settings)
+    full, window, memo = (seen.full, seen.window, seen.memo) if answer is None else answer
+    kept = {message.seq for message in window} if _only_evicts(seen, full, window) else None
+    plan = Plan(decision=decision, seen=seen, memo=memo)
+    if kept is None:
+        replacement = (list(map(_message, full)), list(map(_message, window)))
+        return msgspec.structs.replace(plan, replacement=replacement)
+    gone = [m.seq for m in seen.window if m.seq is not None and m.seq not in kept]
+    return msgspec.structs.replace(plan, evict=gone)
+
+
+def _only_evicts(seen: Seen, full: list[Any], window: list[Any]) -> bool:
+    """Whether a handler's result is the session as it was, without some of the window."""
+    if full != seen.full or not all(isinstance(item, Message) for item in window):
+        return False
+    kept = {message.seq for message in window}
+    return window == [message for message in seen.window if message.seq in kept]
+
+
+async def _read_into_memo(
+    core: Core,
+    decision: ResizeDecision,
+    seen: Seen,
+    settings: SessionSettings,
+    budget: Budget | None,
+) -> tuple[Any, list[int]]:
+    """The memo after what this resize reads, and the seqs that it then holds.
+
+    Lite reads what came since the memo's cursor (A4.7), deep reads everything in chunks (A4.8).
+    With a token budget both read in chunks and only what is new, since histories have no end there.
+    """
+    if not settings.memo_is_enabled():
+        return seen.memo, []
+    is_lite, is_known = decision.type == "lite", core.memo_seq > 0
+    unread = seen.full[seen.cursor :] if is_lite or (budget and is_known) else seen.full
+    if core.memo_seq == seen.next_seq:
+        unread = []  # A4.13
+    memo, covered = seen.memo, list[int]()
+    whole = [unread] if unread else []
+    for chunk in whole if is_lite and not budget else _chunks(core, unread, settings, budget):
+        answer = await memos.updated(memo, copied(chunk), settings, core.handlers)
+        if answer is not None:
+            memo = answer
+            covered += [message.seq for message in chunk if message.seq is not None]
+    return memo, covered
+
+
+def _chunks(
+    core: Core, messages: list[Message], settings: SessionSettings, budget: Budget | None
+) -> Iterator[list[Message]]:
+    """Messages in order, in runs of at most the limit; a longer one stands alone (A4.9)."""
+    limit = settings.limit("chars") if budget is None else budget.tokens
+    size = message_length if budget is None else _tokens_of(core)
+    chunk: list[Message] = []
+    room = 0
+    for message in messages:
+        length = size(message)
+        if chunk and limit and length > room:
+            yield chunk
+            chunk = []
+        room = (room if chunk else limit or 0) - length
+        chunk.append(message)
+    if chunk:
+        yield chunk
+
+
+def _changes(core: Core, plan: Plan) -> list[Change]:
+    """A plan as changes; a memo that somebody set while it was made wins over the plan's."""
+    at, is_overtaken = core.stamp(), core.memo != plan.seen.memo
+    before = {
+        "seqs": [m.seq for m in core.oldest_first()],
+        "pending": [m.seq for m in core.pending()],
+        **{name: getattr(core, name) for name in _UNDONE_FIELDS},
     }
-    if isinstance(core.memo, dict):
-        last = {"type": decision.type, "turn": core.turns, "reason": f"{decision.type}_resize"}
-        if decision.reason is not None:
-            last["reason"] = decision.reason
-        fields["memo"] = {**core.memo, "last_resize": last}
-    evicting: list[Change] = [Evict(evict, at)] if evict else []
-    return [*evicting, Set(fields, at)]
+    fields = {
+        "undo": before,
+        "memo": _told(core.memo if is_overtaken else plan.memo, plan.decision, core.turns),
+        "memo_cursor": len(plan.seen.full),
+        "last_resize_turn": core.turns,
+    }
+    changes: list[Change] = []
+    if plan.replacement is not None:
+        changes.append(replacement(core, plan.seen.next_seq, *plan.replacement, at))
+    elif evict := sorted(set(plan.evict) - core.held()):
+        changes.append(Evict(evict, at))
+    if plan.covered and not is_overtaken:
+        changes.append(Cover(plan.covered, at))
+    return [*changes, Set(fields, at)]
+
+
+def _told(memo: Any, decision: ResizeDecision, turn: int) -> Any:
+    """The memo with the decision's reason in its bookkeeping (A4.4)."""
+    if not isinstance(memo, dict) or decision.reason is None:
+        return memo
+    known = memo.get(memos.BOOKKEEPING)
+    last = {"type": decision.type, "turn": turn, **(known if isinstance(known, dict) else {})}
+    return {**memo, memos.BOOKKEEPING: {**last, "reason": decision.reason}}
+
+
+def _message(item: Message | Mapping[str, Any]) -> Message:
+    return item if isinstance(item, Message) else Message.from_dict(dict(item))
+
+
+def _seqs(stored: Any) -> list[int]:
+    """A list of seqs out of a file, whatever is in it."""
+    return [seq for seq in stored if type(seq) is int] if isinstance(stored, list) else []
 
 
 def _as_decision(value: Any) -> ResizeDecision | None:
@@ -213,5 +356,5 @@ def _as_decision(value: Any) -> ResizeDecision | None:
     )
 
 
-HANDLERS = ("lite", "deep")
-"""The types of resize there are; without a memo handler both prune and keep the memo."""
+_UNDONE_FIELDS = ("memo", "summary", "memo_cursor", "last_resize_turn")
+"""What `undo` brings back besides the window."""

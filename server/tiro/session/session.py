@@ -12,11 +12,21 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
+from msgspec.structs import replace
+
 from tiro.session import history, resize, tokens, transcript
 from tiro.session.changes import DeleteState, SetState
 from tiro.session.core import Clock, Core, newest, utc_now
+from tiro.session.handlers import (
+    AttachmentHandler,
+    Handlers,
+    MemoHandler,
+    Policy,
+    ResizeHandler,
+    without_loop,
+)
 from tiro.session.messages import Content, Message, copied, recent
-from tiro.session.resize import Policy, ResizeDecision
+from tiro.session.resize import ResizeDecision
 from tiro.session.settings import SessionSettings, configured, positive_or_none
 
 
@@ -35,13 +45,21 @@ class Session(Core):
         max_history: int | None = None,
         agent: str | None = None,
         policy_handler: Policy | None = None,
+        resize_handlers: Mapping[str, ResizeHandler] | None = None,
+        attachment_summary_handler: AttachmentHandler | None = None,
+        memo_update_handler: MemoHandler | None = None,
         clock: Clock = utc_now,
         new_id: Any = lambda: uuid4().hex,
     ) -> None:
         super().__init__(clock, settings)
         self.id, self.agent = id or new_id(), agent
         self.max_history = positive_or_none(max_history)
-        self.policy = policy_handler
+        self.handlers = Handlers(
+            policy_handler,
+            Handlers().resize if resize_handlers is None else dict(resize_handlers),
+            attachment_summary_handler,
+            memo_update_handler,
+        )
 
     @property
     def messages(self) -> list[Message]:
@@ -153,24 +171,39 @@ class Session(Core):
 
     async def async_judge_resize(self, force: bool | str | None = False) -> ResizeDecision | None:
         """Ask whether to resize; changes nothing (A3)."""
-        return await resize.judge(self, self.settings, force, self.policy)
+        return await resize.judge(self, self.settings, force)
 
     def judge_resize(self, force: bool | str | None = False) -> ResizeDecision | None:
         """`async_judge_resize` for callers without a loop, and inside one."""
-        return resize.without_loop(lambda: self.async_judge_resize(force))
+        return without_loop(lambda: self.async_judge_resize(force))
 
     async def async_resize(self, force: bool | str | None = False) -> list[Message]:
         """Resize if the policy says so or it is forced; the window afterwards (A4.1)."""
-        await resize.resize(self, self.settings, force, self.policy)
+        await resize.resize(self, self.settings, force)
         return self.messages
 
     def resize(self, force: bool | str | None = False) -> list[Message]:
         """`async_resize` for callers without a loop, and inside one."""
-        return resize.without_loop(lambda: self.async_resize(force))
+        return without_loop(lambda: self.async_resize(force))
 
     def set_policy_handler(self, policy: Policy | None) -> "Session":
         """Let `policy(full, current, settings)` decide when to resize (A3.4)."""
-        self.policy = policy
+        self.handlers = replace(self.handlers, policy=policy)
+        return self
+
+    def set_resize_handlers(self, type: str, handler: ResizeHandler) -> "Session":
+        """Let `handler(full, current, memo, settings)` resize by this type (A2.8, A4.5)."""
+        self.handlers = replace(self.handlers, resize={**self.handlers.resize, type: handler})
+        return self
+
+    def set_attachment_summary_handler(self, handler: AttachmentHandler | None) -> "Session":
+        """Let `handler(message)` name what is not text in a message (A6.5)."""
+        self.handlers = replace(self.handlers, attachment_summary=handler)
+        return self
+
+    def set_memo_update_handler(self, handler: MemoHandler | None) -> "Session":
+        """Let `handler(memo, messages, attachments, settings)` write the memo (A5.4)."""
+        self.handlers = replace(self.handlers, memo_update=handler)
         return self
 
     def configure(
