@@ -1,5 +1,7 @@
 """What holds for every test: no network but loopback, a home and a config directory of its own."""
 
+import asyncio
+import inspect
 import ipaddress
 import os
 import socket
@@ -77,3 +79,15 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run `async def` tests, each in a fresh event loop."""
+    test: Any = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return None
+    given = pyfuncitem.funcargs
+    names = inspect.signature(test).parameters
+    asyncio.run(asyncio.wait_for(test(**{name: given[name] for name in names}), 20))
+    return True

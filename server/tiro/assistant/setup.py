@@ -198,7 +198,7 @@ class Setup(msgspec.Struct, kw_only=True):
 
     def session_settings(self) -> dict[str, Any]:
         """The parent of every session's own settings, with the keys of the library (U8)."""
-        session = self.settings.session
+        session, instruct = self.settings.session, self.settings.session.memo.instruct
         return {
             "session.mode": session.mode,
             "session.limit": {
@@ -210,7 +210,11 @@ class Setup(msgspec.Struct, kw_only=True):
             "session.resize.max_messages_text_length": session.resize.max_messages_text_length,
             "session.resize.max_keep_messages_count": session.resize.max_keep_messages_count,
             "session.memo.enabled": session.memo.enabled,
+            **({} if instruct is None else {"session.memo.instruct": instruct}),
             "session.summary.enabled": session.summary.enabled,
+            "session.summary.message_buffer_limit": session.summary.message_buffer_limit,
+            "session.summary.message_buffer_min": session.summary.message_buffer_min,
+            "session.summary.model": session.summary.model,
         }
 
     def _secrets(self) -> list[str]:

@@ -35,6 +35,8 @@ class Handlers(msgspec.Struct, frozen=True):
     """By the type of a decision; a type that is not here cannot be resized by (A4.2)."""
     attachment_summary: AttachmentHandler | None = None
     memo_update: MemoHandler | None = None
+    summarizer: Any = None
+    """Who writes the summary in the background; None: nobody does (U8.1)."""
     memo_model: Any = None
     """Who brings the memo up to date; None: what the setting `session.memo.model` holds."""
 

@@ -178,6 +178,15 @@ def undo(core: Core) -> None:
         )
 
 
+def undoable(core: Core) -> dict[str, Any]:
+    """What `undo` will need to come back to now: the field `undo` of the session file."""
+    return {
+        "seqs": [message.seq for message in core.oldest_first()],
+        "pending": [message.seq for message in core.pending()],
+        **{name: getattr(core, name) for name in _UNDONE_FIELDS},
+    }
+
+
 def default_policy(core: Core, settings: SessionSettings) -> ResizeDecision | None:
     """The first limit that is passed: characters, count, turns (A3.6)."""
     chars, count = settings.limit("chars"), settings.limit("messages")
@@ -304,13 +313,8 @@ def _chunks(
 def _changes(core: Core, plan: Plan) -> list[Change]:
     """A plan as changes; a memo that somebody set while it was made wins over the plan's."""
     at, is_overtaken = core.stamp(), core.memo != plan.seen.memo
-    before = {
-        "seqs": [m.seq for m in core.oldest_first()],
-        "pending": [m.seq for m in core.pending()],
-        **{name: getattr(core, name) for name in _UNDONE_FIELDS},
-    }
     fields = {
-        "undo": before,
+        "undo": undoable(core),
         "memo": _told(core.memo if is_overtaken else plan.memo, plan.decision, core.turns),
         "memo_cursor": len(plan.seen.full),
         "last_resize_turn": core.turns,

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
-from tiro.session import history, resize, tokens, transcript
+from tiro.session import history, resize, summary, tokens, transcript
 from tiro.session.changes import DeleteState, SetState
 from tiro.session.core import Clock, Core, newest, utc_now
 from tiro.session.handlers import (
@@ -28,6 +28,7 @@ from tiro.session.handlers import (
 from tiro.session.messages import Content, Message, copied, recent
 from tiro.session.resize import ResizeDecision
 from tiro.session.settings import SessionSettings, configured, positive_or_none
+from tiro.session.summary import Summarizer
 
 
 class Session(Core):
@@ -150,8 +151,9 @@ class Session(Core):
         history.pin(self, seq, pinned)
 
     def update_summary(self, text: str) -> None:
-        """Set the summary of what left the window (N3.10)."""
+        """Set the summary of what left the window; none is in progress then (N3.10)."""
         self.change(summary=text)
+        self.summary_in_progress = False
 
     def set(self, key: str, value: Any) -> None:
         """Set a key of the caller's own state (G1.2)."""
@@ -185,6 +187,18 @@ class Session(Core):
     def resize(self, force: bool | str | None = False) -> list[Message]:
         """`async_resize` for callers without a loop, and inside one."""
         return without_loop(lambda: self.async_resize(force))
+
+    async def async_compact(self, summarizer: Summarizer) -> int:
+        """Fold the window into the summary; how many messages left it (M7.1)."""
+        return await summary.compact(self, summarizer)
+
+    def compact(self, summarizer: Summarizer) -> int:
+        """`async_compact` for callers without a loop, and inside one."""
+        return without_loop(lambda: self.async_compact(summarizer))
+
+    def trim_if_needed(self, limit: int, min_keep: int) -> tuple[list[Message], bool]:
+        """Evict the oldest turns beyond `limit` messages: what left, and whether any did (N2)."""
+        return summary.trim(self, limit, min_keep)
 
     def set_policy_handler(self, policy: Policy | None) -> "Session":
         """Let `policy(full, current, settings)` decide when to resize (A3.4)."""

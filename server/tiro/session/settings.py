@@ -17,6 +17,9 @@ DEFAULTS: dict[str, Any] = {
         "Return the new memo as one JSON object.",
     ],
     "session.summary.enabled": True,
+    "session.summary.message_buffer_limit": 50,
+    "session.summary.message_buffer_min": 10,
+    "session.summary.model": None,
 }
 """The library's defaults (A2); the shipped server gives others through a parent."""
 

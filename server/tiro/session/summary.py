@@ -1,0 +1,262 @@
+"""The summary of what left the window: written in the background, rolled on, checked (N3, N4).
+
+The queue is the session's own: evicted messages wait in the archive until a summary that covers
+them is stored, so it survives restarts (U4.3). One job a session; a turn never waits for it (N4.6).
+Compaction folds the whole window in (M7.1). A summary that comes too late, or is unusable, changes
+nothing.
+"""
+
+import asyncio
+import inspect
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from tiro.errors import ResizeError
+from tiro.session.changes import Change, Cover, Evict, Set
+from tiro.session.core import Core
+from tiro.session.cut import legal_cut
+from tiro.session.dialogue import dialogue, runs
+from tiro.session.handlers import awaited
+from tiro.session.messages import Message
+from tiro.session.resize import undoable
+
+SUMMARY_PROMPT = (
+    "The messages below are about to leave the window of a conversation. Write a short summary"
+    " that will serve as background later on. Say what happened, keep the details that matter"
+    " (names, figures, facts, decisions), and say what is still open: tasks, questions, promises."
+    " If an earlier summary is given, work it in, so that nothing it holds is lost. Use fewer than"
+    " 200 words. Give the summary and nothing else."
+)
+COMPACTION_PROMPT = (
+    "The conversation below is to go on without its messages. Write what somebody needs who takes"
+    " it over: what was done, what is being done, which files are concerned, what comes next, the"
+    " wishes and limits the user named, and the decisions taken with their reasons. If an earlier"
+    " summary is given, work it in. Be thorough and brief. Give the account and nothing else."
+)
+PREVIOUS_HEADING = "Earlier summary:"
+DIALOGUE_HEADING = "Messages:"
+
+MAX_CHARACTERS = 60_000
+"""The text of messages in one request; a longer backlog is summarised in several (U4.3)."""
+FREE_GROWTH_CHARACTERS = 2_000
+"""Up to this length a summary may be longer than what it replaces."""
+
+log = logging.getLogger(__name__)
+
+
+class Summarizer:
+    """Asks `provider.chat(messages=…, tools=None, model=…)` for summaries (N3.1).
+
+    The provider answers with a text, or with an object that has `text`, `stop_reason` and
+    `tool_uses`; sync or async.
+    """
+
+    def __init__(
+        self,
+        provider: Any,
+        model: str | None,
+        summary_model: str | None = None,
+        max_characters: int = MAX_CHARACTERS,
+    ) -> None:
+        self.provider = provider
+        self.model = summary_model or model
+        self.max_characters = max_characters
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def summarize_async(
+        self,
+        evicted: Iterable[Message | Mapping[str, Any]],
+        previous_summary: str | None,
+        callback: Callable[[str], Any],
+    ) -> None:
+        """Ask once and hand the text to `callback` (N3.2); ResizeError for an unusable one."""
+        messages = list(map(_message, evicted))
+        result = callback(await self.written(messages, previous_summary or "", SUMMARY_PROMPT))
+        if inspect.isawaitable(result):
+            await result
+
+    def fire_and_forget(
+        self,
+        session: Core,
+        session_manager: Any,
+        evicted_messages: Iterable[Message | Mapping[str, Any]],
+        previous_summary: str | None,
+    ) -> "asyncio.Task[None]":
+        """Start the session's job and return at once; nothing it meets is raised (N3.5 to N3.7).
+
+        `session_manager.save(session)` is called after each stored summary; None for no manager.
+        Needs a running event loop.
+        """
+        session.summary_in_progress = True
+        first = list(map(_message, evicted_messages))
+        job = self._job(session, session_manager, first, previous_summary or "")
+        task = asyncio.create_task(job, name=f"summary {session.id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def written(self, messages: Sequence[Message], previous: str, prompt: str) -> str:
+        """One summary of these messages and the one before it, asked for once and checked.
+
+        Raises ResizeError with the reason for an unusable answer, and what the provider raises.
+        """
+        text = dialogue(messages, self.max_characters)
+        if previous.strip():
+            text = f"{PREVIOUS_HEADING}\n{previous}\n\n{DIALOGUE_HEADING}\n{text}"
+        request = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
+        reply = self.provider.chat(messages=request, tools=None, model=self.model)
+        if inspect.isawaitable(reply):
+            reply = await reply
+        return usable(reply, len(text))
+
+    async def _job(self, session: Core, manager: Any, first: list[Message], previous: str) -> None:
+        clears = session.clears
+        try:
+            waiting = _queue(session, first)
+            while waiting:
+                batch = next(runs(waiting, self.max_characters))
+                text = await self.written(batch, previous, SUMMARY_PROMPT)
+                if not store(session, text, batch, previous, clears):
+                    break
+                if manager is not None:
+                    await awaited(manager.save, session)
+                previous, waiting = text, session.pending()
+        except asyncio.CancelledError:
+            log.warning("The summary of session %s was cancelled; it is tried again", session.id)
+        except Exception as error:
+            log.warning("No summary of session %s: %s; it is tried again", session.id, error)
+        finally:
+            if session.clears == clears:
+                session.summary_in_progress = False
+
+
+def before_turn(session: Core, summarizer: Summarizer | None = None, manager: Any = None) -> bool:
+    """Trim the window and start the job for all that waits (N4.1, N3.7); whether one was started.
+
+    Reads `session.summary.message_buffer_limit` and `.message_buffer_min`. Never waits.
+    """
+    settings = session.settings
+    limit = settings.integer("session.summary.message_buffer_limit")
+    if limit is not None and limit > 0:
+        trim(session, limit, settings.integer("session.summary.message_buffer_min") or 0)
+    summarizer = summarizer or session.handlers.summarizer
+    if summarizer is None or session.summary_in_progress or not settings["session.summary.enabled"]:
+        return False
+    waiting = session.pending()
+    if waiting:
+        summarizer.fire_and_forget(session, manager, waiting, session.summary)
+    return bool(waiting)
+
+
+def trim(session: Core, limit: int, min_keep: int) -> tuple[list[Message], bool]:
+    """Evict the oldest turns of a window that holds more than `limit` messages (N2).
+
+    At least `min_keep` messages stay, unless the next turn begins later; pinned ones are neither
+    counted nor evicted. Returns what was evicted, oldest first. ValueError unless
+    0 <= min_keep < limit. O(window), no I/O.
+    """
+    if not 0 <= min_keep < limit:
+        raise ValueError(f"min_keep must be at least 0 and below {limit}, not {min_keep}")
+    with session.lock:
+        held = session.held()
+        free = [message for message in session.oldest_first() if message.seq not in held]
+        if len(free) <= limit:
+            return [], False
+        evicted = free[: legal_cut(free, len(free) - min_keep, "user")]
+        if evicted:
+            session.commit(Evict(_seqs(evicted), session.stamp()))
+        return evicted, bool(evicted)
+
+
+async def compact(session: Core, summarizer: Summarizer) -> int:
+    """Fold the window and all that waits into the summary (M7.1); how many messages left.
+
+    Pinned messages stay. Raises ResizeError for an unusable summary, and what the provider raises;
+    then, and where the session was changed by somebody else meanwhile, nothing has changed.
+    """
+    with session.lock:
+        held, previous, clears = session.held(), session.summary, session.clears
+        window = [message for message in session.oldest_first() if message.seq not in held]
+        waiting = [*session.pending(), *window]
+    text = previous
+    for batch in runs(waiting, summarizer.max_characters):
+        text = await summarizer.written(batch, text, COMPACTION_PROMPT)
+    return store(session, text, waiting, previous, clears, window) if waiting else 0
+
+
+def store(
+    session: Core,
+    text: str,
+    covered: Sequence[Message],
+    previous: str,
+    clears: int,
+    evicted: Sequence[Message] = (),
+) -> int:
+    """Commit a summary with all that it ends, in one step; how many messages it concerned.
+
+    0, and nothing changed, when the session was cleared, or its summary changed, since (N4.8).
+    """
+    with session.lock:
+        if session.clears != clears or session.summary != previous:
+            return 0
+        at = session.stamp()
+        fields: dict[str, Any] = {"summary": text}
+        changes: list[Change] = []
+        if evicted:
+            fields["undo"] = undoable(session)
+            changes.append(Evict(_seqs(evicted), at))
+        session.commit(*changes, Cover(_seqs(covered), at), Set(fields, at))
+        return len(evicted or covered)
+
+
+def usable(reply: Any, replaced_characters: int) -> str:
+    """The text of a provider's answer, stripped; ResizeError naming why it cannot be a summary.
+
+    Unusable is what is empty, refused, cut off, only tool uses or thinking, JSON instead of text,
+    or longer than what it replaces.
+    """
+    text = reply if isinstance(reply, str) else getattr(reply, "text", None)
+    stop = getattr(reply, "stop_reason", None)
+    if stop == "refusal":
+        raise _refused("the model refused to write it", "refusal")
+    if stop in ("max_tokens", "length"):
+        raise _refused("it was cut off", "cut_off")
+    if getattr(reply, "tool_uses", None) and not (isinstance(text, str) and text.strip()):
+        raise _refused("the model used tools instead of writing", "tool_uses")
+    if not isinstance(text, str) or _is_object(text):
+        raise _refused("it is no text", "not_text")
+    if not text.strip():
+        raise _refused("it is empty", "empty")
+    if len(text) > replaced_characters > FREE_GROWTH_CHARACTERS:
+        raise _refused("it is longer than what it replaces", "too_long")
+    return text.strip()
+
+
+def _queue(session: Core, first: list[Message]) -> list[Message]:
+    """What waits for a summary: the session's own queue, and what the caller names besides."""
+    pending = session.pending()
+    known = {message.seq for message in pending}
+    return [*(message for message in first if message.seq not in known), *pending]
+
+
+def _is_object(text: str) -> bool:
+    if not text.lstrip().startswith("{"):
+        return False
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _refused(why: str, reason: str) -> ResizeError:
+    return ResizeError(f"The summary cannot be used: {why}; the old one stays", reason=reason)
+
+
+def _message(item: Message | Mapping[str, Any]) -> Message:
+    return item if isinstance(item, Message) else Message.from_dict(dict(item))
+
+
+def _seqs(messages: Iterable[Message]) -> list[int]:
+    return [message.seq for message in messages if message.seq is not None]
