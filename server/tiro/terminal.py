@@ -20,6 +20,7 @@ from tiro.errors import InvalidInputError, TiroError
 from tiro.protocol import types
 from tiro.protocol.client import Client, OnNotification, RemoteError, ServerGoneError
 from tiro.session.messages import Message
+from tiro.session.redact import redact_shapes
 from tiro.session.transcript import plain_text
 
 T = TypeVar("T")
@@ -245,7 +246,7 @@ async def _text(id: str) -> str:
             page = (await client.request("tiro/session/get", params))["messages"]
             pages.append([Message.from_dict(message) for message in page])
             before = page[0]["seq"] if page else None
-        return plain_text(message for page in reversed(pages) for message in page)
+        return redact_shapes(plain_text(m for page in reversed(pages) for m in page))
 
 
 async def _loaded(id: str, method: str) -> dict[str, Any]:

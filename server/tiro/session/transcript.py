@@ -20,6 +20,7 @@ from tiro.session.messages import (
     text_of,
     tool_uses_of,
 )
+from tiro.session.redact import redact_shapes
 
 SHOWN_MESSAGES = 20
 SHOWN_CHARACTERS = 80
@@ -42,8 +43,8 @@ class Statistics(msgspec.Struct, frozen=True):
 def summarize(newest: Sequence[Message]) -> str | None:
     """The text of `show`: a heading and a line for each thing said; None for no messages.
 
-    `newest` are the newest messages of the window, oldest first; only the last 20 are shown. The
-    exact form is section 6 of PROTOCOL.md (M2.10).
+    `newest` are the newest messages of the window, oldest first; only the last 20 are shown,
+    without what looks like a key. The exact form is section 6 of PROTOCOL.md (M2.10).
     """
     if not newest:
         return None
@@ -94,7 +95,7 @@ def _lines(message: Message) -> list[str]:
     said = _said(message)
     tagged = [(_tag(message), said)] if said else []
     tagged += [("TOOL", f"tool_use: {use.name}") for use in uses]
-    return [f"[{tag}] {_one_line(text)}" for tag, text in tagged]
+    return [f"[{tag}] {_one_line(redact_shapes(text))}" for tag, text in tagged]
 
 
 def _tag(message: Message) -> str:
