@@ -208,6 +208,19 @@ class FakeAssistant:
     async def delete(self, id: str) -> bool:
         return self.files.pop(id, None) is not None
 
+    async def search(self, query: str, limit: int | None, on_progress: Any) -> Any:
+        await self._step("search", query, limit)
+        return []
+
+    async def export(self, format: str, id: Any, path: Path | None, redact: Any) -> Any:
+        await self._step("export", format, id, path, redact)
+        return SimpleNamespace(path=path, text=None if path else "the text")
+
+    async def import_from(self, path: Path | None, text: str | None, format: Any) -> Any:
+        await self._step("import_from", path, text, format)
+        await self._end_turn()
+        return self.session, ["a note"]
+
     # --- turns ---
 
     async def start_turn(self, prompt: Any, attachments: Any, agent: Any, model: Any) -> Any:

@@ -35,6 +35,9 @@ async def test_every_result_has_exactly_the_fields_of_its_type() -> None:
         "tiro/session/setAgent": {"name": "plan"},
         "tiro/session/load": {"latest": True},
         "tiro/session/delete": {"id": "x"},
+        "tiro/session/search": {"query": "x"},
+        "tiro/session/export": {"format": "json"},
+        "tiro/session/import": {"text": "{}"},
         "tiro/session/rewind": {"toSeq": 1},
         "tiro/session/editMessage": {"seq": 1, "content": "c"},
         "tiro/state/get": {"key": "k"},
@@ -51,6 +54,8 @@ async def test_every_result_has_exactly_the_fields_of_its_type() -> None:
         wanted = set(kind.__struct_encode_fields__)
         if method == "tiro/state/get":
             wanted = {"found", "value"}
+        elif method == "tiro/session/export":
+            wanted = {"text"}
         assert set(result) == wanted, method
 
 

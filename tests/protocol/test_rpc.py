@@ -176,7 +176,7 @@ async def test_exit_tells_whether_shutdown_came_first(is_shut_down: bool) -> Non
 
 @pytest.mark.parametrize(
     "method",
-    ["tiro/none", "", "tiro/session/search", "tiro/turn/none", "initialized/x", "$/x",
+    ["tiro/none", "", "tiro/session/none", "tiro/turn/none", "initialized/x", "$/x",
      "textDocument/hover", "tiro/turn/event"],
 )  # fmt: skip
 async def test_an_unknown_method_is_minus_32601(method: str) -> None:

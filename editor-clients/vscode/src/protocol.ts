@@ -244,6 +244,76 @@ export interface DeletedResult {
   deleted: boolean;
 }
 
+/** Words and "quoted phrases" that all have to be in a message; `word*` may go on. */
+export interface SearchParams {
+  query: string;
+  limit?: number | null;
+}
+
+/** What was found, the newest message first. */
+export interface SearchResult {
+  hits: SearchHit[];
+}
+
+/** A message that was found; `id` and `path` are null while the session has none. */
+export interface SearchHit {
+  id: string | null;
+  path: string | null;
+  seq: number;
+  role: string;
+  savedAt: string | null;
+  snippet: string;
+  takenBack: boolean;
+}
+
+/** Which session, as what and where to; without an id the current one, without a path as text.
+
+    `redact` false leaves in what looks like a key. */
+export interface ExportParams {
+  format: string;
+  id?: string | null;
+  path?: string | null;
+  redact?: boolean | null;
+}
+
+/** The file that was written, or the text. */
+export interface ExportResult {
+  path?: string;
+  text?: string;
+}
+
+/** A file or a text; its format is found by looking where it is not given. */
+export interface ImportParams {
+  path?: string | null;
+  text?: string | null;
+  format?: string | null;
+}
+
+/** The session as it is now; `notes` say what was not taken over as it stood. */
+export interface ImportResult {
+  id: string | null;
+  title: string | null;
+  agent: string | null;
+  model: string | null;
+  messages: unknown[];
+  total: number;
+  archived: number;
+  maxHistory: number | null;
+  turns: number;
+  memo: unknown;
+  summary: string;
+  state: Record<string, unknown>;
+  pins: number[];
+  metadata: Record<string, unknown>;
+  createdAt: string;
+  updatedAt: string;
+  savedAt: string | null;
+  path: string | null;
+  contextSize: ContextSize;
+  busy: Busy | null;
+  notes: string[];
+}
+
 /** The last message that stays; 0 takes back all. */
 export interface RewindParams {
   toSeq: number;
@@ -651,6 +721,15 @@ export const sessionLoad = new RequestType<LoadParams, SessionView, void>("tiro/
 export const sessionList = new RequestType<ListParams, ListResult, void>("tiro/session/list");
 export const sessionDelete = new RequestType<DeleteParams, DeletedResult, void>(
   "tiro/session/delete",
+);
+export const sessionSearch = new RequestType<SearchParams, SearchResult, void>(
+  "tiro/session/search",
+);
+export const sessionExport = new RequestType<ExportParams, ExportResult, void>(
+  "tiro/session/export",
+);
+export const sessionImport = new RequestType<ImportParams, ImportResult, void>(
+  "tiro/session/import",
 );
 export const sessionRewind = new RequestType<RewindParams, SessionView, void>(
   "tiro/session/rewind",

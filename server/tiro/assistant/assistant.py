@@ -18,7 +18,7 @@ from tiro.assistant import window
 from tiro.assistant.limits import configure
 from tiro.assistant.model_choice import ModelRow, Models, load_adapters
 from tiro.assistant.prompt import Attachment, content_of
-from tiro.assistant.results import Added, Resized, Status
+from tiro.assistant.results import Added, Exported, Resized, Status
 from tiro.assistant.running_turn import EventListener, RunningTurn, TurnResult, entered
 from tiro.assistant.saved_sessions import SavedSessions
 from tiro.assistant.setup import Setup
@@ -207,6 +207,13 @@ class Assistant:
         async with self._changing() as session:
             self.turns.when_over(lambda: configure(session, given))
             return session
+
+    async def export(
+        self, format: str, id: str | None, path: Path | None, redact: bool | None
+    ) -> Exported:
+        """A session as text; what looks like a key is taken out unless that is switched off."""
+        is_redacted = self.setup.settings.session.redact if redact is None else redact
+        return await self.saved.export(format, id, path, is_redacted)
 
     async def rewind(self, to_seq: int) -> Session:
         """Take back all messages after this one."""

@@ -32,6 +32,13 @@ class Saved(msgspec.Struct, frozen=True):
     bytes: int
 
 
+class Exported(msgspec.Struct, frozen=True):
+    """The file that an export was written to, or its text."""
+
+    path: Path | None = None
+    text: str | None = None
+
+
 class Resized(msgspec.Struct, frozen=True, kw_only=True):
     """What a resize has done; no decision means that nothing was to be done."""
 

@@ -5,10 +5,11 @@ Whatever makes another session the current one ends the turn and saves the old s
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tiro.assistant.results import Cleared, Saved
+from tiro.assistant.results import Cleared, Exported, Saved
 from tiro.assistant.running_turn import entered
 from tiro.assistant.turns import Turns
 from tiro.errors import (
@@ -23,6 +24,16 @@ from tiro.session.session import Session
 from tiro.stores.index import SavedSession
 from tiro.stores.manager import SessionManager
 
+if TYPE_CHECKING:
+    from tiro.stores.formats.format import Imported
+    from tiro.stores.search import Hit, Search
+
+DEFAULT_HITS = 20
+MOST_HITS = 1000
+
+Progress = Callable[[int, int], None]
+"""Hears how many of how many sessions have been read."""
+
 
 class SavedSessions:
     """The sessions of one directory, as the current one comes from there and goes there."""
@@ -30,6 +41,7 @@ class SavedSessions:
     def __init__(self, manager: SessionManager, turns: Turns) -> None:
         self._manager = manager
         self._turns = turns
+        self._search: Search | None = None
         self._unsaved: list[Session] = []  # kept alive for the manager, which tries them again
 
     async def new(
@@ -104,6 +116,46 @@ class SavedSessions:
         count = 100 if limit is None else limit
         return await asyncio.to_thread(self._manager.list, query, count, offset or 0)
 
+    async def export(
+        self, format: str, id: str | None, path: Path | None, is_redacted: bool
+    ) -> Exported:
+        """A session as text of this format, in a file or as it is.
+
+        Without an id the current session. Raises InvalidInputError for an unknown format,
+        SessionNotFoundError, SessionFormatError, StorageError.
+        """
+        return await asyncio.to_thread(_export, self._manager, format, id, path, is_redacted)
+
+    async def import_from(
+        self, path: Path | None, text: str | None, format: str | None
+    ) -> tuple[Session, Sequence[str]]:
+        """Make what is in a file or a text the current session, in a new file of ours.
+
+        Also what was not taken over as it was, in sentences. What cannot be read raises
+        SessionFormatError or SessionNotFoundError and changes nothing.
+        """
+        if (path is None) == (text is None):
+            raise InvalidInputError("Give exactly one of `path` and `text`")
+        imported = await asyncio.to_thread(_import, path, text or "", format)
+        await self.clear()
+        session = await asyncio.to_thread(self._manager.adopt, imported.stored)
+        self._manager.set_current(session)
+        return session, imported.notes
+
+    async def search(self, query: str, limit: int | None, on_progress: Progress) -> "Sequence[Hit]":
+        """The newest messages of all sessions, saved or not, that hold all of the query.
+
+        Raises InvalidInputError for an empty query. `on_progress` is called from another thread.
+        """
+        if not query.strip():
+            raise InvalidInputError("Give at least one word to search for - at `$.query`")
+        if self._search is None:
+            self._search = _open_search(self._manager)
+        count = min(DEFAULT_HITS if limit is None else limit, MOST_HITS)
+        current = [] if self._manager.current is None else [self._manager.current]
+        live = [*current, *self._unsaved]
+        return await asyncio.to_thread(self._search.find, query, count, live, on_progress)
+
     async def delete(self, id: str) -> bool:
         """Delete a saved session; deleting the current one begins an empty one."""
         current = self._manager.current
@@ -113,6 +165,36 @@ class SavedSessions:
         await asyncio.to_thread(self._manager.delete, id)
         self._manager.reset()
         return True
+
+
+def _open_search(manager: SessionManager) -> "Search":
+    from tiro.stores.search import Search  # who never searches never pays for it
+
+    return Search(manager)
+
+
+def _export(
+    manager: SessionManager, format: str, id: str | None, path: Path | None, is_redacted: bool
+) -> Exported:
+    from tiro.stores import exports  # who never exports never pays for it
+    from tiro.stores.formats import registry
+
+    chosen = registry.named(format)
+    fields = exports.stored_form(manager, id)
+    text = chosen.dumps(fields)
+    if path is None:
+        return Exported(text=manager.redact(text.encode()).decode())
+    return Exported(exports.write_export(manager, path, fields["id"], text))
+
+
+def _import(path: Path | None, text: str, format: str | None) -> "Imported":
+    from tiro.stores import exports
+    from tiro.stores.formats import registry
+
+    chosen = None if format is None else registry.named(format)
+    if path is not None:
+        return exports.read_import(path, chosen)
+    return (chosen or registry.recognised(text)).loads(text)
 
 
 def _read(manager: SessionManager, path: Path | None, id: str | None) -> Session:

@@ -90,6 +90,11 @@ class Connection:
             await self._room()
             return await (work() if method.is_cancellable else finished(work()))
 
+    async def requests_before(self) -> None:
+        """Wait for the requests that came before, without making later ones wait."""
+        async with self.order:
+            await self._room()
+
     async def _room(self) -> None:
         """Wait while the client leaves far too much unread, or its answers would fill the memory.
 

@@ -175,6 +175,37 @@ async def session_delete(desk: Desk, params: types.DeleteParams) -> types.Delete
     return types.DeletedResult(await desk.assistant.saved.delete(params.id))
 
 
+@handles("tiro/session/search")
+async def session_search(desk: Desk, params: types.SearchParams) -> types.SearchResult:
+    """Search all sessions, as the requests before it left them; nobody waits for this one."""
+    await desk.connection.requests_before()
+    hits = await desk.assistant.saved.search(params.query, params.limit, lambda done, of: None)
+    return types.SearchResult([to_wire(types.SearchHit, hit) for hit in hits])
+
+
+@handles("tiro/session/export")
+async def session_export(desk: Desk, params: types.ExportParams) -> types.ExportResult:
+    """A session in another format, as a file or as text."""
+    done = await desk.assistant.export(
+        params.format, params.id, absolute(params.path), params.redact
+    )
+    if done.path is not None:
+        return types.ExportResult(path=str(done.path))
+    return types.ExportResult(text=done.text or "")
+
+
+@handles("tiro/session/import")
+async def session_import(desk: Desk, params: types.ImportParams) -> types.ImportResult:
+    """Make an exported session the current one."""
+    _, notes = await desk.assistant.saved.import_from(
+        absolute(params.path), params.text, params.format
+    )
+    await desk.connection.turns_answered()
+    shown = await view(desk)
+    fields = {name: getattr(shown, name) for name in shown.__struct_fields__}
+    return types.ImportResult(**fields, notes=list(notes))
+
+
 @handles("tiro/session/rewind")
 async def session_rewind(desk: Desk, params: types.RewindParams) -> types.SessionView:
     """Take back the messages after one."""

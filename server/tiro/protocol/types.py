@@ -346,6 +346,64 @@ class DeletedResult(Wire, frozen=True):
     deleted: bool
 
 
+class SearchParams(Wire, frozen=True):
+    """Words and "quoted phrases" that all have to be in a message; `word*` may go on."""
+
+    query: str
+    limit: Count | None = None
+
+
+class SearchHit(Wire, frozen=True):
+    """A message that was found; `id` and `path` are null while the session has none."""
+
+    id: str | None
+    path: str | None
+    seq: int
+    role: str
+    saved_at: str | None
+    snippet: str
+    taken_back: bool = False
+
+
+class SearchResult(Wire, frozen=True):
+    """What was found, the newest message first."""
+
+    hits: list[SearchHit]
+
+
+class ExportParams(Wire, frozen=True):
+    """Which session, as what and where to; without an id the current one, without a path as text.
+
+    `redact` false leaves in what looks like a key.
+    """
+
+    format: str
+    id: str | None = None
+    path: str | None = None
+    redact: bool | None = None
+
+
+class ExportResult(Wire, frozen=True):
+    """The file that was written, or the text."""
+
+    path: str | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+
+
+class ImportParams(Wire, frozen=True):
+    """A file or a text; its format is found by looking where it is not given."""
+
+    path: str | None = None
+    text: str | None = None
+    format: str | None = None
+
+
+class ImportResult(SessionView, frozen=True, kw_only=True):
+    """The session as it is now; `notes` say what was not taken over as it stood."""
+
+    notes: list[str] = []
+
+
 class RewindParams(Wire, frozen=True):
     """The last message that stays; 0 takes back all."""
 
@@ -739,6 +797,9 @@ METHODS: dict[str, Method] = {
     "tiro/session/load": Method(LoadParams, SessionView),
     "tiro/session/list": Method(ListParams, ListResult, is_cancellable=True),
     "tiro/session/delete": Method(DeleteParams, DeletedResult),
+    "tiro/session/search": Method(SearchParams, SearchResult, is_ordered=False),
+    "tiro/session/export": Method(ExportParams, ExportResult),
+    "tiro/session/import": Method(ImportParams, ImportResult),
     "tiro/session/rewind": Method(RewindParams, SessionView),
     "tiro/session/editMessage": Method(EditMessageParams, SessionView),
     "tiro/session/judgeResize": Method(ForceParams, JudgeResult, is_cancellable=True),
@@ -754,7 +815,7 @@ METHODS: dict[str, Method] = {
     "tiro/models/set": Method(ModelsSetParams, ModelsSetResult),
     "tiro/status": Method(Empty, StatusResult, is_ordered=False),
 }
-"""Client → server. `tiro/turn/start` is in order until its turn has started, see handlers.py."""
+"""Client → server. `turn/start` and `search` are in order until they have begun."""
 
 NOTIFICATIONS: dict[str, Any] = {
     "tiro/turn/event": EVENTS,

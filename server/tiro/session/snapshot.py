@@ -155,9 +155,7 @@ def _field(raw: dict[str, msgspec.Raw], name: str) -> Any:
     if name not in raw:
         return default.copy() if isinstance(default, dict | list) else default
     value = _value(raw[name], kind, default)
-    if isinstance(value, int) and not isinstance(value, bool) and name != "max_history":
-        return max(0, value)
-    return value
+    return max(0, value) if kind is int else value
 
 
 def _value(raw: msgspec.Raw, kind: Any, default: Any = None) -> Any:

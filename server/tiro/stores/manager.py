@@ -11,7 +11,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,12 +19,19 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import msgspec
 
-from tiro.errors import SessionExistsError, SessionNotFoundError
+from tiro.errors import (
+    SessionExistsError,
+    SessionInUseError,
+    SessionNotFoundError,
+    StorageError,
+)
+from tiro.session.changes import Evict
 from tiro.session.core import Clock, Core, utc_now
 from tiro.session.history import time_id
 from tiro.session.messages import encode
 from tiro.session.redact import REDACTED
 from tiro.session.session import Session
+from tiro.session.snapshot import StoredSession
 from tiro.stores.autosave import Autosave
 from tiro.stores.copies import locked, remove_session, write_copy
 from tiro.stores.disk import Disk
@@ -227,13 +234,34 @@ class SessionManager:
         A file that holds a session of another id is never overwritten (M7.3), a damaged one is
         renamed first. Raises StorageError, SessionInUseError.
         """
-        path = _real(Path(file))
+        path = real_path(Path(file))
         if path == self.path_of(session):
             return self.save(session)
         id = self.claim_id(session)
         data = self.redact(encode_snapshot(session, self.now()))
         write_copy(self.disk, path, id, data, f"{self.now().astimezone():%Y%m%d-%H%M%S}")
         return path
+
+    def adopt(self, stored: StoredSession) -> Session:
+        """A new session that holds what was read elsewhere, in a file of its own.
+
+        It keeps its id if that is free; permissions given in it are not taken over. What the disk
+        refuses stays in memory, and the user is told.
+        """
+        stored.fields |= {"journal_n": 0, "rules": []}
+        session = self._make(None, None, None)
+        autosave = self._autosave_of(session)
+        with self._lock, session.lock, autosave.silent():
+            wanted = with_suffixes(stored.fields["id"] or self._time_id())
+            stored.fields["id"] = next(filter(self._is_free, wanted))
+            session.restore(stored)
+            if seqs := session.over_limit():
+                session.commit(Evict(seqs, ""))
+            self.restored(session)
+        if self.autosave:
+            with suppress(StorageError, SessionInUseError):
+                autosave.save(session)
+        return session
 
     def end(self, session: Session) -> Path | None:
         """Bring a session to rest: stored, in one file; its path, None where nothing is stored."""
@@ -259,7 +287,7 @@ class SessionManager:
         Raises SessionNotFoundError, SessionFormatError (the file stays as it is), StorageError.
         The current session stays the current one.
         """
-        path = _real(Path(file))
+        path = real_path(Path(file))
         reading = read_session(path)
         session = self._make(None, None, None)
         self._autosave_of(session).restore(session, path, reading)
@@ -267,10 +295,14 @@ class SessionManager:
 
     def load_id(self, id: str) -> Session:
         """The saved session with this id; raises as `load`, and InvalidSessionIdError."""
+        return self.load(self.find(id))
+
+    def find(self, id: str) -> Path:
+        """The file of the saved session with this id; raises as `load_id`."""
         path = self._saved_path(id)
         if path is None:
             raise SessionNotFoundError(f"No saved session has the id {id!r}", id=id)
-        return self.load(path)
+        return path
 
     def lost_agent(self, session: Session) -> str | None:
         """The name of the agent that the session had and that does not exist any more."""
@@ -442,7 +474,7 @@ class _Due:
         self._autosave.run(self._session, now)
 
 
-def _real(path: Path) -> Path:
+def real_path(path: Path) -> Path:
     """The absolute path; of a link, that of the file it leads to, which is what we replace."""
     path = path.absolute()
     return Path(os.path.realpath(path)) if os.path.islink(path) else path

@@ -1,0 +1,109 @@
+"""Exports as files: written so that nothing else is lost for one, read within bounds."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
+from tiro.session.core import Core
+from tiro.stores.disk import make_directories, read_file, replace_file, signature_at
+from tiro.stores.formats import registry
+from tiro.stores.formats.format import Format, Imported
+from tiro.stores.manager import SessionManager, real_path
+from tiro.stores.reading import (
+    JOURNAL_ENDING,
+    SNAPSHOT_ENDING,
+    beside,
+    read_session,
+    storage_error,
+)
+
+MAX_IMPORT_BYTES = 256_000_000
+
+
+def stored_form(manager: SessionManager, id: str | None = None) -> dict[str, Any]:
+    """The fields of a session's file as they would be written now, all values in full.
+
+    The current session's, or those of the one with this id. Raises as `SessionManager.load_id`.
+    """
+    session: Core | None = manager.current
+    if id is None:
+        session = manager.get()
+    elif session is None or session.id != id:
+        session = Core(manager.clock)
+        read_session(manager.find(id)).restore(session)
+    with session.lock:
+        fields = {**session.snapshot(), "state": dict(session.state)}
+    lists = {name: fields.pop(name) for name in ("messages", "archive")}
+    return {**fields, "timestamp": f"{manager.now().astimezone():%Y-%m-%dT%H:%M:%S%z}", **lists}
+
+
+def write_export(manager: SessionManager, path: Path, id: str | None, text: str) -> Path:
+    """Write an export of the session `id`; missing directories are made, for the owner only.
+
+    It replaces nothing but an empty file or an earlier export of the same session, and never a
+    file in which a session lives. Raises StorageError with `path` and `errno`; returns the path.
+    """
+    path = real_path(path)
+    try:
+        make_directories(manager.disk, path.parent)
+        if not _may_be_replaced(manager, path, id):
+            raise StorageError(
+                f"{str(path)!r} holds something else; choose another name or remove it first",
+                path=str(path),
+                errno="EEXIST",
+            )
+        replace_file(manager.disk, path, manager.redact(text.encode()))
+    except StorageError:
+        raise
+    except OSError as error:
+        raise storage_error(path, error, "write") from error
+    return path
+
+
+def read_import(path: Path, format: Format | None) -> Imported:
+    """Read a session from a file, in this format or the one that its content has.
+
+    Raises SessionNotFoundError without such a file, SessionFormatError for all that keeps it from
+    being read; it stays as it is.
+    """
+    try:
+        found = signature_at(path)
+        if found is not None and found.size > MAX_IMPORT_BYTES:
+            raise _unreadable(path, f"It is larger than {MAX_IMPORT_BYTES // 1_000_000} MB", 0)
+        data, _ = read_file(path)
+        text = data.decode("utf-8-sig")
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise SessionNotFoundError(f"There is no file {str(path)!r}", path=str(path)) from error
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error), 0) from error
+    except UnicodeDecodeError as error:
+        raise _unreadable(path, "It is not valid UTF-8", 0) from error
+    try:
+        return (format or registry.recognised(text)).loads(text)
+    except SessionFormatError as error:
+        raise _unreadable(path, error.data["reason"], error.data["recovered"]) from error
+
+
+def _may_be_replaced(manager: SessionManager, path: Path, id: str | None) -> bool:
+    """Whether there is nothing, nothing in it, or an earlier export where no session lives."""
+    if path.parent == manager.directory and path.name.endswith(SNAPSHOT_ENDING):
+        return False
+    if not os.path.lexists(path):
+        return True
+    data, signature = read_file(path)
+    if signature.size == 0:
+        return True
+    live = manager.path_of(manager.current) if manager.current else None
+    if path == live or os.path.lexists(beside(path, JOURNAL_ENDING)):
+        return False
+    return registry.earlier_id(data.decode("utf-8", "replace")) == (id or "")
+
+
+def _unreadable(path: Path, reason: str, recovered: int) -> SessionFormatError:
+    return SessionFormatError(
+        f"{str(path)!r} cannot be read as a session: {reason}",
+        path=str(path),
+        reason=reason,
+        recovered=recovered,
+    )

@@ -1,0 +1,31 @@
+"""Every format that a session can be exported to and imported from, by its name."""
+
+from tiro.errors import InvalidInputError
+from tiro.stores.formats import json, jsonl, markdown, yaml
+from tiro.stores.formats.format import Format, refused
+
+FORMATS: tuple[Format, ...] = (jsonl.FORMAT, json.FORMAT, yaml.FORMAT, markdown.FORMAT)
+"""In the order in which they are looked for: what is more special comes first."""
+
+
+def named(name: str) -> Format:
+    """The format with this name; InvalidInputError says which there are."""
+    found = next((format for format in FORMATS if format.name == name), None)
+    if found is None:
+        known = ", ".join(sorted(format.name for format in FORMATS))
+        raise InvalidInputError(f"The format {name!r} is not known; choose one of {known}")
+    return found
+
+
+def recognised(text: str) -> Format:
+    """The format that a text has, by its content; SessionFormatError for none."""
+    found = next((format for format in FORMATS if format.looks_like(text)), None)
+    if found is None:
+        raise refused("It is in no format that Tiro knows")
+    return found
+
+
+def earlier_id(text: str) -> str | None:
+    """The id of the session whose export this text is; None for what is no export."""
+    found = next((format for format in FORMATS if format.looks_like(text)), None)
+    return found.earlier_id(text) if found else None
