@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.turns import run
+from tests.fakes import RecordingEditor, ScriptedModel, uses
+from tiro.agents.agent import AgentInfo
 from tiro.assistant.setup import Setup
+from tiro.tools.workspace import Workspace
 
 
 @pytest.mark.parametrize(
@@ -61,6 +65,25 @@ def test_the_budget_counts_the_agent_that_answers(tmp_path: Path) -> None:
     }
     assert sizes["build"] != sizes["plan"]
     assert setup.measure(session, 1000).breakdown.system == sizes["build"]
+    manager.close()
+
+
+def test_an_agent_cannot_raise_the_limit_of_steps(tmp_path: Path) -> None:
+    """`turn.max_steps` is the user's; an agent may come from a repository that is not theirs."""
+    setup = Setup.load(tmp_path, [], {"turn": {"max_steps": 2}})
+    manager = setup.manager(tmp_path / "sessions", lambda notice: None)
+    model = ScriptedModel(*([uses(("call", "glob", {"pattern": "*"}))] * 9))
+    editor = RecordingEditor(tmp_path)
+    turn = setup.turn(
+        manager.create(),
+        "Go",
+        AgentInfo(name="eager", steps=99),
+        model,
+        Workspace(editor),
+        editor,
+    )
+    run(turn)
+    assert len(model.requests) == 2
     manager.close()
 
 

@@ -211,6 +211,7 @@ class _Running:
         self._text = ""
         self._stop_reason: StopReason = "end_turn"
         self._error: TiroError | None = None
+        self._acts = self._table()
 
     # What whoever runs the turn calls
 
@@ -227,7 +228,7 @@ class _Running:
         """Act on one item, all of it at once; after the end of the turn nothing counts any more."""
         if self.state == "finished":
             return []
-        return list(self._acts()[type(item)](item))
+        return list(self._acts[type(item)](item))
 
     def abandon(self) -> None:
         """End the turn in silence, wherever it is; what had arrived is stored."""
@@ -259,7 +260,7 @@ class _Running:
 
     # What happens, item by item
 
-    def _acts(self) -> dict[type, Callable[[Any], Iterable[TurnEvent]]]:
+    def _table(self) -> dict[type, Callable[[Any], Iterable[TurnEvent]]]:
         return {
             _Ready: self._on_ready,
             TextDelta: self._on_text,

@@ -291,14 +291,6 @@ class Assistant:
 
     # --- agents, models, status ---
 
-    def tools_of(self, agent: AgentInfo) -> Sequence[str]:
-        """The names of the tools that this agent is offered."""
-        return [tool.name for tool in self.setup.tools_of(agent)]
-
-    def default_agent(self) -> str:
-        """The name of the agent that answers where none is selected."""
-        return self.setup.agents.default
-
     def list_agents(self, everything: bool | None = None) -> Sequence[AgentInfo]:
         """The agents a user may select, or all of them."""
         agents = self.setup.agents

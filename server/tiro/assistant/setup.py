@@ -16,11 +16,11 @@ from tiro.agents.agent import AgentInfo, AgentRegistry
 from tiro.agents.events import Resized
 from tiro.agents.permissions import PERMISSION_SETS, Rules
 from tiro.agents.prompt import request_size
-from tiro.agents.turn import Turn
+from tiro.agents.turn import Turn, offered_tools, schemas_of
 from tiro.assistant.model_choice import Models
 from tiro.config import Settings
 from tiro.errors import AgentNotFoundError, ContextOverflowError
-from tiro.models.model import Model, ToolSchema
+from tiro.models.model import Model
 from tiro.session.messages import Content, Message
 from tiro.session.resize import Budget, resize
 from tiro.session.session import Session
@@ -41,7 +41,7 @@ class Setup(msgspec.Struct, kw_only=True):
 
     settings: Settings
     files: list[Path]
-    """The configuration files that were read."""
+    """The configuration files that are there."""
     problems: list[str]
     """What is wrong with the configuration, one sentence each."""
     agents: AgentRegistry
@@ -124,7 +124,7 @@ class Setup(msgspec.Struct, kw_only=True):
     ) -> ContextSize:
         """The estimated size of the session's next request, by its own agent or by this one."""
         agent = agent or self.agent_for(session, None)
-        tools = [ToolSchema(t.name, t.description, t.input_schema) for t in self.tools_of(agent)]
+        tools = schemas_of(self.tools_of(agent))
         return request_size(session, agent.prompt, tools, draft=draft, context_window=window)
 
     def budget(self, size: ContextSize) -> Budget | None:
@@ -140,8 +140,7 @@ class Setup(msgspec.Struct, kw_only=True):
 
     def tools_of(self, agent: AgentInfo) -> list[Tool]:
         """The tools that this agent is offered."""
-        rules = self._rules(agent)
-        return [tool for tool in self.tools if rules.offers(tool)]
+        return offered_tools(self.tools, self._rules(agent))
 
     def turn(
         self,
@@ -153,16 +152,15 @@ class Setup(msgspec.Struct, kw_only=True):
         editor: Editor,
     ) -> Turn:
         """All that a turn needs."""
-        limits = self.settings.turn
         return Turn(
             session=session,
             prompt=content,
             model=model,
             agent=agent,
             workspace=workspace,
-            tools=self.tools_of(agent),
+            tools=self.tools,
             system=agent.prompt,
-            settings=msgspec.structs.replace(limits, max_steps=agent.steps or limits.max_steps),
+            settings=self.settings.turn,
             rules=self._rules(agent),
             before_step=lambda: self._resized(session, model.facts.context_window, agent),
             ask=editor.ask_permission,

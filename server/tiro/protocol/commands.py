@@ -98,8 +98,7 @@ def code_actions(desk: Desk, params: CodeActionParams) -> list[dict[str, Any]]:
     path = path_of(params.text_document.uri)
     span = msgspec.to_builtins(params.range)
     selection = {"kind": "selection", "path": str(path) if path else None, "range": span}
-    if path is None or (live := desk.connection.buffers.text(path)) is None:
-        live = None
+    live = None if path is None else desk.connection.buffers.text(path)
     actions = []
     if params.range.start != params.range.end and path is not None:
         actions.append(_action("Ask Tiro about this", "tiro.ask", ABOUT, [selection]))
