@@ -408,7 +408,7 @@ def _next_step(problems: Sequence[str], has_model: bool, reason: str | None) -> 
     if reason is not None:
         return f"make the chosen model usable: {reason}"
     if not has_model:
-        return "`tiro local pull`, or set OPENAI_API_KEY, or start Ollama"
+        return "`tiro local pull`, or set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama"
     return 'tiro ask "Hello"'
 
 

@@ -38,6 +38,7 @@ from tiro.agents.events import (
     shown_result,
 )
 from tiro.agents.permissions import Rules
+from tiro.agents.prompt import build_request
 from tiro.agents.tool_uses import (
     BROKEN_OFF,
     CANCELLED,
@@ -52,7 +53,8 @@ from tiro.models import model as m
 from tiro.models.model import ModelFacts, Price, TextDelta, ThinkingDelta, ToolUseDone
 from tiro.session.changes import Clear
 from tiro.session.core import Core
-from tiro.session.messages import Message, Usage, tool_results_of
+from tiro.session.history import edit
+from tiro.session.messages import Message, StopReason, Usage, tool_results_of
 from tiro.tools.tool import Tool, ToolRun
 from tiro.tools.tool import ToolOutput as Output
 from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
@@ -259,12 +261,48 @@ def test_call_cut_off_by_the_output_limit_is_not_run(last: ToolUseDone, is_run: 
         assert ("tool", ("c2", CUT_OFF, True)) in told(turn.session)
 
 
-def test_second_answer_cut_off_in_a_row_ends_the_turn() -> None:
-    """B32: at most one automatic retry."""
-    cut: list[Step] = [unreadable("c1", "{"), ends("max_tokens")]
+@pytest.mark.parametrize("told_as", ["max_tokens", "end_turn", "tool_use"])
+def test_second_answer_cut_off_in_a_row_ends_the_turn(told_as: StopReason) -> None:
+    """B32: at most one automatic retry, also where the server does not say that it cut."""
+    cut: list[Step] = [unreadable("c1", "{"), ends(told_as)]
     turn = a_turn(cut, cut, cut, tools=[a_tool()])
     outcome = finished(run(turn)).outcome
     assert (outcome.stop_reason, outcome.steps) == ("max_tokens", 2)
+    results = [content for role, content in told(turn.session) if role == "tool"]
+    assert all("truncated" in text for _, text, _ in results)
+
+
+def test_arguments_that_are_only_wrong_may_be_corrected_more_than_once() -> None:
+    wrong: list[Step] = [unreadable("c1", "path=a"), ends("tool_use")]
+    outcome = finished(run(a_turn(wrong, wrong, wrong, says("ok"), tools=[a_tool()]))).outcome
+    assert (outcome.stop_reason, outcome.steps) == ("end_turn", 4)
+
+
+@pytest.mark.parametrize(
+    ("deltas", "blocks"),
+    [
+        ([ThinkingDelta("a", "s"), TextDelta("b")], "thinking text"),
+        ([m.BlockDone({"type": "redacted_thinking", "data": "=="}), TextDelta("b")],
+         "redacted_thinking text"),
+        ([m.BlockDone({"type": "novel", "x": [1]}), TextDelta("b")], "novel text"),
+        ([ThinkingDelta("a"), ThinkingDelta("", ""), ThinkingDelta("b", "s")], "thinking thinking"),
+    ],
+)  # fmt: skip
+def test_thinking_is_kept_as_it_came_with_the_model_it_came_from(
+    deltas: list[Step], blocks: str
+) -> None:
+    """B35: only that model may be sent it back; other blocks need no such mark."""
+    turn = a_turn([*deltas, ends("end_turn")], says("next"))
+    run(turn)
+    stored = turn.session.oldest_first()[-1]
+    assert [block["type"] for block in stored.content] == blocks.split()  # type: ignore[index]
+    assert stored.marks().get("model") == ("fake/fake-model" if "thinking" in blocks else None)
+    view = build_request(turn.session, turn.model, turn.agent, "").messages
+    kept = [block for block in stored.content if block["type"] != "novel"]  # type: ignore[index]
+    assert view[-1].content == kept
+    assert view[-1].marks() == stored.marks()
+    edit(turn.session, stored.seq or 0, stored.content)
+    assert "model" not in turn.session.oldest_first()[-1].marks()
 
 
 @pytest.mark.parametrize(

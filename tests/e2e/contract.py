@@ -2,8 +2,8 @@
 
 `openai_faults(raw)` gives the faults of one request, oldest rule first; an empty list means that
 the request keeps the contract. It is stricter than any single provider: it is the union of what
-OpenAI, vLLM, llama.cpp and the gateways in front of them refuse. A second wire style gets a
-function of the same shape.
+OpenAI, vLLM, llama.cpp and the gateways in front of them refuse. `anthropic_contract` is its
+sibling for the other wire style.
 """
 
 import json
@@ -121,10 +121,11 @@ def _function_faults(function: Any, where: str) -> Iterator[str]:
     if not isinstance(parameters, dict) or parameters.get("type") != "object":
         yield f"Invalid schema for {where}: schema must be a JSON Schema of 'type: \"object\"'"
         return
-    yield from _schema_faults(parameters, f"{where}.parameters")
+    yield from schema_faults(parameters, f"{where}.parameters")
 
 
-def _schema_faults(schema: Any, where: str) -> Iterator[str]:
+def schema_faults(schema: Any, where: str) -> Iterator[str]:
+    """What is no JSON Schema that a provider takes; the same in every style."""
     if not isinstance(schema, dict):
         yield f"{where} is not a schema object"
         return
@@ -143,9 +144,9 @@ def _schema_faults(schema: Any, where: str) -> Iterator[str]:
     if "array" in kinds and "items" not in schema:
         yield f"{where}: array schema missing items"
     for key, inner in properties.items():
-        yield from _schema_faults(inner, f"{where}.properties.{key}")
+        yield from schema_faults(inner, f"{where}.properties.{key}")
     if "items" in schema:
-        yield from _schema_faults(schema["items"], f"{where}.items")
+        yield from schema_faults(schema["items"], f"{where}.items")
 
 
 def _messages_faults(messages: Any) -> Iterator[str]:

@@ -42,7 +42,8 @@ from tiro.models.model import (
     ToolSchema,
     ToolUseDone,
 )
-from tiro.session.messages import StopReason, Usage
+from tiro.models.request_parts import IMAGE_LEFT_OUT
+from tiro.session.messages import Message, StopReason, Usage, encode
 
 STREAMS = Path(__file__).parents[1] / "data" / "streams"
 
@@ -655,6 +656,10 @@ def test_a_rate_limit_in_tokens_is_no_overflow() -> None:
          "temperature", None),
         ("Unrecognized request argument supplied: stream_options", "stream_options", None),
         ("m1 does not support tools", "tools", None),
+        ('"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+         "tools", None),
+        ("tools param requires --jinja flag", "tools", None),
+        ("`temperature` and `top_p` cannot both be specified", "temperature", None),
     ],
 )  # fmt: skip
 def test_a_refused_parameter_is_left_out_then_and_later(
@@ -685,11 +690,50 @@ def test_another_refusal_is_told_at_once() -> None:
     assert "messages[3].role" in str(error)
 
 
-def test_a_picture_that_a_server_cannot_see_is_not_asked_for_again() -> None:
-    """llama.cpp says so with a status that otherwise stands for a fault of its own."""
-    wire = Wire(refuses(500, {"error": {"code": 500, "message": "image input is not supported"}}))
-    with pytest.raises(ModelError, match="does not support what the request holds"):
-        asyncio.run(ask(model(wire)))
+NO_IMAGES = {
+    "llama.cpp": (500, {"error": {"code": 500, "message": "image input is not supported - hint: if"
+                        " this is unexpected, you may need to provide the mmproj"}}),
+    "vllm": (400, {"object": "error", "message": "m1 is not a multimodal model", "code": 400}),
+    "vllm's limit": (400, {"error": {"message": "At most 0 image(s) may be provided in one"
+                                     " prompt.", "code": 400}}),
+    "openrouter": (404, {"error": {"message": "No endpoints found that support image input",
+                                   "code": 404}}),
+    "openai": (400, {"error": {"message": "Invalid content type. image_url is only supported by"
+                               " certain models."}}),
+    "deepseek": (422, {"error": {"message": "Failed to deserialize the JSON body into the target"
+                                 " type: messages[0]: unknown variant `image_url`"}}),
+    "ollama": (500, {"error": "this model is missing data required for image input"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_IMAGES)
+def test_b61_a_model_without_images_is_asked_without_them(name: str) -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A"}}
+    shown = {"type": "tool_result", "tool_use_id": "1", "content": [image]}
+    wanted = request(
+        Message("user", [{"type": "text", "text": "see"}, image]),
+        Message("assistant", [{"type": "tool_use", "id": "1", "name": "look", "input": {}}]),
+        Message("tool", shown),
+    )
+    before = encode(wanted)
+    status, body = NO_IMAGES[name]
+    wire = Wire(refuses(status, body), says("a"))
+    deltas = asyncio.run(ask(model(wire), wanted))
+    assert deltas[0] == Progress("acme/m1 takes no images and is asked without them")
+    assert joined(deltas) == "a"
+    first, second = wire.bodies()
+    assert "image_url" in json.dumps(first)
+    assert [m["content"] for m in second["messages"]] == [
+        f"see\n\n{IMAGE_LEFT_OUT}", None, IMAGE_LEFT_OUT,
+    ]  # fmt: skip
+    assert encode(wanted) == before
+
+
+def test_a_picture_that_is_refused_for_another_reason_is_told() -> None:
+    fault = {"error": {"code": 500, "message": "image input is not supported"}}
+    assert "does not support what the request holds" in str(failure(refuses(500, fault)))
+    fault = {"error": {"message": "image exceeds 5 MB maximum"}}
+    assert "5 MB" in str(failure(refuses(400, fault)))
 
 
 # --- the law of Model.stream over anything -------------------------------------------------

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.e2e.contract import openai_faults
 from tests.models.wire import request
 from tiro.models.model import ModelRequest, ToolSchema, attachment_text
-from tiro.models.openai_request import to_wire_messages, to_wire_request, to_wire_tool_ids
+from tiro.models.openai_request import to_wire_messages, to_wire_request
+from tiro.models.request_parts import to_wire_tool_ids
 from tiro.session.messages import AttachmentBlock, Message, ToolUseBlock, encode
 from tiro.session.provider_view import provider_view
 

@@ -7,7 +7,16 @@ from typing import Any
 
 import httpx
 
-from tiro.models.model import Delta, ModelRequest, ProviderSettings, TextDelta, ThinkingDelta
+from tiro.models.anthropic import AnthropicModel
+from tiro.models.http_model import HttpModel
+from tiro.models.model import (
+    Delta,
+    ModelFacts,
+    ModelRequest,
+    ProviderSettings,
+    TextDelta,
+    ThinkingDelta,
+)
 from tiro.models.openai import OpenAIModel
 from tiro.models.transport import Sleep
 from tiro.session.messages import Message
@@ -96,6 +105,20 @@ def model(
     )
 
 
+def anthropic(wire: Wire, *, waits: Sleep | None = None, **given: Any) -> AnthropicModel:
+    """As `model`, in the other format; it knows its limits, so it does not ask for them."""
+    facts = {"m1": ModelFacts(200_000, 64_000)}
+    numbers = iter(range(1, 100))
+    return AnthropicModel(
+        settings(**{"api": "anthropic", "models": facts, **given}),
+        "m1",
+        http=wire.http,
+        sleep=waits or Waits(),
+        jitter=lambda: 0.0,
+        new_id=lambda: f"made_{next(numbers)}",
+    )
+
+
 def request(*messages: Message, **given: Any) -> ModelRequest:
     asked = list(messages) or [Message("user", [{"type": "text", "text": "hi"}])]
     return ModelRequest(model="m1", messages=asked, **given)
@@ -134,7 +157,7 @@ def says(*texts: str) -> httpx.Response:
 DONE = b"data: [DONE]\n\n"
 
 
-async def ask(asked: OpenAIModel, wanted: ModelRequest | None = None) -> list[Delta]:
+async def ask(asked: HttpModel, wanted: ModelRequest | None = None) -> list[Delta]:
     """The deltas of one request; the model is closed."""
     try:
         return [delta async for delta in asked.stream(wanted or request())]

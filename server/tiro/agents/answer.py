@@ -2,8 +2,10 @@
 
 from typing import Any
 
-from tiro.models.model import TextDelta, ThinkingDelta, ToolUseDone
+from tiro.models.model import BlockDone, TextDelta, ThinkingDelta, ToolUseDone
 from tiro.session.messages import Content, Message
+
+THINKING = ("thinking", "redacted_thinking")
 
 
 class Answer:
@@ -11,6 +13,8 @@ class Answer:
 
     def __init__(self) -> None:
         self.tool_uses: list[ToolUseDone] = []
+        self.has_thinking = False
+        """Whether the message that was taken holds what only its own model may be sent back."""
         self._blocks: list[dict[str, Any]] = []
         self._open: dict[str, Any] = {}
         self._pieces: list[str] = []
@@ -21,12 +25,18 @@ class Answer:
         self._pieces.append(delta.text)
 
     def add_thinking(self, delta: ThinkingDelta) -> None:
-        """Append to the open thinking block; a signature ends it."""
+        """Append to the open thinking block; a signature ends it, an empty one without keeping."""
         self._begin("thinking")
         self._pieces.append(delta.text)
         if delta.signature is not None:
-            self._open["signature"] = delta.signature
+            if delta.signature:
+                self._open["signature"] = delta.signature
             self._close()
+
+    def add_block(self, done: BlockDone) -> None:
+        """Append a block as it came."""
+        self._close()
+        self._blocks.append(done.block)
 
     def add_tool_use(self, done: ToolUseDone) -> None:
         """Append a tool use; arguments that cannot be read are stored as an empty input."""
@@ -35,6 +45,13 @@ class Answer:
         block = {"type": "tool_use", "id": done.id, "name": done.name, "input": done.input or {}}
         self._blocks.append(block)
 
+    def is_cut_off(self) -> bool:
+        """Whether the last tool use ends in the middle; not every server says that it was cut."""
+        if not self.tool_uses or self.tool_uses[-1].input is not None:
+            return False
+        raw = self.tool_uses[-1].raw.strip()
+        return raw.startswith("{") and not raw.endswith("}")
+
     def take_message(self) -> Message | None:
         """The assistant message, once; None when there is nothing worth storing in it.
 
@@ -42,6 +59,7 @@ class Answer:
         """
         self._close()
         blocks = [block for block in self._blocks if not _is_blank(block)]
+        self.has_thinking = any(block["type"] in THINKING for block in blocks)
         self._blocks = []
         if not blocks:
             return None

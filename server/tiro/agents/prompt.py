@@ -64,7 +64,7 @@ def build_request(
     """The next request exactly as the model gets it; changes nothing."""
     return ModelRequest(
         model=model.name.partition("/")[2] or model.name,
-        messages=provider_view(session.oldest_first(), session.archive_rows),
+        messages=provider_view(session.oldest_first(), session.archive_rows, thinking=True),
         system=session_prompt(session, prompt),
         tools=list(tools),
         max_output_tokens=max_output_tokens,

@@ -31,12 +31,13 @@ BROKEN_OFF = "The answer broke off before this could be run; nothing was run or 
 REFUSED_ANSWER = "The answer ended in a refusal, so this was not run; nothing was changed."
 UNKNOWN_TOOL = "There is no tool {name!r}; nothing was run. The tools are: {tools}."
 UNREADABLE_INPUT = (
-    "The arguments are no JSON object, so nothing was run. Call the tool again with valid JSON."
-    " They were: {raw}"
+    "The arguments are no JSON object, so nothing was run: they are not valid, or were truncated."
+    " Call the tool again with valid JSON, and with less in one call if it was long. They were:"
+    " {raw}"
 )
 CUT_OFF = (
     "The answer reached its output limit in the middle of this call, so the arguments are"
-    " incomplete and nothing was run or changed. Call the tool again with less in one call."
+    " truncated and nothing was run or changed. Call the tool again with less in one call."
 )
 DENIED = "Not allowed by the rule {rule!r} ({source}); nothing was run or changed."
 REJECTED = "The user said no; nothing was run or changed.{message}"

@@ -48,6 +48,7 @@ from tiro.agents.tool_uses import (
 )
 from tiro.errors import ModelError, TiroError
 from tiro.models.model import (
+    BlockDone,
     Delta,
     Finished,
     Model,
@@ -207,6 +208,7 @@ class _Running:
         self._known_ids: set[str] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._steps = 0
+        self._is_cut_off = False
         self._cut_off_steps = 0
         self._text = ""
         self._stop_reason: StopReason = "end_turn"
@@ -267,6 +269,7 @@ class _Running:
             ThinkingDelta: self._on_thinking,
             ToolUseDelta: lambda _: (),
             ToolUseDone: self._on_tool_use,
+            BlockDone: self._on_block,
             RetryWait: lambda item: [events.Retry(item.attempt, item.wait_seconds, item.reason)],
             Progress: lambda item: [events.Progress(item.message, item.fraction)],
             Finished: self._on_answer,
@@ -299,6 +302,10 @@ class _Running:
         self._answer.add_tool_use(done)
         yield shown_use(done, "proposed")
 
+    def _on_block(self, delta: BlockDone) -> Iterable[TurnEvent]:
+        self._answer.add_block(delta)
+        return ()
+
     def _on_answer(self, finished: Finished) -> Iterator[TurnEvent]:
         reason = finished.stop_reason
         if reason in ("error", "cancelled"):
@@ -307,7 +314,9 @@ class _Running:
         yield from self._store_answer()
         self._count(finished.usage)
         yield events.UsageSoFar(self._record.usage, self._size())
-        self._cut_off_steps = self._cut_off_steps + 1 if reason == "max_tokens" else 0
+        self._is_cut_off = reason == "max_tokens"
+        is_cut = self._is_cut_off or self._answer.is_cut_off()
+        self._cut_off_steps = self._cut_off_steps + 1 if is_cut else 0
         if self._answer.tool_uses and reason != "refusal":
             self._move("use")
             self._uses = self._tool_uses()
@@ -361,6 +370,8 @@ class _Running:
         message = self._answer.take_message()
         if message is not None:
             self._text = text_of(message)
+            if self._answer.has_thinking:
+                marks["model"] = self.turn.model.name  # no other may be sent it back
             yield from self._record.store(message.marked(**marks) if marks else message)
 
     def _count(self, usage: Usage | None) -> None:
@@ -443,7 +454,7 @@ class _Running:
             put=self.inbox.put,
             max_output_chars=output_chars(self.turn.model.facts.context_window),
         )
-        return ToolUses(self._answer.tool_uses, needs, cut_off=self._cut_off_steps > 0)
+        return ToolUses(self._answer.tool_uses, needs, cut_off=self._is_cut_off)
 
     def _needed_uses(self) -> ToolUses:
         assert self._uses is not None, "only a step with tool uses has any that move"

@@ -18,8 +18,8 @@ WITH_KEY = PROVIDER_ORDER[:3]
 
 
 ADVICE = (
-    "No model can be used yet: set OPENAI_API_KEY or OPENROUTER_API_KEY, start Ollama, or get the"
-    " small local model with: pip install 'tiro[local]' && tiro local pull"
+    "No model can be used yet: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY, start"
+    " Ollama, or get the small local model with: pip install 'tiro[local]' && tiro local pull"
 )
 """The quickest ways to a model."""
 

@@ -13,6 +13,9 @@ from msgspec import Struct
 
 from tiro.session.messages import AttachmentBlock, Message, StopReason, Usage
 
+MAX_COUNT = 10**12
+"""More tokens than this no provider counts; beyond it a number means nothing."""
+
 ProviderApi = Literal["openai", "anthropic", "local"]
 
 
@@ -45,7 +48,10 @@ class TextDelta(Struct, frozen=True, tag="text"):
 
 
 class ThinkingDelta(Struct, frozen=True, tag="thinking"):
-    """A piece of the model's reasoning; the signature comes with the last piece, if at all."""
+    """A piece of the model's reasoning; the signature comes with the last piece, if at all.
+
+    An empty signature ends a piece of reasoning that has none.
+    """
 
     text: str
     signature: str | None = None
@@ -73,6 +79,12 @@ class ToolUseDone(Struct, frozen=True, tag="tool_use", kw_only=True):
     """The arguments as they came."""
 
 
+class BlockDone(Struct, frozen=True, tag="block"):
+    """A block that is kept as it came, such as reasoning that only its provider can read."""
+
+    block: dict[str, Any]
+
+
 class RetryWait(Struct, frozen=True, tag="retry"):
     """The provider could not answer; the request is repeated after this wait."""
 
@@ -96,7 +108,16 @@ class Finished(Struct, frozen=True, tag="finished"):
     """None when the provider reported nothing."""
 
 
-Delta = TextDelta | ThinkingDelta | ToolUseDelta | ToolUseDone | RetryWait | Progress | Finished
+Delta = (
+    TextDelta
+    | ThinkingDelta
+    | ToolUseDelta
+    | ToolUseDone
+    | BlockDone
+    | RetryWait
+    | Progress
+    | Finished
+)
 
 
 class Price(Struct, frozen=True):
@@ -206,6 +227,16 @@ _KNOWN_FACTS: tuple[tuple[str, ModelFacts], ...] = (
     ("o1", ModelFacts(200_000, 100_000)),
     ("o3", ModelFacts(200_000, 100_000)),
     ("o4-mini", ModelFacts(200_000, 100_000)),
+    ("claude-3-7", ModelFacts(200_000, 64_000)),
+    ("claude-3-5", ModelFacts(200_000, 8_192)),
+    ("claude-3", ModelFacts(200_000, 4_096)),
+    ("claude-opus-4-5", ModelFacts(200_000, 64_000)),
+    ("claude-opus-4-6", ModelFacts(1_000_000, 128_000)),
+    ("claude-opus-4-1", ModelFacts(200_000, 32_000)),
+    ("claude-opus-4-2", ModelFacts(200_000, 32_000)),
+    ("claude-sonnet-4-5", ModelFacts(200_000, 64_000)),
+    ("claude-sonnet-4-2", ModelFacts(200_000, 64_000)),
+    ("claude-haiku-4-5", ModelFacts(200_000, 64_000)),
     ("claude", ModelFacts(200_000, None)),
     ("gemini-2", ModelFacts(1_048_576, None)),
     ("deepseek", ModelFacts(128_000, None)),

@@ -8,8 +8,10 @@ from typing import Any
 
 import msgspec
 
-from tiro.models import openai_failure
+from tiro.models import refusals
+from tiro.models.joined_text import JoinedText
 from tiro.models.model import (
+    MAX_COUNT,
     Delta,
     Finished,
     Price,
@@ -18,8 +20,9 @@ from tiro.models.model import (
     TextDelta,
     ThinkingDelta,
 )
-from tiro.models.openai_tool_uses import ToolUses, new_tool_id
+from tiro.models.openai_tool_uses import ToolUses
 from tiro.models.openai_wire import TextShape, WireAnswer, WireChoice, WirePiece, decode_answer
+from tiro.models.tool_input import new_tool_id
 from tiro.session.messages import StopReason, Usage
 
 DONE = b"[DONE]"
@@ -53,8 +56,8 @@ class AnswerReader:
         self._usage: Usage | None = None
         self._tool_uses = ToolUses(new_id)
         self._shape = TextShape()
-        self._text = _Joined()
-        self._thinking = _Joined()
+        self._text = JoinedText()
+        self._thinking = JoinedText()
 
     def read_events(self, events: list[bytes]) -> list[Delta]:
         """The deltas of events that arrived together."""
@@ -75,7 +78,7 @@ class AnswerReader:
         """The deltas of an answer that came whole: some servers do not stream."""
         deltas: list[Delta] = []
         if not self._read(body, deltas).choices:
-            raise openai_failure.unreadable(self._provider, body)
+            raise refusals.unreadable(self._provider, body)
         self._flush(deltas)
         self.is_ended = True
         return deltas
@@ -83,7 +86,7 @@ class AnswerReader:
     def close(self) -> list[Delta]:
         """The last deltas; an error when the answer has no mark of its end."""
         if not self.is_ended and not self.is_finished:
-            raise openai_failure.cut_off(self._provider)
+            raise refusals.cut_off(self._provider)
         deltas: list[Delta] = []
         self._flush(deltas, is_last=True)
         tool_uses = self._tool_uses.done()
@@ -97,7 +100,7 @@ class AnswerReader:
     def _read(self, data: bytes, deltas: list[Delta]) -> WireAnswer:
         answer = self._decode(data)
         if answer.error or answer.object == "error" or (answer.message and not answer.choices):
-            raise openai_failure.from_wire_fault(self._provider, _fault(answer))
+            raise refusals.from_wire_fault(self._provider, _fault(answer))
         if answer.usage is not None:
             self._usage = from_wire_usage(answer.usage, self._price) or self._usage
         if answer.prompt_progress is not None:
@@ -108,7 +111,7 @@ class AnswerReader:
 
     def _read_choice(self, choice: WireChoice, deltas: list[Delta]) -> None:
         if choice.error:
-            raise openai_failure.from_wire_fault(self._provider, choice.error)
+            raise refusals.from_wire_fault(self._provider, choice.error)
         piece = choice.delta or choice.message
         if piece is not None:
             self._read_piece(piece, deltas)
@@ -117,7 +120,7 @@ class AnswerReader:
 
     def _read_piece(self, piece: WirePiece, deltas: list[Delta]) -> None:
         """One delta: the usual one holds text and nothing else, so that comes first."""
-        thinking = piece.reasoning_content or piece.reasoning
+        thinking = piece.reasoning_content or piece.reasoning or piece.thinking
         if thinking or isinstance(piece.content, list):
             said, thought = _texts(piece.content)
             if thinking := thought or (thinking if isinstance(thinking, str) else ""):
@@ -140,7 +143,7 @@ class AnswerReader:
 
     def _finish(self, wire_reason: str) -> None:
         if wire_reason == "error":
-            raise openai_failure.from_wire_fault(self._provider, {"message": "it gave no reason"})
+            raise refusals.from_wire_fault(self._provider, {"message": "it gave no reason"})
         self.is_finished = True
         if self._stop_reason != "refusal":
             self._stop_reason = _STOP_REASONS.get(wire_reason, "end_turn")
@@ -149,7 +152,7 @@ class AnswerReader:
         try:
             return decode_answer(data)
         except (ValueError, RecursionError) as error:
-            raise openai_failure.unreadable(self._provider, data) from error
+            raise refusals.unreadable(self._provider, data) from error
 
     def _flush(self, deltas: list[Delta], *, is_last: bool = False) -> None:
         self._flush_thinking(deltas, is_last=is_last)
@@ -162,34 +165,6 @@ class AnswerReader:
     def _flush_thinking(self, deltas: list[Delta], *, is_last: bool = False) -> None:
         if text := self._thinking.take(is_last=is_last):
             deltas.append(ThinkingDelta(text))
-
-
-class _Joined:
-    """Pieces of text to be yielded as one; half of a surrogate pair waits for its other half."""
-
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-
-    @property
-    def is_waiting(self) -> bool:
-        return bool(self._pieces)
-
-    def add(self, piece: str) -> None:
-        self._pieces.append(piece)
-
-    def take(self, *, is_last: bool = False) -> str:
-        text = "".join(self._pieces)
-        self._pieces = []
-        if not text:
-            return ""
-        if not is_last and "\ud800" <= text[-1] <= "\udbff":
-            self._pieces = [text[-1]]
-            text = text[:-1]
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        return text
 
 
 def from_wire_usage(usage: Any, price: Price | None) -> Usage | None:
@@ -211,7 +186,7 @@ def from_wire_usage(usage: Any, price: Price | None) -> Usage | None:
 
 
 def _count(value: Any) -> int:
-    return int(value) if isinstance(value, int | float) and value > 0 else 0
+    return int(value) if isinstance(value, int | float) and 0 < value < MAX_COUNT else 0
 
 
 def _from_wire_progress(progress: Any) -> list[Progress]:

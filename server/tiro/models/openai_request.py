@@ -1,20 +1,21 @@
 """A request in the form of OpenAI's chat completions, which many servers speak."""
 
-import hashlib
-import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, assert_never
+from typing import Any
 
-from tiro.models.model import ModelRequest, ToolSchema, attachment_text
+from tiro.models.model import ModelRequest, ToolSchema
+from tiro.models.request_parts import (
+    EMPTY_RESULT,
+    block_text,
+    to_wire_tool_ids,
+    to_wire_tool_name,
+    without_images,
+)
 from tiro.session.messages import (
-    AttachmentBlock,
     Block,
     ImageBlock,
     Message,
-    OpaqueBlock,
-    TextBlock,
-    ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
     blocks_of,
@@ -24,13 +25,8 @@ from tiro.session.messages import (
 
 MAX_TOKENS_KEYS = ("max_tokens", "max_completion_tokens")
 """Old and new name of one parameter: most servers know only the old one, OpenAI wants the new."""
-OPTIONAL_PARAMETERS = (*MAX_TOKENS_KEYS, "temperature", "top_p", "stream_options", "tools")
+OPTIONAL_PARTS = (*MAX_TOKENS_KEYS, "temperature", "top_p", "stream_options", "tools", "images")
 """What a request can do without when a server refuses it."""
-EMPTY_RESULT = "(no output)"
-"""Sent for a tool result without text, which some servers refuse."""
-
-_GOOD_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
-_BAD_NAME_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def to_wire_request(
@@ -40,9 +36,10 @@ def to_wire_request(
     prefer: str = "max_tokens",
 ) -> dict[str, Any]:
     """The request's body; `refused` parameters are left out, `prefer` names the output limit."""
+    messages = without_images(request.messages) if "images" in refused else request.messages
     wire: dict[str, Any] = {
         "model": request.model,
-        "messages": to_wire_messages(request.system, request.messages),
+        "messages": to_wire_messages(request.system, messages),
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -89,34 +86,6 @@ def to_wire_messages(system: str, messages: Iterable[Message]) -> list[dict[str,
     return wire
 
 
-def to_wire_tool_ids(blocks: Iterable[Block]) -> dict[str, str]:
-    """Every tool id and the one it is sent as: the same where it can be, else one made from it.
-
-    Ids of other providers can be long and hold any character; here they are refused.
-    """
-    ids = dict.fromkeys(
-        block.id if isinstance(block, ToolUseBlock) else block.tool_use_id
-        for block in blocks
-        if isinstance(block, ToolUseBlock | ToolResultBlock)
-    )
-    wire = {tool_id: tool_id for tool_id in ids if _GOOD_ID.fullmatch(tool_id)}
-    taken = set(wire)
-    for tool_id in ids:
-        if tool_id in wire:
-            continue
-        seed = tool_id
-        while (made := _made_id(seed)) in taken:
-            seed += "+"
-        wire[tool_id] = made
-        taken.add(made)
-    return wire
-
-
-def _made_id(seed: str) -> str:
-    digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass"))
-    return f"call_{digest.hexdigest()[:32]}"
-
-
 def _to_wire_assistant(blocks: list[Block], ids: dict[str, str]) -> list[dict[str, Any]]:
     """Text and tool uses in one message, or none: thinking is not sent back in this format."""
     calls = [
@@ -124,7 +93,7 @@ def _to_wire_assistant(blocks: list[Block], ids: dict[str, str]) -> list[dict[st
             "id": ids[block.id],
             "type": "function",
             "function": {
-                "name": _BAD_NAME_CHARACTERS.sub("_", block.name)[:64] or "unknown",
+                "name": to_wire_tool_name(block.name),
                 "arguments": encode(block.input).decode(),
             },
         }
@@ -156,30 +125,13 @@ def _to_wire_content(blocks: Sequence[Block]) -> str | list[dict[str, Any]]:
     for block in blocks:
         if isinstance(block, ImageBlock):
             parts.append({"type": "image_url", "image_url": {"url": _image_url(block)}})
-        elif text := _text(block):
+        elif text := block_text(block):
             parts.append({"type": "text", "text": text})
     return parts
 
 
 def _joined_text(blocks: Sequence[Block]) -> str:
-    return "\n\n".join(text for text in map(_text, blocks) if text.strip())
-
-
-def _text(block: Block) -> str:
-    """What a block says where only text can be sent."""
-    match block:
-        case TextBlock():
-            return block.text
-        case AttachmentBlock():
-            return attachment_text(block)
-        case OpaqueBlock():
-            return f"[{block.data.get('type', 'block')}]"
-        case ImageBlock():
-            return "[image]"
-        case ThinkingBlock() | ToolUseBlock() | ToolResultBlock():
-            return ""
-        case _:
-            assert_never(block)
+    return "\n\n".join(text for text in map(block_text, blocks) if text.strip())
 
 
 def _image_url(image: ImageBlock) -> str:

@@ -10,22 +10,14 @@ both, neither, or an index that is always 0. The rules, in this order:
 5. In 3 and 4 a piece with a name begins a new tool use once the newest has all its arguments.
 """
 
-import uuid
 from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
 
 from tiro.models.model import ToolUseDelta, ToolUseDone
-from tiro.session.messages import MAX_NESTING, clean, decode, encode, is_nested_deeper
-
-UNNAMED = "unknown"
-"""Stands for the name of a tool use that came with arguments only."""
-
-
-def new_tool_id() -> str:
-    """An id for a tool use that came without one."""
-    return f"call_{uuid.uuid4().hex}"
+from tiro.models.tool_input import UNNAMED, new_tool_id, read_tool_input
+from tiro.session.messages import clean, encode
 
 
 class _Open(Struct, eq=False):
@@ -82,7 +74,7 @@ class ToolUses:
             taken.add(tool_id)
             tool_uses.append(
                 ToolUseDone(
-                    id=tool_id, name=opened.name or UNNAMED, input=_read_input(raw), raw=raw
+                    id=tool_id, name=opened.name or UNNAMED, input=read_tool_input(raw), raw=raw
                 )
             )
         return tool_uses
@@ -123,17 +115,5 @@ def _argument_text(arguments: Any) -> str:
     return arguments if isinstance(arguments, str) else encode(arguments).decode()
 
 
-def _read_input(raw: str) -> dict[str, Any] | None:
-    """The arguments as an object; nothing at all means none, None that they cannot be read."""
-    if raw.strip() in ("", "null"):
-        return {}
-    try:
-        value = decode(raw)
-    except (ValueError, RecursionError):
-        return None
-    is_usable = isinstance(value, dict) and not is_nested_deeper(value, MAX_NESTING)
-    return value if is_usable else None
-
-
 def _is_object(raw: str) -> bool:
-    return raw.rstrip().endswith("}") and _read_input(raw) is not None
+    return raw.rstrip().endswith("}") and read_tool_input(raw) is not None

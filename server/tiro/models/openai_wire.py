@@ -17,6 +17,7 @@ class WirePiece(Struct):
     content: Any = None
     reasoning_content: Any = None
     reasoning: Any = None
+    thinking: Any = None
     refusal: Any = None
     tool_calls: Any = None
 

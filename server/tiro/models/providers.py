@@ -1,18 +1,27 @@
 """From a provider's settings to a model that can be asked, and what a provider offers."""
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, assert_never
 
 from tiro.errors import ModelError, ModelNotConfiguredError
+from tiro.models.anthropic import AnthropicModel, anthropic_transport
 from tiro.models.local import LocalModel, LocalModels
 from tiro.models.model import Model, ProviderSettings
+from tiro.models.model_list import list_rows
 from tiro.models.openai import OpenAIModel, openai_transport
-from tiro.models.openai_list import list_openai_models
 from tiro.models.transport import is_loopback
 
 PROBE_SECONDS = 0.3
 """A server on this machine answers within this, or is not running."""
 LIST_SECONDS = 10.0
+TO_BEGIN_WITH = {
+    "://api.anthropic.com": r"claude-sonnet-.+",
+    "://api.openai.com": r"gpt-\d+(\.\d+)?",
+    "://openrouter.ai": r"openrouter/auto",
+}
+"""What of a long list comes first: the newest all-round model. Anthropic lists the newest first."""
 
 
 def open_model(provider: ProviderSettings, name: str, *, local_cache: Path | None = None) -> Model:
@@ -20,6 +29,8 @@ def open_model(provider: ProviderSettings, name: str, *, local_cache: Path | Non
     match provider.api:
         case "openai":
             return OpenAIModel(provider, name)
+        case "anthropic":
+            return AnthropicModel(provider, name)
         case "local":
             if local_cache is None:
                 raise ModelNotConfiguredError(
@@ -28,21 +39,14 @@ def open_model(provider: ProviderSettings, name: str, *, local_cache: Path | Non
                 )
             return LocalModel(provider, name, LocalModels(local_cache))
         case _:
-            raise ModelNotConfiguredError(
-                f"The provider {provider.name!r} has the api {provider.api!r}, which is not known",
-                tried=[{"provider": provider.name, "reason": "unknown api"}],
-            )
+            assert_never(provider.api)
 
 
 def lacking(provider: ProviderSettings) -> str | None:
     """What a provider lacks to be asked at all, found without asking it; None for nothing."""
-    match provider.api:
-        case "openai":
-            return None
-        case "local":
-            return None if find_spec("xllamacpp") else "the extra tiro[local] is not installed"
-        case _:
-            return f"this version of Tiro does not speak the api {provider.api!r} yet"
+    if provider.api == "local" and find_spec("xllamacpp") is None:
+        return "the extra tiro[local] is not installed"
+    return None
 
 
 async def probe(provider: ProviderSettings, *, local_cache: Path | None = None) -> str | None:
@@ -65,10 +69,25 @@ async def probe(provider: ProviderSettings, *, local_cache: Path | None = None) 
 
 
 async def list_models(provider: ProviderSettings, *, local_cache: Path | None = None) -> list[str]:
-    """The provider's own names of its models; ModelError when it cannot be asked."""
+    """The provider's own names of its models, the one to begin with first.
+
+    Raises ModelError when it cannot be asked.
+    """
     if provider.api == "local":
         return _local_names(local_cache)
     return await _list(provider, LIST_SECONDS)
+
+
+def names_in_order(provider: ProviderSettings, rows: list[dict[str, Any]]) -> list[str]:
+    """The names in a provider's list; of a long one whose models are known, the best start first.
+
+    It is for whoever sets a key and nothing else.
+    """
+    wanted = next((p for host, p in TO_BEGIN_WITH.items() if host in provider.base_url), None)
+    if wanted is not None:
+        rows = sorted(rows, key=lambda row: str(row.get("created") or ""), reverse=True)
+        rows.sort(key=lambda row: re.fullmatch(wanted, row["id"]) is None)
+    return [row["id"] for row in rows]
 
 
 def _local_names(local_cache: Path | None) -> list[str]:
@@ -81,8 +100,10 @@ def _local_names(local_cache: Path | None) -> list[str]:
 
 
 async def _list(provider: ProviderSettings, timeout_seconds: float) -> list[str]:
-    transport = openai_transport(provider)
+    open_transport = anthropic_transport if provider.api == "anthropic" else openai_transport
+    transport = open_transport(provider)
     try:
-        return [row["id"] for row in await list_openai_models(transport, timeout_seconds)]
+        rows = await list_rows(transport, timeout_seconds)
     finally:
         await transport.close()
+    return names_in_order(provider, rows)

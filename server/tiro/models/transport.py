@@ -139,13 +139,18 @@ class Transport:
 
     @asynccontextmanager
     async def get(
-        self, path: str, timeout_seconds: float, *, base: str | None = None
+        self,
+        path: str,
+        timeout_seconds: float,
+        *,
+        base: str | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Answer]:
         """Ask for a short answer; silence is waited for no longer than given.
 
-        `base` stands for the path of the base_url.
+        `base` stands for the path of the base_url, `query` is added to its own.
         """
-        url = self._url(path, base)
+        url = self._url(path, base).copy_merge_params(query or {})
         async with self._send("GET", url, None, httpx.Timeout(timeout_seconds)) as answer:
             yield answer
 

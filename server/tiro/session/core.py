@@ -341,9 +341,9 @@ class Core:
         for index, message in enumerate(self.newest_first):
             if message.seq == change.seq:
                 self._keep(message.marked(taken_back=True))
-                self.newest_first[index] = msgspec.structs.replace(
-                    message, content=change.content, tool_calls=None
-                )
+                edited = msgspec.structs.replace(message, content=change.content, tool_calls=None)
+                # What was edited is not what a model thought any more: it would refuse it.
+                self.newest_first[index] = edited.marked(model=None)
                 return True
         return False
 

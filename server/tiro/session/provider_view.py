@@ -50,8 +50,9 @@ def provider_view(
 
     `window` and `archive` are oldest first. The result holds messages of the roles user, assistant
     and tool whose content is a list of block dicts; a tool message holds exactly one tool_result.
-    `merge` joins neighbours of one role (user, assistant), `thinking` keeps thinking blocks. System
-    messages are left out: they belong to the system prompt (`standing_instructions`). Pure; O(n).
+    `merge` joins neighbours of one role (user, assistant), `thinking` keeps thinking blocks and the
+    mark that says whose they are. System messages are left out: they belong to the system prompt
+    (`standing_instructions`). Pure; O(n).
     """
     rows = [_as_message(item) for item in window]
     parts = _Parts(thinking)
@@ -112,11 +113,15 @@ class _Parts:
             if not blocks:
                 continue
             role = "assistant" if message.role == "assistant" else "user"
-            view.append(Message(role, blocks, seq=message.seq))
+            view.append(self._message(role, blocks, message))
             for block in blocks:
                 if role == "assistant" and block.get("type") == "tool_use":
                     view.append(self._result(message, block["id"]))
         return view
+
+    def _message(self, role: str, blocks: list[dict[str, Any]], source: Message) -> Message:
+        model = source.marks().get("model") if self.thinking and role == "assistant" else None
+        return Message(role, blocks, seq=source.seq).marked(model=model)
 
     def _use(self, message: Message, position: int, block: ToolUseBlock) -> dict[str, Any]:
         tool_id = block.id

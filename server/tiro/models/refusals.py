@@ -1,15 +1,30 @@
-"""What servers of OpenAI's format say when they refuse, read into our errors."""
+"""What servers say when they refuse, in each of the ways they say it, read into our errors."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from tiro.errors import ContextOverflowError, ModelError
 from tiro.models import failures
 from tiro.models.model import ProviderSettings
-from tiro.models.openai_request import OPTIONAL_PARAMETERS
 from tiro.session.messages import decode, encode
 
 _OVERFLOW_CODES = {"context_length_exceeded", "exceed_context_size_error"}
+_STATUS_OF_TYPE = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""Anthropic's names for them."""
+_NO_CREDIT = re.compile(r"insufficient_quota|credit balance is too low", re.IGNORECASE)
+"""OpenAI says so with the status of a rate limit, Anthropic with that of a bad request."""
 _NUMBER = r"(\d[\d,_]*)"
 _OVERFLOW_SENTENCES = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
@@ -24,15 +39,41 @@ _OVERFLOW_SENTENCES = tuple(
         rf"allowed \((?P<window>{_NUMBER})\)",
         rf"prompt contains (?P<tokens>{_NUMBER}) tokens.*?too large for model with "
         rf"(?P<window>{_NUMBER})",
+        rf"exceed context limit: (?P<tokens>{_NUMBER}) \+ {_NUMBER} > (?P<window>{_NUMBER})",
         r"context size has been exceeded",
         r"(?:prompt|input) is too long",
         r"exceeds? the (?:model'?s )?(?:available |maximum )?context (?:window|size|length)",
     )
 )
-_NO_TOOLS = re.compile(r"(?:not|n't) support (?:tools|tool use|function)", re.IGNORECASE)
+_COMPLAINTS = {
+    # Ollama, OpenRouter, llama.cpp, vLLM
+    "tools": re.compile(
+        r"(?:not|n't|no endpoints found that) support (?:tools|tool use|function)"
+        r"|tools param requires --jinja|requires --enable-auto-tool-choice",
+        re.IGNORECASE,
+    ),
+    # OpenRouter, llama.cpp and OpenAI, vLLM, DeepSeek, Ollama
+    "images": re.compile(
+        r"(?:not|n't|no endpoints found that) support (?:image|vision)"
+        r"|image(?:_url)?s?(?: input| content)? (?:is|are) (?:not|only) support"
+        r"|not a multimodal model|at most 0 image|unknown variant `?image"
+        r"|missing data required for image",
+        re.IGNORECASE,
+    ),
+    # Anthropic, of a block that is not as it came
+    "thinking": re.compile(r"\b(?:redacted_)?thinking\b", re.IGNORECASE),
+}
+_REFUSING_STATUSES = (400, 404, 415, 422, 500)
+_MARKS = {
+    "images": b'"type":"image',
+    "thinking": b'thinking"',
+    "cache_control": b'"cache_control":',
+}
+"""What a request holds that has such a part in its messages."""
 _NOT_SUPPORTED = re.compile(r"not support(ed)?\b", re.IGNORECASE)
 _REFUSED = re.compile(
-    r"unsupported|support|unknown|unrecognized|unexpected|extra|not permitted|not allowed",
+    r"unsupported|support|unknown|unrecognized|unexpected|extra|not permitted|not allowed"
+    r"|deprecated|cannot both",
     re.IGNORECASE,
 )
 
@@ -49,7 +90,7 @@ def from_wire_refusal(
     if overflow := _overflow(provider, fault, text):
         return overflow
     meaning = failures.meaning_of_status(status)
-    if _code(fault) == "insufficient_quota":
+    if _NO_CREDIT.search(f"{_code(fault)} {_words(fault)}"):
         meaning = failures.NO_CREDIT
     words = _words(fault)
     if meaning.is_retryable and _NOT_SUPPORTED.search(words):
@@ -96,17 +137,25 @@ def cut_off(provider: ProviderSettings) -> ModelError:
     return failures.refusal(provider, meaning)
 
 
-def refused_parameter(error: Exception, sent: dict[str, Any]) -> str | None:
-    """The optional parameter that the server does not take, if that is its whole complaint."""
-    if not isinstance(error, ModelError) or error.data["status"] not in (400, 422):
+def refused_part(error: Exception, sent: dict[str, Any], optional: Sequence[str]) -> str | None:
+    """The optional part of the request that the server does not take, if that is its complaint.
+
+    A part is a parameter, or `tools`, `images` or `thinking`, wherever in the request they stand.
+    """
+    if not isinstance(error, ModelError) or error.data["status"] not in _REFUSING_STATUSES:
         return None
     body = error.data["body"] or ""
-    if _NO_TOOLS.search(body):
-        return "tools" if "tools" in sent else None
-    if not _REFUSED.search(body):
+    for part, complaint in _COMPLAINTS.items():
+        if part in optional and complaint.search(body) and _holds(sent, part):
+            return part
+    if error.data["status"] not in (400, 422) or not _REFUSED.search(body):
         return None
-    named = (name for name in OPTIONAL_PARAMETERS if name != "tools" and name in sent)
+    named = (name for name in optional if name not in _COMPLAINTS and _holds(sent, name))
     return next((name for name in named if re.search(rf"\b{name}\b", body)), None)
+
+
+def _holds(sent: dict[str, Any], part: str) -> bool:
+    return part in sent or (part in _MARKS and _MARKS[part] in encode(sent.get("messages")))
 
 
 def _fault_in(body: bytes) -> Any:
@@ -148,7 +197,11 @@ def _words(fault: Any) -> str:
     if not isinstance(fault, dict):
         return ""
     message = fault.get("message") or fault.get("detail") or fault.get("error") or ""
-    return message if isinstance(message, str) else encode(message).decode()
+    words = message if isinstance(message, str) else encode(message).decode()
+    metadata = fault.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    # OpenRouter's own sentence only says that it passes on what another one said.
+    return f"{words}: {_words(_fault_in(raw.encode())) or raw}" if isinstance(raw, str) else words
 
 
 def _code(fault: Any) -> Any:
@@ -160,9 +213,11 @@ def _type(fault: Any) -> Any:
 
 
 def _status(fault: Any) -> int | None:
-    """The HTTP status that a fault inside a stream names."""
+    """The HTTP status that a fault inside a stream names, or that its type stands for."""
     code = _int(_code(fault))
-    return code if code is not None and 400 <= code < 600 else None
+    if code is not None and 400 <= code < 600:
+        return code
+    return _STATUS_OF_TYPE.get(str(_type(fault)))
 
 
 def _int(value: Any) -> int | None:

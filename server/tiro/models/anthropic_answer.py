@@ -1,0 +1,279 @@
+"""An answer in the form of Anthropic's messages, streamed or whole, read into deltas.
+
+Text that arrives together leaves together. What is signed stays as it came, byte for byte; events
+and deltas of an unknown type are passed over, blocks of an unknown type are kept.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from tiro.models import refusals
+from tiro.models.joined_text import JoinedText
+from tiro.models.model import (
+    MAX_COUNT,
+    BlockDone,
+    Delta,
+    Finished,
+    Price,
+    ProviderSettings,
+    TextDelta,
+    ThinkingDelta,
+    ToolUseDelta,
+    ToolUseDone,
+)
+from tiro.models.tool_input import UNNAMED, new_tool_id, read_tool_input
+from tiro.session.messages import (
+    MAX_NESTING,
+    StopReason,
+    Usage,
+    clean,
+    encode,
+    is_nested_deeper,
+)
+
+_STOP_REASONS: dict[str, StopReason] = {
+    "max_tokens": "max_tokens",
+    "model_context_window_exceeded": "max_tokens",
+    "refusal": "refusal",
+}
+"""What is not listed (`end_turn`, `stop_sequence`, `pause_turn`, `tool_use`) the model chose."""
+
+_USAGE_KEYS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+)
+
+
+class _Open(Struct, eq=False):
+    """A block that is still being written."""
+
+    block: dict[str, Any]
+    """As it came at its start."""
+    number: int = 0
+    """Of a tool use: which of the answer's tool uses it is."""
+    input_json: list[str] = []
+    signatures: list[str] = []
+
+    @property
+    def kind(self) -> str:
+        """The type of the block."""
+        return str(self.block.get("type"))
+
+
+class AnswerReader:
+    """Reads one answer; `is_ended` says that nothing of it can follow."""
+
+    def __init__(
+        self,
+        provider: ProviderSettings,
+        price: Price | None = None,
+        *,
+        new_id: Callable[[], str] = new_tool_id,
+    ) -> None:
+        self.is_ended = False
+        self.is_finished = False
+        """Never before the end: a reason to stop is not the end in this format."""
+        self._provider = provider
+        self._price = price
+        self._new_id = new_id
+        self._stop_reason: StopReason = "end_turn"
+        self._usage: dict[str, int] = {}
+        self._open: dict[int | None, _Open] = {}
+        self._tool_uses = 0
+        self._text = JoinedText()
+        self._thinking = JoinedText()
+
+    def read_events(self, events: list[bytes]) -> list[Delta]:
+        """The deltas of events that arrived together."""
+        deltas: list[Delta] = []
+        for data in map(bytes.strip, events):
+            if data and data != b"[DONE]" and not self.is_ended:
+                self._read(self._decode(data), deltas)
+        self._flush(deltas)
+        return deltas
+
+    def read_document(self, body: bytes) -> list[Delta]:
+        """The deltas of an answer that came whole: some servers do not stream."""
+        message = self._decode(body)
+        self._raise_fault(message)
+        content = message.get("content")
+        if not isinstance(content, list):
+            raise refusals.unreadable(self._provider, body)
+        deltas: list[Delta] = []
+        for block in content:
+            self._start(None, block, deltas)
+            self._stop(None, deltas)
+        self._count(message.get("usage"))
+        self._note_reason(message)
+        self.is_ended = True
+        return deltas
+
+    def close(self) -> list[Delta]:
+        """The last deltas; an error when the answer has no mark of its end."""
+        if not self.is_ended:
+            raise refusals.cut_off(self._provider)
+        deltas: list[Delta] = []
+        for index in list(self._open):
+            self._stop(index, deltas)
+        self._flush(deltas, is_last=True)
+        reason = self._stop_reason
+        if self._tool_uses and reason == "end_turn":
+            reason = "tool_use"
+        deltas.append(Finished(reason, from_wire_usage(self._usage, self._price)))
+        return deltas
+
+    def _read(self, event: dict[str, Any], deltas: list[Delta]) -> None:
+        match event:
+            case {"type": "content_block_delta", "delta": dict(delta)}:
+                self._add(_index(event), delta, deltas)
+            case {"type": "content_block_start", "content_block": dict(block)}:
+                self._start(_index(event), block, deltas)
+            case {"type": "content_block_stop"}:
+                self._stop(_index(event), deltas)
+            case {"type": "message_start", "message": dict(message)}:
+                self._count(message.get("usage"))
+            case {"type": "message_delta"}:
+                self._count(event.get("usage"))
+                self._note_reason(event.get("delta"))
+            case {"type": "message_stop"}:
+                self.is_ended = True
+            case _:
+                self._raise_fault(event)
+
+    def _start(self, index: int | None, block: Any, deltas: list[Delta]) -> None:
+        if not isinstance(block, dict):
+            return
+        opened = self._open[index] = _Open(block)
+        match block:
+            case {"type": "text", "text": str(text)}:
+                self._add_text(text, deltas)
+            case {"type": "thinking"}:
+                self._add_thinking(block.get("thinking"), deltas)
+            case {"type": "tool_use"}:
+                self._flush(deltas)
+                opened.number, self._tool_uses = self._tool_uses, self._tool_uses + 1
+                name = _text(block.get("name"))
+                deltas.append(ToolUseDelta(index=opened.number, name=name, input_json=""))
+
+    def _add(self, index: int | None, delta: dict[str, Any], deltas: list[Delta]) -> None:
+        opened = self._open.get(index)
+        match delta:
+            case {"type": "text_delta", "text": str(text)}:
+                self._add_text(text, deltas)
+            case {"type": "thinking_delta", "thinking": str(thinking)}:
+                self._add_thinking(thinking, deltas)
+            case {"type": "signature_delta", "signature": str(signature)} if opened:
+                opened.signatures.append(signature)
+            case {"type": "input_json_delta", "partial_json": str(piece)} if opened:
+                opened.input_json.append(piece)
+                if opened.kind == "tool_use":
+                    name = _text(opened.block.get("name"))
+                    deltas.append(ToolUseDelta(index=opened.number, name=name, input_json=piece))
+
+    def _stop(self, index: int | None, deltas: list[Delta]) -> None:
+        opened = self._open.pop(index, None)
+        if opened is None or opened.kind == "text":
+            return
+        self._flush(deltas, is_last=True)
+        if opened.kind == "thinking":
+            signature = "".join(opened.signatures) or _text(opened.block.get("signature"))
+            deltas.append(ThinkingDelta("", signature))
+        elif opened.kind == "tool_use":
+            deltas.append(self._tool_use(opened))
+        elif not is_nested_deeper(opened.block, MAX_NESTING):
+            written = read_tool_input("".join(opened.input_json))
+            block = {**opened.block, "input": written} if written else opened.block
+            deltas.append(BlockDone(clean(block)))
+
+    def _tool_use(self, opened: _Open) -> ToolUseDone:
+        """The tool use as it was written; some servers give the whole input at its start."""
+        raw = clean("".join(opened.input_json))
+        at_start = opened.block.get("input")
+        if not raw and at_start:
+            raw = encode(at_start).decode()
+        tool_id = _text(opened.block.get("id")) or self._new_id()
+        name = _text(opened.block.get("name")) or UNNAMED
+        return ToolUseDone(id=tool_id, name=name, input=read_tool_input(raw), raw=raw)
+
+    def _count(self, usage: Any) -> None:
+        """Take counts that only grow; a server that tells them late begins with zeros."""
+        if isinstance(usage, dict):
+            for key in _USAGE_KEYS:
+                value = usage.get(key)
+                if isinstance(value, int | float) and 0 <= value < MAX_COUNT:
+                    self._usage[key] = max(int(value), self._usage.get(key, 0))
+
+    def _note_reason(self, fields: Any) -> None:
+        if isinstance(fields, dict) and fields.get("stop_reason"):
+            self._stop_reason = _STOP_REASONS.get(str(fields["stop_reason"]), "end_turn")
+
+    def _raise_fault(self, event: dict[str, Any]) -> None:
+        """Raise what the event says went wrong; llama.cpp's server says it without `error`."""
+        if event.get("error"):
+            raise refusals.from_wire_fault(self._provider, event["error"])
+        if event.get("type") == "error" or isinstance(event.get("message"), str):
+            raise refusals.from_wire_fault(self._provider, event)
+
+    def _decode(self, data: bytes) -> dict[str, Any]:
+        try:
+            value = _decode_with_halves(data)
+        except (ValueError, RecursionError) as error:
+            raise refusals.unreadable(self._provider, data) from error
+        if not isinstance(value, dict):
+            raise refusals.unreadable(self._provider, data)
+        return value
+
+    def _add_text(self, text: str, deltas: list[Delta]) -> None:
+        if self._thinking.is_waiting:
+            self._flush(deltas)
+        self._text.add(text)
+
+    def _add_thinking(self, thinking: Any, deltas: list[Delta]) -> None:
+        if self._text.is_waiting:
+            self._flush(deltas)
+        self._thinking.add(_text(thinking))
+
+    def _flush(self, deltas: list[Delta], *, is_last: bool = False) -> None:
+        if thinking := self._thinking.take(is_last=is_last):
+            deltas.append(ThinkingDelta(thinking))
+        if text := self._text.take(is_last=is_last):
+            deltas.append(TextDelta(text))
+
+
+def from_wire_usage(usage: dict[str, int], price: Price | None) -> Usage | None:
+    """Tokens as reported, where the cached ones are apart already; None when nothing was."""
+    if not usage:
+        return None
+    tokens = Usage(*(usage.get(key, 0) for key in _USAGE_KEYS))
+    cost = None if price is None else price.cost_usd(tokens)
+    return Usage(
+        tokens.input_tokens,
+        tokens.output_tokens,
+        tokens.cache_read_tokens,
+        tokens.cache_write_tokens,
+        cost,
+    )
+
+
+def _decode_with_halves(data: bytes) -> Any:
+    """Half of a character stays half: the next event may hold the other one."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return json.loads(data.decode("utf-8", "replace"))
+
+
+def _index(event: dict[str, Any]) -> int | None:
+    """Which block the event is about."""
+    index = event.get("index")
+    return index if isinstance(index, int) else None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
