@@ -20,8 +20,8 @@ from tiro.errors import (
 from tiro.protocol.service import Service, build_server
 from tiro.session import history
 from tiro.session.messages import Message, Usage
+from tiro.session.meter import ContextSize, Meter
 from tiro.session.session import Session
-from tiro.session.tokens import ContextSize, measure
 
 Script = Sequence[events.TurnEvent | asyncio.Event | BaseException | float]
 AGENTS = [
@@ -105,7 +105,7 @@ class FakeAssistant:
         return self.session.statistics()
 
     def context_size(self, draft: str = "") -> ContextSize:
-        return measure(self.session.oldest_first(), draft=draft)
+        return Meter().measure(self.session.oldest_first(), draft=draft)
 
     def agent(self) -> AgentInfo | None:
         return next((agent for agent in AGENTS if agent.name == self.session.agent), None)

@@ -17,7 +17,7 @@ from tiro.protocol.events import JOIN_SECONDS, MAX_WAITING_OUTPUT_CHARS, TurnEve
 from tiro.protocol.frames import MAX_OWN_BYTES, encode_body
 from tiro.protocol.wire import MAX_RESULT_BYTES, cut_text, displayed, to_wire_event
 from tiro.session.messages import Usage
-from tiro.session.tokens import measure
+from tiro.session.meter import Meter
 
 
 class Clock:
@@ -152,7 +152,7 @@ def test_while_the_client_does_not_read_everything_waits_in_one_buffer() -> None
     turn.outlet.is_read = False
     for n in range(10_000):
         turn.events.add(events.Text("x"))
-        turn.events.add(events.UsageSoFar(usage=Usage(n, n), context_size=measure([])))
+        turn.events.add(events.UsageSoFar(usage=Usage(n, n), context_size=Meter().measure([])))
         turn.clock.advance(0.001)
     assert turn.kinds() == ["started"]
     assert len(turn.outlet.waiting) == 1, "one callback, not one for each event"
@@ -247,7 +247,7 @@ def wire(event: events.TurnEvent) -> Any:
 
 def test_every_event_has_its_fields() -> None:
     shown = events.ToolUseShown("c1", "read_file", {"path": "a", "big": 2**63, "id": -(2**63)})
-    size = measure([])
+    size = Meter().measure([])
     assert wire(STARTED) == {"type": "started", "agent": "build", "model": "m", "seq": 1}
     assert wire(events.Text("a")) == {"type": "text", "delta": "a"}
     assert wire(events.Thinking("a")) == {"type": "thinking", "delta": "a"}

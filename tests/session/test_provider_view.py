@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.session.histories import any_history, numbered, result, says, user, uses
 from tiro import Message, provider_view
 from tiro.session.messages import encode
+from tiro.session.meter import Meter
 from tiro.session.provider_view import INTERRUPTED, PLACEHOLDER, standing_instructions
-from tiro.session.tokens import measure
 
 
 def check_contract(view: list[Message]) -> None:
@@ -191,5 +191,5 @@ def test_a_deep_tool_input_is_sent_or_left_out_but_ends_no_session(depth: int) -
     view = provider_view(window)
     check_contract(view)
     assert provider_view(view) == view
-    assert measure(window).tokens > 0
+    assert Meter().measure(window).tokens > 0
     assert (view[1]["content"][0]["input"] == {"pattern": deep}) == (depth <= 200)

@@ -7,9 +7,9 @@ import pytest
 
 from tests.session.histories import result, says, user, uses
 from tiro import Session
+from tiro.session.meter import Meter
 from tiro.session.resize import Budget, ResizeDecision, judge, resize
 from tiro.session.settings import SessionSettings
-from tiro.session.tokens import measure
 
 
 def talk(turns: int, length: int = 10) -> Session:
@@ -135,7 +135,7 @@ def test_a_token_budget_decides_first_and_keeps_half() -> None:
     """U8.2, U8.3."""
     session = talk(20, 1000)
     session.set_limit(chars=10)
-    spent = measure(session.messages).tokens
+    spent = Meter().measure(session.messages).tokens
 
     async def resized(tokens: int) -> tuple[Any, Any]:
         budget = Budget(tokens=tokens, fixed=100)
@@ -145,7 +145,7 @@ def test_a_token_budget_decides_first_and_keeps_half() -> None:
     decision, outcome = asyncio.run(resized(spent))
     assert decision == ResizeDecision("deep", "token_budget", 200)
     assert outcome.evicted >= 20
-    assert measure(session.messages).tokens <= spent // 2
+    assert Meter().measure(session.messages).tokens <= spent // 2
     assert len(session.full_chat_history) == 40
 
 

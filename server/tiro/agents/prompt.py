@@ -11,8 +11,8 @@ from typing import Any
 from tiro.agents.agent import AgentInfo
 from tiro.models.model import Model, ModelRequest, ToolSchema
 from tiro.session.core import Core
+from tiro.session.meter import ContextSize
 from tiro.session.provider_view import SYSTEM_ROLES, provider_view, standing_instructions
-from tiro.session.tokens import ContextSize, measure
 
 MEMO_HEADING = "## Session Memo"
 SUMMARY_HEADING = "## Conversation Summary"
@@ -82,7 +82,7 @@ def request_size(
     context_window: int | None = None,
 ) -> ContextSize:
     """The estimated size of the next request, with its parts counted apart."""
-    return measure(
+    return session.meter.measure(
         (m for m in reversed(session.newest_first) if m.role not in SYSTEM_ROLES),
         system=_with_instructions(session, prompt),
         tools="".join(
@@ -92,7 +92,6 @@ def request_size(
         summary=summary_text(session.summary),
         draft=draft,
         context_window=context_window,
-        known=session.token_counts,
     )
 
 

@@ -63,7 +63,7 @@ from tiro.models.model import (
 )
 from tiro.session.core import Core
 from tiro.session.messages import Content, Message, StopReason, Usage, text_of
-from tiro.session.tokens import ContextSize
+from tiro.session.meter import ContextSize
 from tiro.tools.tool import Tool
 from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
 

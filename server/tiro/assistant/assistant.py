@@ -31,11 +31,11 @@ from tiro.session import history, resize
 from tiro.session.changes import DeleteState, SetState
 from tiro.session.core import newest
 from tiro.session.messages import Content, Message
+from tiro.session.meter import ContextSize
 from tiro.session.queued import add_queued
 from tiro.session.resize import ResizeDecision
 from tiro.session.session import Session
 from tiro.session.settings import positive_or_none
-from tiro.session.tokens import ContextSize
 from tiro.session.transcript import SHOWN_MESSAGES, Statistics, count, summarize
 from tiro.stores.manager import Notice
 from tiro.tools.workspace import Editor, Workspace

@@ -22,9 +22,9 @@ from tiro.config import Settings
 from tiro.errors import AgentNotFoundError, ContextOverflowError
 from tiro.models.model import Model
 from tiro.session.messages import Content, Message
+from tiro.session.meter import ContextSize
 from tiro.session.resize import Budget, resize
 from tiro.session.session import Session
-from tiro.session.tokens import ContextSize
 from tiro.session.transcript import first_line
 from tiro.stores.manager import Notice, SessionManager
 from tiro.tools.files import file_tools

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, assert_never, overload
+from typing import Any, assert_never, overload
 
 import msgspec
 
@@ -33,11 +33,9 @@ from tiro.session.changes import (
 from tiro.session.cut import group_of, legal_cut
 from tiro.session.handlers import Handlers
 from tiro.session.messages import Message, Usage, flat
+from tiro.session.meter import Meter
 from tiro.session.settings import SessionSettings
 from tiro.session.snapshot import FIELDS, SCHEMA_VERSION, StoredSession
-
-if TYPE_CHECKING:
-    from tiro.session.tokens import Known
 
 Clock = Callable[[], datetime]
 Observer = Callable[[int, tuple[Change, ...]], None]
@@ -120,8 +118,7 @@ class Core:
         self.unknown: dict[str, Any] = {}
         self.own_settings: dict[str, Any] = {}
         self.n = 0
-        self.token_counts: Known = {}
-        """What each message of the window counts for, so that only new text is estimated."""
+        self.meter = Meter()
         self.has_instructions = False
         """Whether the history ever held a system or developer message (U3.9)."""
         self.quiet_length: int | None = None
@@ -258,7 +255,7 @@ class Core:
             self.newest_first = deque(reversed(_timed(stored.messages, at)))
             self.archive_rows = _timed(stored.archive, at)
             self.unknown = dict(stored.unknown)
-            self.token_counts.clear()
+            self.meter.clear()
             roles = {m.role for rows in (stored.messages, stored.archive) for m in rows}
             self.has_instructions = not roles.isdisjoint(("system", "developer"))
             self._forget_progress()
@@ -323,7 +320,7 @@ class Core:
             moved += [m for m in reversed(self.newest_first) if m.seq in leaving]
             self.newest_first = deque(m for m in self.newest_first if m.seq not in leaving)
         for message in moved:
-            self.token_counts.pop(_seq(message), None)
+            self.meter.forget(_seq(message))
             self._keep(message.marked(**marks))
         if self.pins:
             self.pins = [seq for seq in self.pins if seq not in leaving]
@@ -372,7 +369,7 @@ class Core:
         rows = [*change.messages, *change.archive]
         self.newest_first = deque(reversed(change.messages))
         self.archive_rows = list(change.archive)
-        self.token_counts.clear()
+        self.meter.clear()
         self.next_seq = max([self.next_seq, *(_seq(message) + 1 for message in rows)])
         shown = {message.seq for message in change.messages}
         self.pins = [seq for seq in self.pins if seq in shown]
@@ -391,7 +388,7 @@ class Core:
     def _clear(self, keep_memo: bool) -> None:
         self.newest_first.clear()
         self.archive_rows.clear()
-        self.token_counts.clear()
+        self.meter.clear()
         self.summary, self.undo, self.pins = "", None, []
         self.turns = self.last_resize_turn = self.memo_cursor = 0
         self._forget_progress()

@@ -20,7 +20,7 @@ from tiro.session.handlers import ResizeHandler, awaited
 from tiro.session.messages import Message, copied
 from tiro.session.replacement import replacement
 from tiro.session.settings import SessionSettings
-from tiro.session.tokens import message_length, message_tokens, text_length
+from tiro.session.tokens import message_length, text_length
 
 
 class ResizeDecision(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -210,7 +210,7 @@ def to_evict(core: Core, settings: SessionSettings, budget: Budget | None = None
     if chars:
         start = max(start, _within(free, chars, message_length))
     if budget is not None:
-        start = max(start, _within(free, budget.kept(), _tokens_of(core)))
+        start = max(start, _within(free, budget.kept(), core.meter.message))
     start = legal_cut(free, start)
     return [m.seq for m in free[:start] if m.seq is not None]
 
@@ -225,15 +225,11 @@ def _within(messages: list[Message], limit: int, size: Callable[[Message], int])
     return 0
 
 
-def _tokens_of(core: Core) -> Callable[[Message], int]:
-    return lambda message: message_tokens(message, core.token_counts)
-
-
 def _spent(core: Core, budget: Budget) -> bool:
     """Whether the next request would reach the budget; reads only until it does."""
-    total, size = budget.fixed, _tokens_of(core)
+    total = budget.fixed
     for message in core.newest_first:
-        total += size(message)
+        total += core.meter.message(message)
         if total >= budget.tokens:
             return True
     return False
@@ -296,7 +292,7 @@ def _chunks(
 ) -> Iterator[list[Message]]:
     """Messages in order, in runs of at most the limit; a longer one stands alone (A4.9)."""
     limit = settings.limit("chars") if budget is None else budget.tokens
-    size = message_length if budget is None else _tokens_of(core)
+    size = message_length if budget is None else core.meter.message
     chunk: list[Message] = []
     room = 0
     for message in messages:

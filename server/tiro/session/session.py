@@ -263,7 +263,7 @@ class Session(Core):
 
     def statistics(self) -> transcript.Statistics:
         """Counts of messages and tool uses over the window, usage over the session."""
-        size = tokens.measure(self.newest_first, known=self.token_counts).tokens
+        size = self.meter.measure(self.newest_first).tokens
         return transcript.count(self.newest_first, self.turns, size, self.usage)
 
     def text_length(self) -> int:

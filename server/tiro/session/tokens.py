@@ -1,35 +1,29 @@
-"""How large a session is: characters, and an estimate of the tokens a provider will count.
+"""How large text is: characters, and an estimate of the tokens a provider will count.
 
 The estimate is additive over bytes: each byte of the UTF-8 text belongs to a class (letters,
 digits, marks, blanks, line breaks, scripts by their first byte) and each class has a rate. So it is
-fast (over 100 MB/s), never falls when text is added, and tells Chinese from English, which
-characters / 4 does not.
+fast (over 50 MB/s), never falls when text is added, and tells Chinese from English, which
+characters / 4 does not. Long runs without a blank, such as base64, count by a rate of their own.
 """
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
-
-import msgspec
 
 from tiro.session.messages import (
     AttachmentBlock,
     Block,
-    ImageBlock,
     Message,
     TextBlock,
     ToolResultBlock,
     ToolUseBlock,
     blocks_of,
-    read_block,
     result_text,
 )
 
-IMAGE_TOKENS = 1600
-"""What a provider counts for a picture, whatever its size in bytes."""
-
-MESSAGE_TOKENS = 4
-"""What the frame of a message costs: its role and the marks around it."""
+Weights: TypeAlias = tuple[float, float, float]
+"""Estimated tokens by the group of text they come from: words, code, other scripts."""
 
 RATES: dict[str, float] = {
     "letter": 0.215,
@@ -47,77 +41,48 @@ RATES: dict[str, float] = {
 """Tokens for one byte of each class; a character of several bytes counts at its first one."""
 
 
-Known: TypeAlias = dict[int, tuple[Message, list[tuple[str, int]]]]
-"""Messages by seq with what they count for."""
+FAMILIES: dict[str, Mapping[str, float]] = {
+    "openai": {"latin": 0.3, "kana": 0.75, "han": 0.75, "hangul": 0.85, "emoji": 1.35},
+    "anthropic": {"latin": 0.55, "kana": 0.95, "han": 0.93, "hangul": 1.3, "emoji": 2.3},
+}
+"""Rates that differ by who made the model: how well its tokenizer knows other scripts."""
 
+FAMILY_NAMES = {
+    "gpt": "openai",
+    "o1": "openai",
+    "o3": "openai",
+    "o4": "openai",
+    "chatgpt": "openai",
+    "claude": "anthropic",
+}
+"""Beginnings of model names, without their provider, that tell the family."""
 
-class Breakdown(msgspec.Struct, frozen=True):
-    """Tokens by where they come from."""
-
-    system: int = 0
-    tools: int = 0
-    memo: int = 0
-    summary: int = 0
-    user: int = 0
-    assistant: int = 0
-    tool_use: int = 0
-    tool_result: int = 0
-    attachments: int = 0
-
-
-class ContextSize(msgspec.Struct, frozen=True):
-    """The estimated size of a request, in tokens; `tokens` is the sum of the breakdown."""
-
-    tokens: int
-    error_percent: float | None
-    context_window: int | None
-    ratio: float | None
-    breakdown: Breakdown
+DENSE_RATE = 0.68
+"""Tokens for one byte of a long run of letters and digits, such as base64 or a hash."""
 
 
 def estimate_tokens(text: str, model: str | None = None) -> int:
-    """About how many tokens `text` is for a model; O(bytes), over 100 MB/s.
-
-    `model` is accepted for the day when rates differ by model; they do not yet.
-    """
-    if not text:
-        return 0
-    classes = text.encode("utf-8", "replace").translate(_CLASSES)
-    total = sum(classes.count(code) * rate for code, rate in _RATES)
-    return max(1, round(total))
+    """About how many tokens `text` is for a model (`provider/name` or its name); O(bytes)."""
+    return max(1, round(sum(weigh(text, family_of(model))))) if text else 0
 
 
-def measure(
-    messages: Iterable[Message],
-    *,
-    system: str = "",
-    tools: str = "",
-    memo: str = "",
-    summary: str = "",
-    draft: str = "",
-    context_window: int | None = None,
-    known: Known | None = None,
-) -> ContextSize:
-    """The size of a request with these messages; the texts are what is sent of each part.
-
-    With `known` only messages that it does not hold yet are estimated, and put into it.
-    """
-    sums = dict.fromkeys(Breakdown.__struct_fields__, 0)
-    for name, text in (("system", system), ("tools", tools), ("memo", memo), ("summary", summary)):
-        sums[name] = estimate_tokens(text)
-    if draft:
-        sums["user"] = estimate_tokens(draft) + MESSAGE_TOKENS
-    for message in messages:
-        for name, tokens in _parts(message, {} if known is None else known):
-            sums[name] += tokens
-    tokens = sum(sums.values())
-    ratio = round(tokens / context_window, 4) if context_window else None
-    return ContextSize(tokens, None, context_window, ratio, Breakdown(**sums))
+def weigh(text: str, family: str = "") -> Weights:
+    """The estimated tokens of `text` by group, for one family of models; O(bytes)."""
+    data = text.encode("utf-8", "replace")
+    sums = _weighed(data.translate(_CLASSES), _rates_of(family))
+    for run in _LONG_RUN.finditer(data):
+        segment = run.group()
+        if len(segment.translate(None, b"0123456789")) <= _MOST_LETTERS:
+            usual = _weighed(segment.translate(_CLASSES), _rates_of(family))
+            sums[0] -= usual[0]
+            sums[1] += max(len(segment) * DENSE_RATE - usual[1], usual[0])
+    return sums[0], sums[1], sums[2]
 
 
-def message_tokens(message: Message, known: Known) -> int:
-    """What one message counts for; a message that `known` holds is not read again."""
-    return sum(tokens for _, tokens in _parts(message, known))
+def family_of(model: str | None) -> str:
+    """The family that a model belongs to, by its name; "" for one that is not known."""
+    name = (model or "").rpartition("/")[2].lower()
+    return next((f for start, f in FAMILY_NAMES.items() if name.startswith(start)), "")
 
 
 def characters(messages: Iterable[Message]) -> int:
@@ -148,57 +113,21 @@ def _part_length(part: Any) -> int:
         return len(part)
     if isinstance(part, dict):
         text = part.get("text")
-        return len(text) if isinstance(text, str) else len(_json(part))
+        return len(text) if isinstance(text, str) else len(json_text(part))
     return len(str(part))
-
-
-def _parts(message: Message, known: Known) -> list[tuple[str, int]]:
-    """The parts of the breakdown that a message counts for; a known message is not read again."""
-    found = known.get(message.seq or 0)
-    if found is not None and found[0] is message:
-        return found[1]
-    role = message.role if message.role in ("assistant", "system") else "user"
-    if message.role == "developer":
-        role = "system"
-    frame = "tool_result" if message.role == "tool" else role
-    parts = [(frame, MESSAGE_TOKENS)]
-    parts += [_block_tokens(block, role) for block in blocks_of(message)]
-    if message.seq is not None:
-        known[message.seq] = (message, parts)
-    return parts
-
-
-def _block_tokens(block: Block, role: str) -> tuple[str, int]:
-    """Where a block counts, and how many tokens it is."""
-    if isinstance(block, TextBlock):
-        return role, estimate_tokens(block.text)
-    if isinstance(block, ToolUseBlock):
-        return "tool_use", estimate_tokens(block.name) + estimate_tokens(_json(block.input))
-    if isinstance(block, ToolResultBlock):
-        pictures = 0 if isinstance(block.content, str) else sum(map(_is_image, block.content))
-        return "tool_result", estimate_tokens(result_text(block.content)) + pictures * IMAGE_TOKENS
-    if isinstance(block, AttachmentBlock):
-        return "attachments", estimate_tokens(block.text) + estimate_tokens(block.path or "")
-    if isinstance(block, ImageBlock):
-        return role, IMAGE_TOKENS
-    return role, 0  # thinking and opaque blocks are not sent unless a provider asks for its own
-
-
-def _is_image(block: Any) -> bool:
-    return isinstance(read_block(block), ImageBlock)
 
 
 def _characters(block: Block) -> int:
     if isinstance(block, TextBlock | AttachmentBlock):
         return len(block.text)
     if isinstance(block, ToolUseBlock):
-        return len(block.name) + len(_json(block.input))
+        return len(block.name) + len(json_text(block.input))
     if isinstance(block, ToolResultBlock):
         return len(result_text(block.content))
     return 0
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
     """The JSON text of a value; of one nested too deeply to be written (or sent) nothing."""
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
@@ -227,6 +156,35 @@ def _class_of(byte: int) -> str:
     return "hangul" if byte < 0xF0 else "emoji"
 
 
+def _weighed(classes: bytes, rates: list[tuple[bytes, int, float]]) -> list[float]:
+    sums = [0.0, 0.0, 0.0]
+    for code, group, rate in rates:
+        sums[group] += classes.count(code) * rate
+    return sums
+
+
+def _rates_of(family: str) -> list[tuple[bytes, int, float]]:
+    return _RATES_BY_FAMILY.get(family) or _RATES_BY_FAMILY[""]
+
+
+def _table(own: Mapping[str, float]) -> list[tuple[bytes, int, float]]:
+    """(class, group, rate) of each class that counts for anything."""
+    rates = {**RATES, **own}.items()
+    return [
+        (bytes([code]), _GROUPS.get(name, 2), rate)
+        for code, (name, rate) in enumerate(rates)
+        if rate
+    ]
+
+
+_GROUPS = {"letter": 0, "blank": 0, "digit": 1, "mark": 1, "line": 1}
 _NAMES = list(RATES)
 _CLASSES = bytes(_NAMES.index(_class_of(byte)) for byte in range(256))
-_RATES = [(bytes([index]), rate) for index, rate in enumerate(RATES.values()) if rate]
+_RATES_BY_FAMILY = {"": _table({})} | {name: _table(own) for name, own in FAMILIES.items()}
+
+_SEGMENT = 64
+_LONG_RUN = re.compile(rb"[A-Za-z0-9+/_=-]{%d}" % _SEGMENT)
+"""One stretch of a run without blanks. Each is judged by itself, so that adding text to a run never
+makes the estimate fall."""
+_MOST_LETTERS = _SEGMENT - 4
+"""A stretch with fewer than four digits is a long word, not base64."""
