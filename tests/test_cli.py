@@ -11,7 +11,7 @@ import pytest
 from tiro import __version__, cli, errors
 from tiro.protocol import types
 
-COMMANDS = ["serve", "ask", "sessions", "local", "doctor", "schema"]
+COMMANDS = ["serve", "replay", "ask", "sessions", "local", "doctor", "schema"]
 ALL_COMMANDS = [
     *COMMANDS,
     *(f"sessions {name}" for name in ("list", "show", "delete")),
@@ -54,6 +54,9 @@ def check(
         "local fly",
         "local use",
         "serve now",
+        "serve --record",
+        "replay",
+        "replay FILE --port many",
         "doctor please",
         "schema please",
     ],
@@ -117,7 +120,14 @@ def test_help_names_every_command_and_exit_code(capsys: pytest.CaptureFixture[st
 
 
 def test_examples_are_lines_that_we_accept(capsys: pytest.CaptureFixture[str]) -> None:
-    for examples in (cli.EXAMPLES, cli.ASK_EXAMPLES, cli.SESSIONS_EXAMPLES, cli.LOCAL_EXAMPLES):
+    for examples in (
+        cli.EXAMPLES,
+        cli.SERVE_EXAMPLES,
+        cli.REPLAY_EXAMPLES,
+        cli.ASK_EXAMPLES,
+        cli.SESSIONS_EXAMPLES,
+        cli.LOCAL_EXAMPLES,
+    ):
         for example in examples.splitlines():
             words = shlex.split(example.split("tiro ", 1)[1].partition("  ")[0].partition(" | ")[0])
             assert cli.parser().parse_args(words).act

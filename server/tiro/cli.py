@@ -18,6 +18,7 @@ from tiro.errors import InvalidInputError, ModelNotConfiguredError, TiroError
 if TYPE_CHECKING:
     from tiro.models.local import LocalModels
     from tiro.models.model import Progress
+    from tiro.protocol.recorded import RecordedConnection
 
 YOUNG_ONLY = 20_000, 1_000, 1_000
 """While a server loads: what it loads stays, and going over it again costs a third of the start."""
@@ -46,7 +47,12 @@ EXAMPLES = """\
   tiro local pull                 a small model of your own, without an account"""
 
 SERVE_EXAMPLES = """\
-  tiro serve                      speaks JSON-RPC over stdin and stdout until it is told to end"""
+  tiro serve                      speaks JSON-RPC over stdin and stdout until it is told to end
+  tiro serve --record bug.jsonl   and writes down all that it hears and says, without secrets"""
+
+REPLAY_EXAMPLES = """\
+  tiro replay bug.jsonl           prints the base_url to ask; Ctrl-C ends it
+  tiro replay bug.jsonl --fast --port 8123"""
 
 ASK_EXAMPLES = """\
   tiro ask "What does this do?" --file src/main.py
@@ -109,9 +115,17 @@ def serve(given: argparse.Namespace) -> int:
 
     from tiro.protocol import server
 
+    recorded = _recorded(given.record) if given.record else None
     gc.freeze()
     gc.set_threshold(*usual)
-    return server.main(stdio)
+    return server.main(stdio, recorded)
+
+
+def replay(given: argparse.Namespace) -> int:
+    """Play the provider's side of a recording until Ctrl-C."""
+    from tiro.recording import play
+
+    return play.play(given.file, given.port, given.fast)
 
 
 def ask(given: argparse.Namespace) -> int:
@@ -281,13 +295,26 @@ def parser() -> argparse.ArgumentParser:
     _show_help_alone(root)
     root.add_argument("--version", action="version", version=f"tiro {__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND")
-    _command(commands, "serve", serve, "start the server; editors do this", SERVE_EXAMPLES)
+    _add_serve_and_replay(commands)
     _add_ask(commands)
     _add_sessions(commands)
     _add_local(commands)
     _command(commands, "doctor", doctor, "what is set up, and what to do next", DOCTOR_EXAMPLES)
     _command(commands, "schema", schema, "print the protocol as JSON Schema", SCHEMA_EXAMPLES)
     return root
+
+
+def _add_serve_and_replay(commands: Commands) -> None:
+    about = "start the server; editors do this"
+    one = _command(commands, "serve", serve, about, SERVE_EXAMPLES)
+    one.add_argument(
+        "--record", metavar="FILE", help="a new file for all that goes over both wires"
+    )
+    about = "play the provider's side of a recording"
+    one = _command(commands, "replay", replay, about, REPLAY_EXAMPLES)
+    one.add_argument("file", help="what `tiro serve --record` made")
+    one.add_argument("--port", type=_count, default=0, help="where to listen (any free port)")
+    one.add_argument("--fast", action="store_true", help="without the recorded pauses")
 
 
 def _add_ask(commands: Commands) -> None:
@@ -367,6 +394,14 @@ def _show_help_alone(group: argparse.ArgumentParser) -> None:
 
 
 # --- helpers -------------------------------------------------------------------------------
+
+
+def _recorded(file: str) -> "RecordedConnection":
+    from pathlib import Path
+
+    from tiro.protocol.recorded import RecordedConnection
+
+    return RecordedConnection(Path(file))
 
 
 @contextlib.contextmanager

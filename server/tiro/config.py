@@ -9,7 +9,6 @@ its permission rules only narrow.
 
 import difflib
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -25,7 +24,7 @@ from tiro.agents.settings import Seconds, SessionDefaults
 from tiro.agents.turn import TurnSettings
 from tiro.agents.wording import expected, shown
 from tiro.agents.yaml_tree import parse_yaml
-from tiro.models.model import ModelFacts, ProviderApi, ProviderSettings
+from tiro.models.model import ModelFacts, ProviderApi, ProviderSettings, url_secrets
 
 FILE_NAME = "config.yaml"
 WORKSPACE_FILE = Path(".tiro", FILE_NAME)
@@ -91,7 +90,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         found = []
         for provider in self.providers.values():
             found += [provider.api_key, *provider.headers.values()]
-            found += _PASSWORD.findall(f"{provider.base_url} {provider.proxy}")
+            found += url_secrets(f"{provider.base_url} {provider.proxy}")
         return [value for value in found if value]
 
 
@@ -119,7 +118,6 @@ WORKSPACE_MAY_SET = (
     *("agent", "model", "session.max_history", "session.mode", "session.limit", "session.resize"),
     *("turn.max_steps", "permission"),
 )
-_PASSWORD = re.compile(r"//[^/@ ]*:([^/@ ]+)@")
 _SECRET_KEYS = frozenset({"api_key", "api_key_command", "headers", "proxy", "base_url", "url"})
 """Values under these keys may hold a secret and are never shown."""
 

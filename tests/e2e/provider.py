@@ -7,6 +7,8 @@ It runs in a thread of its own, so it serves threads, asyncio tests and child pr
 
 import asyncio
 import json
+import socket
+import struct
 import threading
 import time
 from collections import deque
@@ -335,6 +337,9 @@ class _Connection:
     def end(self, *, reset: bool) -> None:
         """Close in the middle of an answer."""
         if reset:
+            linger = struct.pack("ii", 1, 0)  # closing without waiting is a reset
+            peer = self.writer.get_extra_info("socket")
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             self.writer.transport.abort()
         else:
             self.writer.close()

@@ -27,6 +27,7 @@ from tiro.errors import (
     InvalidInputError,
     ResizeError,
 )
+from tiro.models.observer import Observer
 from tiro.session import history, resize
 from tiro.session.changes import DeleteState, SetState
 from tiro.session.core import newest
@@ -45,7 +46,8 @@ class Assistant:
     """One user's assistant: one current session, one running turn at most.
 
     `editor` is what tools may ask of the editor; `on_event` hears every event of a turn, in order;
-    `on_changed` hears what changes without having been asked for.
+    `on_changed` hears what changes without having been asked for, `observer` what models are asked
+    and answer, byte by byte.
     """
 
     def __init__(
@@ -55,18 +57,20 @@ class Assistant:
         on_event: EventListener = lambda turn, n, event: None,
         on_changed: Callable[[Notice], None] = lambda notice: None,
         config_dir: Path | None = None,
+        observer: Observer | None = None,
     ) -> None:
         self.workspace = Workspace(editor)
         self.editor = editor
         self.turns = Turns(on_event)
         self._on_changed = on_changed
+        self._observer = observer
         self._config_dir = config_dir or config.config_directory()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self.setup = Setup.load(self._config_dir, [], {})
         self.manager = self.setup.manager(self._config_dir / "sessions", self._noticed)
         self.saved = SavedSessions(self.manager, self.turns)
-        self.models = self.setup.models(self.manager)
+        self.models = self.setup.models(self.manager, self._observer)
 
     # --- how it is set up ---
 
@@ -365,7 +369,7 @@ class Assistant:
 
     def _replace_models(self) -> None:
         """Open models anew with the settings of now; a running turn keeps the old one open."""
-        before, self.models = self.models, self.setup.models(self.manager)
+        before, self.models = self.models, self.setup.models(self.manager, self._observer)
         self.turns.when_over(lambda: self._close(before))
 
     def _close(self, models: Models) -> None:

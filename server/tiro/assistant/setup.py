@@ -21,6 +21,7 @@ from tiro.assistant.model_choice import Models
 from tiro.config import Settings
 from tiro.errors import AgentNotFoundError, ContextOverflowError
 from tiro.models.model import Model
+from tiro.models.observer import Observer
 from tiro.session.messages import Content, Message
 from tiro.session.meter import ContextSize
 from tiro.session.resize import Budget, resize
@@ -166,12 +167,27 @@ class Setup(msgspec.Struct, kw_only=True):
             ask=editor.ask_permission,
         )
 
-    def models(self, manager: SessionManager) -> Models:
-        """The models of the configured providers; their keys stay out of the manager's files."""
-        settings = self.settings
-        models = Models(settings.providers, settings.key_commands, config.cache_directory())
-        if settings.session.redact:
-            models.on_key = lambda key: setattr(manager, "secrets", [*manager.secrets, key])
+    def models(self, manager: SessionManager, observer: Observer | None = None) -> Models:
+        """The models of the configured providers; their keys stay out of the manager's files.
+
+        The observer hears what they are asked and answer, and what it must not keep.
+        """
+        settings, providers = self.settings, self.settings.providers
+        if observer is not None:
+            observer.keep_out(self._secrets())
+            providers = {
+                name: msgspec.structs.replace(provider, observer=observer)
+                for name, provider in providers.items()
+            }
+        models = Models(providers, settings.key_commands, config.cache_directory())
+
+        def keep_out(key: str) -> None:
+            if settings.session.redact:
+                manager.secrets = [*manager.secrets, key]
+            if observer is not None:
+                observer.keep_out([key])
+
+        models.on_key = keep_out
         return models
 
     def manager(self, directory: Path, on_notice: Callable[[Notice], None]) -> SessionManager:

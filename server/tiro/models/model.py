@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
+from tiro.models.observer import Observer
 from tiro.session.messages import AttachmentBlock, Message, StopReason, Usage
 
 MAX_COUNT = 10**12
@@ -159,6 +160,8 @@ class ProviderSettings(Struct, frozen=True, kw_only=True):
     """The longest silence of the provider that is waited for; None: the default of the API."""
     default_model: str | None = None
     models: dict[str, ModelFacts] = {}
+    observer: Observer | None = None
+    """Hears what is sent and what comes back."""
 
     def __repr__(self) -> str:
         """Name, API and bare address; everything that may hold a secret stays out."""
@@ -196,6 +199,14 @@ def bare_url(url: str) -> str:
         scheme, rest = "", url
     address = re.split(r"[?#]", rest, maxsplit=1)[0]
     return f"{scheme}{separator}{address.rpartition('@')[2]}"
+
+
+def url_secrets(url: str) -> list[str]:
+    """What `bare_url` leaves out of addresses: passwords or users, and the values of queries."""
+    return ["".join(found) for found in _URL_SECRETS.findall(url)]
+
+
+_URL_SECRETS = re.compile(r"//(?:[^/@: ]*:)?([^/@ ]+)@|[?&][^=&# ]*=([^&# ]+)")
 
 
 def attachment_text(block: AttachmentBlock) -> str:

@@ -7,7 +7,13 @@ of the answer has been yielded.
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Mapping,
+)
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 
@@ -16,6 +22,7 @@ import httpx
 from tiro.errors import ModelError
 from tiro.models import failures
 from tiro.models.model import Delta, Progress, ProviderSettings, RetryWait, bare_url
+from tiro.models.observer import Ending, Exchange
 from tiro.models.server_sent_events import EventReader, EventTooLargeError
 
 MAX_REPEATS = 3
@@ -38,11 +45,16 @@ Sleep = Callable[[float], Awaitable[object]]
 class Answer:
     """An HTTP answer whose head has come; its body is read once."""
 
-    def __init__(self, response: httpx.Response, provider: ProviderSettings) -> None:
+    def __init__(
+        self, response: httpx.Response, provider: ProviderSettings, exchange: Exchange | None = None
+    ) -> None:
         self.status = response.status_code
         self.headers = response.headers
         self._provider = provider
         self._chunks = response.aiter_bytes()
+        if exchange is not None:
+            exchange.answered(self.status, self.headers.multi_items())
+            self._chunks = _told(self._chunks, exchange)
         self._peeked: list[bytes] = []
 
     async def first_character(self) -> str:
@@ -171,8 +183,11 @@ class Transport:
         try:
             client = self._opened()
             limits = client.timeout if timeout is None else timeout
-            async with client.stream(method, url, content=body, timeout=limits) as response:
-                answer = Answer(response, self.provider)
+            async with (
+                self._observed(method, url, body) as exchange,
+                client.stream(method, url, content=body, timeout=limits) as response,
+            ):
+                answer = Answer(response, self.provider, exchange)
                 try:
                     yield answer
                     await answer.drain()
@@ -180,6 +195,32 @@ class Transport:
                     await answer.close()
         except tuple(failures.HTTPX_MEANINGS) as error:
             raise failures.from_httpx(error, self.provider) from error
+
+    @asynccontextmanager
+    async def _observed(
+        self, method: str, url: httpx.URL, body: bytes | None
+    ) -> AsyncIterator[Exchange | None]:
+        """What this request is told to, if to anybody."""
+        observer = self.provider.observer
+        if observer is None:
+            yield None
+            return
+        exchange = observer.asked(
+            provider=self.provider.name,
+            api=self.provider.api,
+            base_url=bare_url(self.provider.base_url),
+            method=method,
+            url=bare_url(str(url)),
+            headers=list(self._headers.items()),
+            body=body or b"",
+        )
+        try:
+            yield exchange
+        except httpx.HTTPError as error:
+            exchange.ended(ending_of(error), type(error).__name__)
+            raise
+        finally:
+            exchange.ended("closed")
 
     def _opened(self) -> httpx.AsyncClient:
         if self._client is None:
@@ -229,6 +270,34 @@ class Transport:
                     " a character that HTTP does not allow"
                 )
                 raise failures.refusal(self.provider, meaning)
+
+
+async def _told(chunks: AsyncIterator[bytes], exchange: Exchange) -> AsyncGenerator[bytes, None]:
+    """The chunks, each told before it is given."""
+    try:
+        async for chunk in chunks:
+            exchange.received(chunk)
+            yield chunk
+    except httpx.HTTPError as error:
+        exchange.ended(ending_of(error), type(error).__name__)
+        raise
+    finally:
+        if isinstance(chunks, AsyncGenerator):
+            await chunks.aclose()
+    exchange.ended("complete")
+
+
+def ending_of(error: httpx.HTTPError) -> Ending:
+    """How a request ends with this error."""
+    return next((how for kinds, how in _ENDINGS if isinstance(error, kinds)), "reset")
+
+
+_ENDINGS: tuple[tuple[tuple[type[Exception], ...], Ending], ...] = (
+    ((httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError), "unreachable"),
+    ((httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.PoolTimeout), "unreachable"),
+    ((httpx.TimeoutException,), "silent"),
+    ((httpx.RemoteProtocolError, httpx.DecodingError), "cut"),
+)
 
 
 async def with_retries(

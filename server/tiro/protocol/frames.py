@@ -192,8 +192,14 @@ class FrameWriter:
     more is written and `on_error` has been called once, in the writer's thread.
     """
 
-    def __init__(self, fd: int, *, on_error: Callable[[OSError], None]) -> None:
-        self._fd, self._on_error = fd, on_error
+    def __init__(
+        self,
+        fd: int,
+        *,
+        on_error: Callable[[OSError], None],
+        on_body: Callable[[bytes], None] = lambda body: None,
+    ) -> None:
+        self._fd, self._on_error, self._on_body = fd, on_error, on_body
         self._frames: collections.deque[bytes] = collections.deque()
         self._changed = threading.Condition()
         self._waiting_bytes = 0
@@ -213,7 +219,8 @@ class FrameWriter:
             return self._waiting_bytes == 0
 
     def put(self, body: bytes) -> None:
-        """Queue one body; after a write error or `close` it is dropped."""
+        """Queue one body, which `on_body` hears; after a write error or `close` it is dropped."""
+        self._on_body(body)
         data = frame(body)
         with self._changed:
             if self._closed:
@@ -304,10 +311,11 @@ def is_hung_up(fd: int) -> bool:
 
 
 class FrameReader:
-    """A thread that reads, frames and decodes; all three callbacks run in that thread.
+    """A thread that reads, frames and decodes; all callbacks run in that thread.
 
-    `on_message` gets each decoded value, `on_unreadable` each body that is no JSON, `on_end` is
-    called once, with the error when the stream can no longer be trusted.
+    `on_body` gets each body as it came, then `on_message` its decoded value or `on_unreadable` the
+    word that it is no JSON; `on_end` is called once, with the error when the stream can no longer
+    be trusted.
     """
 
     def __init__(
@@ -317,8 +325,10 @@ class FrameReader:
         on_message: Callable[[Any], None],
         on_unreadable: Callable[[], None],
         on_end: Callable[[BrokenFrameError | None], None],
+        on_body: Callable[[bytes], None] = lambda body: None,
     ) -> None:
         self._fd = fd
+        self._on_body = on_body
         self._on_message, self._on_unreadable = on_message, on_unreadable
         self._on_end = on_end
         self._thread = threading.Thread(target=self._run, name="tiro-reader", daemon=True)
@@ -339,6 +349,7 @@ class FrameReader:
             self._on_end(None)
 
     def _take(self, body: bytes) -> None:
+        self._on_body(body)
         try:
             value = decode_body(body)
         except ValueError:

@@ -12,7 +12,7 @@ import logging
 import signal
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from tiro.protocol import types
 from tiro.protocol.closing import ANSWER_SECONDS
@@ -36,28 +36,45 @@ PARSE_ERROR = -32700
 SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT")
 
 
-async def live(service: Service, stdio: Stdio) -> int:
+class Listener(Protocol):
+    """Hears every body, in the threads where it comes and goes; nothing here may wait."""
+
+    def received(self, body: bytes) -> None:
+        """The client has sent this, readable or not."""
+        ...
+
+    def sent(self, body: bytes) -> None:
+        """A body goes to the client."""
+        ...
+
+
+async def live(service: Service, stdio: Stdio, listener: Listener | None = None) -> int:
     """Serve one client until the end; the exit code of the process."""
-    return await Lifetime(service, stdio).run()
+    return await Lifetime(service, stdio, listener).run()
 
 
 class Lifetime:
     """Reader, writer, watch and the end of one connection."""
 
-    def __init__(self, service: Service, stdio: Stdio) -> None:
+    def __init__(self, service: Service, stdio: Stdio, listener: Listener | None = None) -> None:
         self._service = service
         self._protocol = service.server.protocol
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[int] = self._loop.create_future()
         self._exit_code = 1
         self._read_fd = stdio.read_fd
-        self._writer = FrameWriter(stdio.write_fd, on_error=self._broken_stdout)
+        self._writer = FrameWriter(
+            stdio.write_fd,
+            on_error=self._broken_stdout,
+            on_body=listener.sent if listener else _nobody,
+        )
         self._watch = EditorWatch(stdio.write_fd, lambda: self.end(1))
         self._reader = FrameReader(
             stdio.read_fd,
             on_message=self._received,
             on_unreadable=lambda: self._call(self._unreadable),
             on_end=self._end_of_stdin,
+            on_body=listener.received if listener else _nobody,
         )
 
     async def run(self) -> int:
@@ -138,3 +155,7 @@ class Lifetime:
 
     def _unreadable(self, why: str = "The message is not valid JSON") -> None:
         self._protocol.send_error(None, types.ErrorObject(PARSE_ERROR, why))
+
+
+def _nobody(body: bytes) -> None:
+    """Nobody listens."""

@@ -1,0 +1,69 @@
+"""A connection's messages on their way into a recording; a client's secret settings stay out.
+
+A client may send a key in its settings, before the configuration could tell that it is one. So
+these are looked for by their names.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types as lsp
+
+from tiro.models.model import bare_url
+from tiro.protocol import types
+from tiro.protocol.frames import decode_body, encode_body
+from tiro.recording.recorder import Recorder
+from tiro.session.redact import REDACTED
+
+WITH_SETTINGS = (lsp.INITIALIZE, lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
+_METHODS = re.compile("|".join(WITH_SETTINGS).encode())
+_SECRET = re.compile(r"key|secret|token|passw|auth|header|proxy|credential", re.IGNORECASE)
+_NOT_SECRET = "api_key_env"
+_ADDRESS = re.compile(r"(?!file:)[\w+.-]+://")
+
+
+class RecordedConnection:
+    """One connection, for `lifetime`; `recorder` is for whoever asks providers meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        """Begin the recording; StorageError when its file cannot be made."""
+        self.recorder = Recorder(path, protocol=types.PROTOCOL_VERSION)
+
+    def received(self, body: bytes) -> None:
+        """A body that the client has sent, readable or not."""
+        self.recorder.received(_without_settings_secrets(body))
+
+    def sent(self, body: bytes) -> None:
+        """A body for the client."""
+        self.recorder.sent(body)
+
+
+def _without_settings_secrets(body: bytes) -> bytes:
+    if not _METHODS.search(body):
+        return body
+    try:
+        message = decode_body(body)
+    except ValueError:
+        return b"(a message with settings that is no JSON)"
+    is_one = isinstance(message, dict) and message.get("method") in WITH_SETTINGS
+    return encode_body(_cleaned(message)) if is_one else body
+
+
+def _cleaned(value: Any, is_secret: bool = False) -> Any:
+    """A copy without what is secret by a name above it, or by its place in an address."""
+    match value:
+        case dict():
+            return {
+                name: _cleaned(
+                    item, is_secret or (name != _NOT_SECRET and bool(_SECRET.search(name)))
+                )
+                for name, item in value.items()
+            }
+        case list():
+            return [_cleaned(item, is_secret) for item in value]
+        case str() if is_secret:
+            return REDACTED
+        case str() if _ADDRESS.match(value):
+            return bare_url(value)
+    return value
