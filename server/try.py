@@ -18,19 +18,20 @@ import itertools
 import json
 import os
 import queue
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tiro" / "try"
-DEFAULT_FILE = ROOT / "LICENSE"
-DEFAULT_QUESTION = "What is the name of this license?"
+DEFAULT_QUESTION = "What is the capital of France?"
 EMBEDDED = {"model": "local", "turn": {"max_output_tokens": 200}}  # it repeats itself after that
 A_STORY = "Tell me a long story about a secretary."
 GO_ON = "Go on from where you stopped."
@@ -38,9 +39,10 @@ KILL_AFTER_CHARS = 40
 
 ABOUT_THE_MODEL = """\
 The model is SmolLM2 135M, which comes from the package index: small enough for any laptop, and of
-demo quality: simple English, often wrong, also about the file you show it. Tiro is the same with
-a good one: set OPENAI_API_KEY or OPENROUTER_API_KEY, or start Ollama or a llama.cpp server, and ask
-with --model, e.g. --model openai/gpt-4.1. The README tells how to install `tiro` for good."""
+demo quality. It knows simple facts, is wrong about most other things and cannot read a file that
+you show it. Tiro is the same with a good one: set OPENAI_API_KEY or OPENROUTER_API_KEY, or start
+Ollama or a llama.cpp server, and ask with --model, e.g. --model openai/gpt-4.1. The README tells
+how to install `tiro` for good."""
 
 HELP = """\
 Type a question and press Enter; Ctrl-C stops an answer.
@@ -95,7 +97,7 @@ class TryError(Exception):
 def once(talk: "Talk", question: str, files: list[str], *, kill: bool) -> int:
     """One question (and, with kill, a dead server in the middle), the session, the file."""
     if not question:
-        question, files = DEFAULT_QUESTION, files or [str(DEFAULT_FILE)]
+        question = DEFAULT_QUESTION
     talk.files = files
     print(f"\n> {question}" + "".join(f"  [{name}]" for name in files))
     if kill:
@@ -114,27 +116,49 @@ def converse(talk: "Talk", files: list[str]) -> int:
         importlib.import_module("readline")
     print(f"\n{HELP}\n")
     talk.files = list(files)
-    while True:
-        try:
-            line = input("> ").strip()
-        except EOFError:
-            line = "/quit"
-        except KeyboardInterrupt:
-            print()
-            continue
-        if line == "/quit":
-            print(f"Saved in {talk.saved()}")
-            return 0
-        word, _, rest = line.partition(" ")
-        try:
-            if word in COMMANDS:
-                print(COMMANDS[word](talk, rest.strip()))
-            elif line.startswith("/"):
-                print(HELP)
-            elif line:
-                talk.ask(line)
-        except AnswerError as error:
-            print(f"\n{error}", file=sys.stderr)
+    with typing_ahead():
+        while True:
+            try:
+                line = input("> ").strip()
+            except EOFError:
+                line = "/quit"
+            except KeyboardInterrupt:
+                print()
+                continue
+            if line == "/quit":
+                print(f"Saved in {talk.saved()}")
+                return 0
+            try:
+                act(talk, line)
+            except AnswerError as error:
+                print(f"\n{talk.as_typed_here(str(error))}", file=sys.stderr)
+
+
+def act(talk: "Talk", line: str) -> None:
+    """Do what a line says."""
+    word, _, rest = line.partition(" ")
+    if word in COMMANDS:
+        print(COMMANDS[word](talk, rest.strip()))
+    elif line.startswith("/"):
+        print(HELP)
+    elif line:
+        talk.ask(line)
+
+
+@contextlib.contextmanager
+def typing_ahead() -> Iterator[None]:
+    """Keep the lines typed during an answer when Ctrl-C stops it; a terminal drops them."""
+    if os.name == "nt" or not sys.stdin.isatty():
+        yield
+        return
+    termios: Any = importlib.import_module("termios")
+    before = termios.tcgetattr(sys.stdin)
+    flags = [*before[:3], before[3] | termios.NOFLSH, *before[4:]]
+    termios.tcsetattr(sys.stdin, termios.TCSADRAIN, flags)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
 COMMANDS: dict[str, Callable[["Talk", str], str]] = {
@@ -154,7 +178,7 @@ class Talk:
         self._python, self._config_dir, self._model = python, config_dir, model
         self.server = Server(python, config_dir, model)
         self.files: list[str] = []
-        self._note = ""
+        self._answer, self._note = Answer(), Note()
 
     def ask(self, question: str) -> None:
         """Ask and show the answer as it comes; Ctrl-C stops it."""
@@ -162,16 +186,16 @@ class Talk:
         while True:
             try:
                 message = self.server.receive()
+                if message.get("id") == turn:
+                    break
+                self._show(message)
             except KeyboardInterrupt:
                 self.server.send("tiro/turn/cancel", {})
-                continue
-            if message.get("id") == turn:
-                break
-            self._show(message)
-        print(flush=True)
+        self._end_answer()
         result = _result(message)
-        tokens = result["usage"].get("outputTokens", 0)
-        print(f"[{result['stopReason']}, {tokens} tokens]", file=sys.stderr)
+        tokens = result["usage"].get("outputTokens")  # a provider tells it at the very end, if ever
+        count = f", {tokens} tokens" if tokens else ""
+        print(f"[{result['stopReason']}{count}]", file=sys.stderr)
 
     def ask_and_kill(self, question: str) -> str:
         """Ask, kill the server as soon as some of the answer is there, and start the next."""
@@ -183,7 +207,8 @@ class Talk:
                 break
             printed += self._show(message)
         self.server.kill()
-        print("\n\n[kill -9: the server is gone. Starting another, loading what it had stored.]")
+        self._end_answer()
+        print("\n[kill -9: the server is gone. Starting another, loading what it had stored.]")
         self.server = Server(self._python, self._config_dir, self._model)
         return self.loaded()
 
@@ -196,6 +221,8 @@ class Talk:
         """Start a turn with the files that wait."""
         files, self.files = self.files, []
         for name in files:
+            if Path(name).is_dir():
+                raise AnswerError(f"{name!r} is a directory; name a file in it")
             if not Path(name).is_file():
                 raise AnswerError(f"There is no file {name!r}")
         paths = [str(Path(name).resolve()) for name in files]
@@ -206,20 +233,27 @@ class Talk:
     def _show(self, message: dict[str, Any]) -> int:
         """Print what a notification has to show; returns how much of the answer was in it."""
         event = message.get("params") or {}
-        if message.get("method") == "$/progress":
-            note = event["value"].get("message")
-            if note and note != self._note:
-                print(f"[{note}]", file=sys.stderr)
-                self._note = note
+        if message.get("method") == "$/progress" and not self._answer.is_begun:
+            self._note.show(self.as_typed_here(event["value"].get("message") or ""))
         if message.get("method") != "tiro/turn/event":
             return 0
         if event["type"] == "text":
-            print(event["delta"], end="", flush=True)
+            self._note.clear()
+            self._answer.write(event["delta"])
             return len(event["delta"])
         if event["type"] == "toolUse" and event["status"] == "running":
+            self._end_answer()
             use = event["toolUse"]
-            print(f"\n[{use['name']} {json.dumps(use['input'])}]", file=sys.stderr)
+            print(f"[{use['name']} {json.dumps(use['input'])}]", file=sys.stderr)
         return 0
+
+    def _end_answer(self) -> None:
+        self._note.clear()
+        self._answer.end()
+
+    def as_typed_here(self, text: str) -> str:
+        """The server's words with a command that works: `tiro` is not on the PATH here."""
+        return text.replace("tiro local ", f"{self._python.with_name('tiro')} local ")
 
     def shown(self) -> str:
         """The session, by the server's own show."""
@@ -239,6 +273,76 @@ class Talk:
         """Go back to the newest saved session."""
         view = self.server.request("tiro/session/load", {"latest": True})
         return f"Loaded {view['path']}: {view['total']} messages\n{self.shown()}"
+
+
+class Answer:
+    """An answer that comes in pieces, broken between words where the terminal's line ends."""
+
+    def __init__(self) -> None:
+        self.is_begun = False
+        self._column, self._gap, self._word = 0, "", ""
+
+    def write(self, text: str) -> None:
+        """Show a piece; its last word waits until the rest of it has come."""
+        self.is_begun = True
+        *words, self._word = re.split(r"(?<=\s)", self._word + text)
+        for word in words:
+            self._put(word)
+
+    def end(self) -> None:
+        """Show what waits and end the line."""
+        self._put(self._word)
+        if self.is_begun:
+            print(flush=True)
+        self.is_begun, self._column, self._gap, self._word = False, 0, "", ""
+
+    def _put(self, word: str) -> None:
+        text = word.rstrip()
+        if self._column and self._column + len(self._gap) + len(text) > width(sys.stdout):
+            print()
+            self._column, self._gap = 0, ""
+        print(f"{self._gap}{text}", end="", flush=True)
+        self._column += len(self._gap) + len(text)
+        self._gap = word[len(text) :]
+        if "\n" in self._gap:
+            print(self._gap, end="", flush=True)
+            self._column, self._gap = 0, ""
+
+
+class Note:
+    """What goes on before an answer: in a terminal one line that changes."""
+
+    def __init__(self) -> None:
+        self._doing = ""
+        self._is_shown = False
+
+    def show(self, text: str) -> None:
+        """Show this instead of what was shown; what needs more than a line stays."""
+        self.clear()
+        doing = text.partition(",")[0]
+        if sys.stderr.isatty() and 0 < len(text) + 2 < width(sys.stderr):
+            print(f"[{text}]", end="", file=sys.stderr, flush=True)
+            self._is_shown = True
+        elif text and doing != self._doing:
+            print(filled(f"[{text}]"), file=sys.stderr)
+        self._doing = doing
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._is_shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            self._is_shown = False
+
+
+def width(stream: Any) -> int:
+    """How many columns a line has; a file takes what comes."""
+    return shutil.get_terminal_size().columns if stream.isatty() else sys.maxsize
+
+
+def filled(text: str) -> str:
+    """A paragraph in lines that fit."""
+    fits = min(width(sys.stderr), 100)
+    return textwrap.fill(text, fits, break_long_words=False, break_on_hyphens=False)
 
 
 # --- JSON-RPC over stdio, as an editor speaks it --------------------------------------------
@@ -371,7 +475,7 @@ def environment() -> Path:
 
 def pull_model(python: Path, config_dir: str) -> None:
     """Bring the embedded model, by the command that users type."""
-    print(ABOUT_THE_MODEL, file=sys.stderr)
+    print(filled(ABOUT_THE_MODEL), file=sys.stderr)
     command = [str(python), "-m", "tiro", "local", "pull"]
     env = {**os.environ, "TIRO_CONFIG_DIR": config_dir}
     if subprocess.run(command, env=env, stdin=subprocess.DEVNULL).returncode:
