@@ -104,6 +104,13 @@ class FakeAssistant:
     async def statistics(self) -> Any:
         return self.session.statistics()
 
+    async def explain(self, draft: Any, attachments: Any, agent: Any, model: Any) -> Any:
+        await self._step("explain", draft, attachments, agent, model)
+        parts = SimpleNamespace(system="", messages=[], tools=[], parameters={})
+        left = [SimpleNamespace(seq=1, reason="empty")]
+        size = self.context_size()
+        return SimpleNamespace(model=None, parts=parts, tokens=size, left=left, repairs=[])
+
     def context_size(self, draft: str = "") -> ContextSize:
         return Meter().measure(self.session.oldest_first(), draft=draft)
 

@@ -13,7 +13,7 @@ from tiro.protocol.wire import WIRE_EVENTS
 DOCUMENT = (Path(__file__).parents[2] / "server" / "PROTOCOL.md").read_text(encoding="utf-8")
 LATER = {
     "tiro/session/pin",
-    "tiro/session/explain", "tiro/session/compact", "tiro/session/previewResize",
+    "tiro/session/compact", "tiro/session/previewResize",
     "tiro/session/applyResize", "tiro/session/undoResize", "tiro/memo/get", "tiro/memo/set",
     "tiro/permissions/explain", "tiro/edits/list", "tiro/edits/undo", "tiro/edits/redo",
 }  # fmt: skip

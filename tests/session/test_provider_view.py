@@ -10,7 +10,7 @@ from tests.session.histories import any_history, numbered, result, says, user, u
 from tiro import Message, provider_view
 from tiro.session.messages import encode
 from tiro.session.meter import Meter
-from tiro.session.provider_view import INTERRUPTED, PLACEHOLDER, standing_instructions
+from tiro.session.provider_view import INTERRUPTED, PLACEHOLDER, standing_instructions, viewed
 
 
 def check_contract(view: list[Message]) -> None:
@@ -193,3 +193,82 @@ def test_a_deep_tool_input_is_sent_or_left_out_but_ends_no_session(depth: int) -
     assert provider_view(view) == view
     assert Meter().measure(window).tokens > 0
     assert (view[1]["content"][0]["input"] == {"pattern": deep}) == (depth <= 200)
+
+
+def repairs(*messages: Message, archive: list[Message] | None = None, **given: bool) -> list[Any]:
+    """The repairs of a window, as (seq, rule)."""
+    made = viewed(numbered(list(messages)), archive or [], **given)
+    return [(repair.seq, repair.rule) for repair in made.repairs]
+
+
+def blocks(*given: dict[str, Any], role: str = "assistant") -> Message:
+    return Message(role, list(given))
+
+
+THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
+WORD = {"type": "text", "text": "word"}
+BLANK = {"type": "text", "text": " "}
+ODD = {"type": "odd", "x": 1}
+
+
+def test_a_sound_history_is_not_repaired() -> None:
+    made = viewed(numbered([user(), uses("a", "b"), result("a"), result("b"), says()]))
+    assert (made.repairs, made.left) == ([], {})
+    assert made.sent == {1, 2, 3, 4, 5}
+
+
+def test_each_repair_has_the_name_of_its_rule() -> None:
+    """U3.2 to U3.9, each rule by its own smallest history."""
+    assert repairs(user(), uses("a")) == [(2, "missing_result")]
+    assert repairs(user(), uses("a"), user("go on"), result("a")) == [(4, "moved_result")]
+    assert repairs(user(), uses("a", "b"), result("b"), result("a")) == [(3, "moved_result")]
+    assert repairs(user(), uses("a"), result("a"), uses("a"), result("a")) == [(4, "new_id")]
+    assert repairs(user(" "), says()) == [(1, "empty"), (1, "placeholder")]
+    assert repairs(says()) == [(1, "placeholder")]
+    assert repairs(user(), user(), merge=True) == [(2, "merged")]
+    assert repairs(Message("critic", "no")) == [(1, "role_as_text")]
+    assert repairs(user("a\ud800b")) == [(1, "unsendable")]
+    assert repairs(user(), blocks(WORD, BLANK)) == [(2, "empty")]
+    assert repairs(user(), blocks(THOUGHT, WORD)) == [(2, "thinking")]
+    assert repairs(user(), blocks(THOUGHT, WORD), thinking=True) == []
+    assert repairs(user(), blocks(WORD, ODD, ODD)) == [(2, "unknown_block")]
+    earlier = [Message("user", "earlier", seq=9)]
+    assert repairs(says(), archive=earlier) == [(9, "user_in_front")]
+
+
+@pytest.mark.parametrize(
+    ("message", "part"),
+    [
+        (says(" "), "empty"),
+        (Message("assistant", []), "empty"),
+        (blocks(THOUGHT), "thinking"),
+        (blocks({"type": "redacted_thinking", "data": "x"}), "thinking"),
+        (blocks(ODD), "unknown_block"),
+        (result("nothing"), "orphan_result"),
+    ],
+)
+def test_a_message_of_which_nothing_is_sent_is_left_out(message: Message, part: str) -> None:
+    made = viewed(numbered([user(), message, user("go on")]))
+    assert made.left == {2: part}
+    assert made.sent == {1, 3}
+    assert made.repairs == []
+
+
+def test_a_second_answer_is_left_out() -> None:
+    made = viewed(numbered([user(), uses("a"), result("a"), result("a", "again")]))
+    assert made.left == {4: "orphan_result"}
+
+
+@given(any_history, any_history, st.booleans())
+def test_every_message_is_sent_or_left_out_with_a_reason(
+    window: list[Message], archive: list[Message], thinking: bool
+) -> None:
+    rows = numbered(window)
+    made = viewed(rows, archive, thinking=thinking)
+    told = made.sent | made.left.keys()
+    for row in rows:
+        if row.role not in ("system", "developer") and not row.marks().get("taken_back"):
+            assert row.seq in told
+    assert not made.sent & made.left.keys()
+    again = viewed(made.messages, archive, thinking=thinking)
+    assert (again.repairs, again.left) == ([], {})

@@ -190,6 +190,58 @@ export interface ContextSizeParams {
   draft?: string | null;
 }
 
+/** What would be sent; all as in `turn/start`, and a blank draft is none. */
+export interface ExplainParams {
+  draft?: string | unknown[] | null;
+  attachments?: Attachment[] | null;
+  agent?: string | null;
+  model?: string | null;
+}
+
+/** What an editor adds to a prompt. */
+export interface Attachment {
+  kind: "buffer" | "diagnostics" | "file" | "selection" | "text";
+  path?: string | null;
+  range?: Range | null;
+  text?: string | null;
+}
+
+/** A piece of a document; the end is exclusive. */
+export interface Range {
+  start: Position;
+  end: Position;
+}
+
+/** A place in a document, in the negotiated position encoding. */
+export interface Position {
+  line: number;
+  character: number;
+}
+
+/** The next request in the form of its provider, without sending it. */
+export interface ExplainResult {
+  model: string | null;
+  system: unknown;
+  messages: unknown[];
+  tools: unknown[];
+  parameters: Record<string, unknown>;
+  tokens: ContextSize;
+  left: LeftOut[];
+  repairs: Repair[];
+}
+
+/** A message of the session that is not in the request, and why. */
+export interface LeftOut {
+  seq: number;
+  reason: string;
+}
+
+/** Where the request differs from the message with this seq. */
+export interface Repair {
+  seq: number;
+  rule: string;
+}
+
 /** Where to write a copy; without a path the session's own file. */
 export interface SaveParams {
   path?: string | null;
@@ -383,26 +435,6 @@ export interface TurnStartParams {
   attachments?: Attachment[] | null;
   agent?: string | null;
   model?: string | null;
-}
-
-/** What an editor adds to a prompt. */
-export interface Attachment {
-  kind: "buffer" | "diagnostics" | "file" | "selection" | "text";
-  path?: string | null;
-  range?: Range | null;
-  text?: string | null;
-}
-
-/** A piece of a document; the end is exclusive. */
-export interface Range {
-  start: Position;
-  end: Position;
-}
-
-/** A place in a document, in the negotiated position encoding. */
-export interface Position {
-  line: number;
-  character: number;
 }
 
 /** How the turn ended; `firstSeq` to `lastSeq` are the messages it added. */
@@ -715,6 +747,9 @@ export const sessionConfigure = new RequestType<ConfigureParams, SessionView, vo
 );
 export const sessionContextSize = new RequestType<ContextSizeParams, ContextSize, void>(
   "tiro/session/contextSize",
+);
+export const sessionExplain = new RequestType<ExplainParams, ExplainResult, void>(
+  "tiro/session/explain",
 );
 export const sessionSave = new RequestType<SaveParams, SaveResult, void>("tiro/session/save");
 export const sessionLoad = new RequestType<LoadParams, SessionView, void>("tiro/session/load");

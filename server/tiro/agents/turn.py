@@ -174,6 +174,18 @@ def schemas_of(tools: Sequence[Tool]) -> list[ToolSchema]:
     return [ToolSchema(tool.name, tool.description, tool.input_schema) for tool in tools]
 
 
+def request_of(turn: Turn) -> ModelRequest:
+    """The next request of a turn, exactly as its model gets it; changes nothing."""
+    return build_request(
+        turn.session,
+        turn.model,
+        turn.agent,
+        turn.system,
+        schemas_of(offered_tools(turn.tools, turn.rules)),
+        max_output_tokens=turn.settings.max_output_tokens,
+    )
+
+
 class _Ready(msgspec.Struct, frozen=True):
     """The session is ready for the next request."""
 
@@ -399,7 +411,7 @@ class _Running:
 
     async def _ask_model(self) -> None:
         try:
-            await self._read(self.turn.model.stream(self._request()))
+            await self._read(self.turn.model.stream(request_of(self.turn)))
         except Exception as error:
             self.inbox.put(_Failed(error))
 
@@ -424,17 +436,6 @@ class _Running:
             allowed = [event for state, event in STATES if state == self.state]
             raise RuntimeError(f"A turn that is {self.state} cannot {what}, only {allowed}")
         self.state = STATES[self.state, what]
-
-    def _request(self) -> ModelRequest:
-        turn = self.turn
-        return build_request(
-            turn.session,
-            turn.model,
-            turn.agent,
-            turn.system,
-            self._schemas,
-            max_output_tokens=turn.settings.max_output_tokens,
-        )
 
     def _size(self) -> ContextSize:
         window = self.turn.model.facts.context_window

@@ -15,9 +15,10 @@ from typing import Any
 from tiro import __version__, config
 from tiro.agents.agent import AgentInfo
 from tiro.assistant import window
+from tiro.assistant.explain import Explained, explain
 from tiro.assistant.limits import configure
 from tiro.assistant.model_choice import ModelRow, Models, load_adapters
-from tiro.assistant.prompt import Attachment, content_of
+from tiro.assistant.prompt import Attachment, content_of, is_blank
 from tiro.assistant.results import Added, Exported, Resized, Status
 from tiro.assistant.running_turn import EventListener, RunningTurn, TurnResult, entered
 from tiro.assistant.saved_sessions import SavedSessions
@@ -141,6 +142,25 @@ class Assistant:
         """The size of the next request, with a draft in it."""
         session = self.session
         return self.setup.measure(session, self._context_window(session), draft)
+
+    async def explain(
+        self,
+        draft: Content | None = None,
+        attachments: Sequence[Attachment] = (),
+        agent: str | None = None,
+        model: str | None = None,
+    ) -> Explained:
+        """The next request, as `start_turn` with these would send it; changes nothing.
+
+        A blank draft is none. Raises as `start_turn` for what it would refuse to send.
+        """
+        session, content = self.session, None
+        if attachments or not is_blank(draft):
+            content = await content_of(draft or "", attachments, self.workspace)
+        info = self.setup.agent_for(session, agent)
+        known = await self.models.without_asking(self._wanted_model(session, info, model))
+        turn = self.setup.turn(session.fork(), "", info, known, self.workspace, self.editor)
+        return await explain(turn, content, self.setup, self.manager)
 
     def agent(self) -> AgentInfo | None:
         """The session's agent; None when none is selected or the saved one is not there."""
@@ -349,9 +369,7 @@ class Assistant:
         session = self.session
         content = await content_of(prompt, attachments, self.workspace)
         info = self.setup.agent_for(session, agent)
-        chosen = await self.models.choose(
-            model or session.model or info.model or self.setup.settings.model
-        )
+        chosen = await self.models.choose(self._wanted_model(session, info, model))
         holding = entered(self.manager.writing(session))
         await holding.__aenter__()
         try:
@@ -363,6 +381,9 @@ class Assistant:
             await holding.__aexit__(None, None, None)
             raise
         return self.turns.start(session, turn, holding)
+
+    def _wanted_model(self, session: Session, info: AgentInfo, model: str | None) -> str | None:
+        return model or session.model or info.model or self.setup.settings.model
 
     def _context_window(self, session: Session) -> int | None:
         return self.models.facts(session.model or self.setup.settings.model).context_window

@@ -10,6 +10,7 @@ import msgspec
 from tiro.errors import ModelNotConfiguredError
 from tiro.models.key_command import run_key_command
 from tiro.models.model import Model, ModelFacts, ProviderSettings, known_facts
+from tiro.models.wire_parts import UnknownModel
 
 PROVIDER_ORDER = ("anthropic", "openai", "openrouter", "ollama", "llamacpp", "local")
 """Who is tried when no model is set: providers with a key, then servers that run, then local."""
@@ -77,6 +78,24 @@ class Models:
                 reason = "it offers no model"
             tried.append({"provider": provider.name, "reason": reason})
         raise ModelNotConfiguredError(ADVICE, tried=tried)
+
+    async def without_asking(self, wanted: str | None) -> Model:
+        """The model of this name as far as it is known without asking or starting anything.
+
+        Where that takes an answer of a provider it is an UnknownModel. Raises
+        ModelNotConfiguredError for an unknown provider.
+        """
+        full = self.first_usable if wanted is None else self.check(wanted)
+        if full is None or "/" not in full:
+            return UnknownModel()
+        if full in self._open:
+            return self._open[full]
+        provider, _, model = full.partition("/")
+        adapters = await asyncio.to_thread(load_adapters)
+        opened: Model = adapters.open_model(
+            self._providers[provider], model, local_cache=self._cache
+        )
+        return opened
 
     async def rows(self) -> list[ModelRow]:
         """Every model that is configured or offered, with a reason where it cannot be used."""

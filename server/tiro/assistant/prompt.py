@@ -46,6 +46,11 @@ async def content_of(
     return [*([words] if isinstance(words, dict) else words), *blocks]
 
 
+def is_blank(prompt: Content | None) -> bool:
+    """Whether nothing was written yet."""
+    return not prompt or (isinstance(prompt, str) and not prompt.strip())
+
+
 def _says_something(block: Any) -> bool:
     if isinstance(block, TextBlock):
         return bool(block.text.strip())

@@ -22,6 +22,7 @@ from tiro.config import Settings
 from tiro.errors import AgentNotFoundError, ContextOverflowError
 from tiro.models.model import Model
 from tiro.models.observer import Observer
+from tiro.session.core import Core
 from tiro.session.messages import Content, Message
 from tiro.session.meter import ContextSize
 from tiro.session.resize import Budget, resize
@@ -90,7 +91,7 @@ class Setup(msgspec.Struct, kw_only=True):
             )
         return selectable[name]
 
-    def agent_for(self, session: Session, wanted: str | None) -> AgentInfo:
+    def agent_for(self, session: Core, wanted: str | None) -> AgentInfo:
         """Who answers: the agent asked for, the session's, or the default one (M5.4)."""
         if wanted is not None:
             return self.selectable(wanted)
@@ -118,7 +119,7 @@ class Setup(msgspec.Struct, kw_only=True):
 
     def measure(
         self,
-        session: Session,
+        session: Core,
         window: int | None,
         draft: str = "",
         agent: AgentInfo | None = None,

@@ -17,6 +17,7 @@ from tiro.protocol.connection import Connection
 from tiro.protocol.wire import (
     to_wire,
     to_wire_agent,
+    to_wire_explained,
     to_wire_row,
     to_wire_view,
 )
@@ -145,6 +146,14 @@ async def session_configure(desk: Desk, params: types.ConfigureParams) -> types.
 async def session_context_size(desk: Desk, params: types.ContextSizeParams) -> types.ContextSize:
     """The size of the next request."""
     return to_wire(types.ContextSize, desk.assistant.context_size(params.draft or ""))
+
+
+@handles("tiro/session/explain")
+async def session_explain(desk: Desk, params: types.ExplainParams) -> types.ExplainResult:
+    """The next request, without sending it."""
+    attachments = [to_attachment(desk, attachment) for attachment in params.attachments or ()]
+    explained = await desk.assistant.explain(params.draft, attachments, params.agent, params.model)
+    return to_wire_explained(explained)
 
 
 @handles("tiro/session/save")

@@ -284,6 +284,42 @@ class ContextSizeParams(Wire, frozen=True):
     draft: str | None = None
 
 
+class ExplainParams(Wire, frozen=True):
+    """What would be sent; all as in `turn/start`, and a blank draft is none."""
+
+    draft: str | list[Any] | None = None
+    attachments: list[Attachment] | None = None
+    agent: str | None = None
+    model: str | None = None
+
+
+class LeftOut(Wire, frozen=True):
+    """A message of the session that is not in the request, and why."""
+
+    seq: int
+    reason: str
+
+
+class Repair(Wire, frozen=True):
+    """Where the request differs from the message with this seq."""
+
+    seq: int
+    rule: str
+
+
+class ExplainResult(Wire, frozen=True, kw_only=True):
+    """The next request in the form of its provider, without sending it."""
+
+    model: str | None
+    system: Any
+    messages: list[Any]
+    tools: list[Any]
+    parameters: dict[str, Any]
+    tokens: ContextSize
+    left: list[LeftOut]
+    repairs: list[Repair]
+
+
 class SaveParams(Wire, frozen=True):
     """Where to write a copy; without a path the session's own file."""
 
@@ -793,6 +829,7 @@ METHODS: dict[str, Method] = {
     "tiro/session/setAgent": Method(SetAgentParams, AgentResult),
     "tiro/session/configure": Method(ConfigureParams, SessionView),
     "tiro/session/contextSize": Method(ContextSizeParams, ContextSize),
+    "tiro/session/explain": Method(ExplainParams, ExplainResult, is_cancellable=True),
     "tiro/session/save": Method(SaveParams, SaveResult),
     "tiro/session/load": Method(LoadParams, SessionView),
     "tiro/session/list": Method(ListParams, ListResult, is_cancellable=True),

@@ -14,6 +14,7 @@ from tiro.session.core import Core, rfc3339
 
 if TYPE_CHECKING:
     from tiro.assistant.assistant import Assistant
+    from tiro.assistant.explain import Explained
 
 MAX_RESULT_BYTES = 4096
 CUT = " [… cut …]"
@@ -99,6 +100,21 @@ def to_wire_agent(assistant: "Assistant", agent: AgentInfo | None) -> types.Agen
         native=agent.native,
         model=agent.model,
         tools=[tool.name for tool in assistant.setup.tools_of(agent)],
+    )
+
+
+def to_wire_explained(explained: "Explained") -> types.ExplainResult:
+    """The next request with its parts side by side."""
+    parts = explained.parts
+    return types.ExplainResult(
+        model=explained.model,
+        system=parts.system,
+        messages=parts.messages,
+        tools=parts.tools,
+        parameters=parts.parameters,
+        tokens=to_wire(types.ContextSize, explained.tokens),
+        left=[to_wire(types.LeftOut, left) for left in explained.left],
+        repairs=[to_wire(types.Repair, repair) for repair in explained.repairs],
     )
 
 

@@ -5,6 +5,7 @@ model: one factor for words, one for code, one for other scripts, so that a talk
 language stays right. The running error is shown beside the figure.
 """
 
+import copy
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -160,6 +161,12 @@ class Meter:
         """What a request weighs, for `Calibration.observe`."""
         sums = self._sums(messages, *texts)
         return _sum(sums.values())
+
+    def fork(self) -> "Meter":
+        """A copy that weighs on its own; it shares the calibration."""
+        forked = copy.copy(self)
+        forked._known = self._known.copy()
+        return forked
 
     def forget(self, seq: int) -> None:
         """A message left the window."""

@@ -6,7 +6,10 @@ crash or import left behind. Applied to its own output it changes nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from itertools import zip_longest
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
 
 from tiro.session.messages import (
     MAX_NESTING,
@@ -36,6 +39,38 @@ SENT_NESTING = MAX_NESTING + 5
 
 SYSTEM_ROLES = ("system", "developer")
 
+Part: TypeAlias = Literal["empty", "thinking", "orphan_result", "unknown_block"]
+"""What is not sent of a message: blank text, thinking, a result that answers nothing (or what was
+answered before), a block that no request may hold."""
+
+Rule: TypeAlias = (
+    Part
+    | Literal[
+        "missing_result", "moved_result", "new_id", "placeholder", "user_in_front", "merged",
+        "role_as_text", "unsendable", "system_prompt",
+    ]
+)  # fmt: skip
+"""A repair by its name, see PROTOCOL.md; a `Part` is one that was left out of a message."""
+
+
+class Repair(msgspec.Struct, frozen=True, order=True):
+    """Where a request differs from the message with this seq."""
+
+    seq: int
+    rule: Rule
+
+
+class View(msgspec.Struct, frozen=True):
+    """The messages of a request, and how they came about."""
+
+    messages: list[Message]
+    repairs: list[Repair]
+    left: dict[int, Part]
+    """The messages of the window of which nothing is sent, by seq, and what they held."""
+    sent: set[int]
+    """The seqs of the messages of which something is sent."""
+
+
 _PLACEHOLDER_BLOCK = {"type": "text", "text": PLACEHOLDER}
 
 
@@ -46,6 +81,17 @@ def provider_view(
     merge: bool = False,
     thinking: bool = False,
 ) -> list[Message]:
+    """The messages of a request, as `viewed` makes them."""
+    return viewed(window, archive, merge=merge, thinking=thinking).messages
+
+
+def viewed(
+    window: Iterable[Message | Mapping[str, Any]],
+    archive: Iterable[Message | Mapping[str, Any]] = (),
+    *,
+    merge: bool = False,
+    thinking: bool = False,
+) -> View:
     """The messages of a request: oldest first, every tool use answered exactly once.
 
     `window` and `archive` are oldest first. The result holds messages of the roles user, assistant
@@ -60,8 +106,18 @@ def provider_view(
         if not row.marks().get("taken_back"):
             parts.read(row)
     parts.keep_a_user()
-    view = _begin_with_user(parts.turned(), archive)
-    return _merged(view) if merge else view
+    messages = _begin_with_user(parts.turned(), archive, parts.repairs)
+    sent = {_seq(message) for message in messages}
+    left: dict[int, Part] = {}
+    for seq, part in parts.dropped:
+        if seq in sent:
+            parts.repairs.append(Repair(seq, part))
+        else:
+            left.setdefault(seq, part)
+    if merge:
+        messages = _merged(messages, parts.repairs)
+    repairs = sorted(set(parts.repairs))
+    return View(messages, repairs, left, sent)
 
 
 def standing_instructions(full: Iterable[Message]) -> list[str]:
@@ -73,51 +129,67 @@ def standing_instructions(full: Iterable[Message]) -> list[str]:
     return [text for text in texts if not _is_blank(text)]
 
 
+class _Said(NamedTuple):
+    """What is sent of a message, and where in the window the message stands."""
+
+    position: int
+    message: Message
+    blocks: list[dict[str, Any]]
+
+
 class _Parts:
     """The messages of a window taken apart: what is said, and which result answers which use."""
 
     def __init__(self, thinking: bool) -> None:
         self.thinking = thinking
-        self.said: list[tuple[Message, list[dict[str, Any]]]] = []
+        self.said: list[_Said] = []
         self.open: dict[str, list[str]] = {}
         self.taken: set[str] = set()
-        self.answers: dict[str, tuple[Message, dict[str, Any]]] = {}
+        self.answers: dict[str, _Said] = {}
         """The first result for each tool use, by the id that the use has in the view."""
+        self.repairs: list[Repair] = []
+        self.dropped: list[tuple[int, Part]] = []
+        self._position = 0
 
     def read(self, message: Message) -> None:
         """Read one message, oldest first; results find the latest earlier use with their id."""
         if message.role in SYSTEM_ROLES:
             return
+        self._position += 1
         blocks = blocks_of(message)
+        if not blocks:
+            self._drop(message, "empty")
         kept: list[dict[str, Any]] = []
         for position, block in enumerate(blocks):
             if isinstance(block, ToolResultBlock):
                 self._answer(message, block)
             elif isinstance(block, ToolUseBlock) and message.role == "assistant":
                 kept.append(self._use(message, position, block))
-            elif (sent := self._sent(message.role, block)) is not None:
+            elif (sent := self._sent(message, block)) is not None:
                 kept.append(sent)
         if message.role != "tool":
-            self.said.append((message, kept))
+            self.said.append(_Said(self._position, message, kept))
 
     def keep_a_user(self) -> None:
         """Where no user message says anything, the newest one says the placeholder (U3.6)."""
-        users = [i for i, (message, _) in enumerate(self.said) if message.role != "assistant"]
-        if users and not any(self.said[i][1] for i in users):
-            self.said[users[-1]] = (self.said[users[-1]][0], [dict(_PLACEHOLDER_BLOCK)])
+        users = [i for i, said in enumerate(self.said) if said.message.role != "assistant"]
+        if users and not any(self.said[i].blocks for i in users):
+            newest = self.said[users[-1]]
+            self.said[users[-1]] = newest._replace(blocks=[dict(_PLACEHOLDER_BLOCK)])
+            self._note(newest.message, "placeholder")
 
     def turned(self) -> list[Message]:
         """The messages in request order, each tool use followed by its one answer."""
-        view: list[Message] = []
-        for message, blocks in self.said:
-            if not blocks:
-                continue
+        turned: list[Message] = []
+        told = [said for said in self.said if said.blocks]
+        for said, following in zip_longest(told, told[1:]):
+            message, blocks = said.message, said.blocks
             role = "assistant" if message.role == "assistant" else "user"
-            view.append(self._message(role, blocks, message))
-            for block in blocks:
-                if role == "assistant" and block.get("type") == "tool_use":
-                    view.append(self._result(message, block["id"]))
-        return view
+            turned.append(self._message(role, blocks, message))
+            uses = [block["id"] for block in blocks if block.get("type") == "tool_use"]
+            if role == "assistant" and uses:
+                turned += self._results(said, uses, following)
+        return turned
 
     def _message(self, role: str, blocks: list[dict[str, Any]], source: Message) -> Message:
         model = source.marks().get("model") if self.thinking and role == "assistant" else None
@@ -129,16 +201,17 @@ class _Parts:
             tool_id = f"call_{message.seq or len(self.said)}_{position}"
             while tool_id in self.taken:
                 tool_id += "_"
+            self._note(message, "new_id")
         self.taken.add(tool_id)
         self.open[block.id] = [*self.open.get(block.id, []), tool_id]
-        return clean_block(
-            {"type": "tool_use", "id": tool_id, "name": block.name, "input": block.input}
-        )
+        use = {"type": "tool_use", "id": tool_id, "name": block.name, "input": block.input}
+        return self._clean(message, use)
 
     def _answer(self, message: Message, block: ToolResultBlock) -> None:
         uses = self.open.get(block.tool_use_id)
         if not uses or uses[-1] in self.answers:
-            return  # an orphan, or a second answer (U3.5, U3.3)
+            self._drop(message, "orphan_result")  # or a second answer (U3.5, U3.3)
+            return
         result: dict[str, Any] = {
             "type": "tool_result",
             "tool_use_id": uses[-1],
@@ -146,40 +219,45 @@ class _Parts:
         }
         if block.is_error:
             result["is_error"] = True
-        self.answers[uses[-1]] = (message, clean_block(result))
+        answer = _Said(self._position, message, [self._clean(message, result)])
+        self.answers[uses[-1]] = answer
 
-    def _result(self, message: Message, tool_id: str) -> Message:
-        if tool_id in self.answers:
-            source, result = self.answers[tool_id]
-            return Message("tool", result, seq=source.seq)
-        missing = {
-            "type": "tool_result",
-            "tool_use_id": tool_id,
-            "content": INTERRUPTED,
-            "is_error": True,
-        }
-        return Message("tool", missing, seq=message.seq)
+    def _results(self, said: _Said, uses: list[str], following: _Said | None) -> list[Message]:
+        """The results of a message's tool uses, in call order, a missing one made up."""
+        results, last = [], said.position
+        for tool_id in uses:
+            answer = self.answers.get(tool_id)
+            if answer is None:
+                self._note(said.message, "missing_result")
+                results.append(_missing_result(said.message, tool_id))
+                continue
+            if answer.position < last or (following and following.position < answer.position):
+                self._note(answer.message, "moved_result")
+            last = max(last, answer.position)
+            results.append(Message("tool", answer.blocks[0], seq=answer.message.seq))
+        return results
 
-    def _sent(self, role: str, block: Block) -> dict[str, Any] | None:
+    def _sent(self, message: Message, block: Block) -> dict[str, Any] | None:
         """The block as a request holds it; None for what is not sent."""
-        if isinstance(block, TextBlock):
-            if _is_blank(block.text):
-                return None
-            foreign = role not in ("user", "assistant", "tool")
-            text = f"[{role}] {block.text}" if foreign else block.text
-            return clean_block({"type": "text", "text": text})
-        if isinstance(block, ThinkingBlock):
-            if not self.thinking or role != "assistant":
-                return None
-            kept = {"type": "thinking", "thinking": block.thinking}
-            return kept if block.signature is None else {**kept, "signature": block.signature}
-        if isinstance(block, AttachmentBlock):
-            return clean_block(_without_none(block))
-        if isinstance(block, ImageBlock):
-            return clean_block({"type": "image", "source": block.source})
-        if isinstance(block, OpaqueBlock):
-            return _opaque(block, role, self.thinking)
-        return None
+        sent, part = _as_sent(message.role, block, self.thinking)
+        if sent is None:
+            self._drop(message, part)
+            return None
+        if sent.get("type") == "text" and message.role not in ("user", "assistant", "tool"):
+            self._note(message, "role_as_text")
+        return sent if part == "thinking" else self._clean(message, sent)
+
+    def _clean(self, message: Message, block: dict[str, Any]) -> dict[str, Any]:
+        cleaned = clean_block(block)
+        if cleaned != block:
+            self._note(message, "unsendable")
+        return cleaned
+
+    def _note(self, message: Message, rule: Rule) -> None:
+        self.repairs.append(Repair(_seq(message), rule))
+
+    def _drop(self, message: Message, part: Part) -> None:
+        self.dropped.append((_seq(message), part))
 
 
 def clean_block(block: dict[str, Any]) -> dict[str, Any]:
@@ -199,7 +277,27 @@ def _shallow(value: Any) -> Any:
     return TOO_DEEP
 
 
-def _opaque(block: OpaqueBlock, role: str, thinking: bool) -> dict[str, Any] | None:
+def _as_sent(role: str, block: Block, thinking: bool) -> tuple[dict[str, Any] | None, Part]:
+    """A block as a request holds it, or None; and what it counts for when it is left out."""
+    if isinstance(block, TextBlock):
+        is_foreign = role not in ("user", "assistant", "tool")
+        return _text(block.text, f"[{role}] " if is_foreign else "")
+    if isinstance(block, ThinkingBlock):
+        if not thinking or role != "assistant":
+            return None, "thinking"
+        kept = {"type": "thinking", "thinking": block.thinking}
+        signature = {} if block.signature is None else {"signature": block.signature}
+        return {**kept, **signature}, "thinking"
+    if isinstance(block, AttachmentBlock):
+        return _without_none(block), "empty"
+    if isinstance(block, ImageBlock):
+        return {"type": "image", "source": block.source}, "empty"
+    if isinstance(block, OpaqueBlock):
+        return _opaque(block, role, thinking)
+    return None, "unknown_block"
+
+
+def _opaque(block: OpaqueBlock, role: str, thinking: bool) -> tuple[dict[str, Any] | None, Part]:
     """A block of another type as it came, when a request may hold it.
 
     A known type in a broken form (text that is no string) is never sent: it could only be refused.
@@ -207,11 +305,25 @@ def _opaque(block: OpaqueBlock, role: str, thinking: bool) -> dict[str, Any] | N
     """
     kind = block.data.get("type")
     if kind == "redacted_thinking":
-        return block.data if thinking and role == "assistant" else None
+        return (block.data if thinking and role == "assistant" else None), "thinking"
     if kind == "text" and isinstance(block.data.get("text"), str):
-        text = block.data["text"]
-        return None if _is_blank(text) else clean_block({"type": "text", "text": text})
-    return None
+        return _text(block.data["text"])
+    return None, "unknown_block"
+
+
+def _text(text: str, before: str = "") -> tuple[dict[str, Any] | None, Part]:
+    return (None if _is_blank(text) else {"type": "text", "text": before + text}), "empty"
+
+
+def _missing_result(message: Message, tool_id: str) -> Message:
+    """Stands where a tool use was never answered."""
+    missing = {
+        "type": "tool_result",
+        "tool_use_id": tool_id,
+        "content": INTERRUPTED,
+        "is_error": True,
+    }
+    return Message("tool", missing, seq=message.seq)
 
 
 def _result_content(content: str | list[Any]) -> str | list[Any]:
@@ -228,13 +340,19 @@ def _result_content(content: str | list[Any]) -> str | list[Any]:
 
 
 def _begin_with_user(
-    view: list[Message], archive: Iterable[Message | Mapping[str, Any]]
+    turned: list[Message],
+    archive: Iterable[Message | Mapping[str, Any]],
+    repairs: list[Repair],
 ) -> list[Message]:
     """Make the view begin with a user message, an earlier one or the placeholder (U3.2)."""
-    if not view or view[0].role == "user":
-        return view
-    first = _latest_user(archive) or Message("user", [dict(_PLACEHOLDER_BLOCK)])
-    return [first, *view]
+    if not turned or turned[0].role == "user":
+        return turned
+    first = _latest_user(archive)
+    if first is not None:
+        repairs.append(Repair(_seq(first), "user_in_front"))
+        return [first, *turned]
+    repairs.append(Repair(_seq(turned[0]), "placeholder"))
+    return [Message("user", [dict(_PLACEHOLDER_BLOCK)]), *turned]
 
 
 def _latest_user(archive: Iterable[Message | Mapping[str, Any]]) -> Message | None:
@@ -244,19 +362,20 @@ def _latest_user(archive: Iterable[Message | Mapping[str, Any]]) -> Message | No
         if row.role == "user" and not row.marks().get("taken_back"):
             parts = _Parts(thinking=False)
             parts.read(row)
-            if view := parts.turned():
-                return view[0]
+            if turned := parts.turned():
+                return turned[0]
     return None
 
 
-def _merged(view: list[Message]) -> list[Message]:
+def _merged(turned: list[Message], repairs: list[Repair]) -> list[Message]:
     """Join neighbours of the roles user and assistant; tool messages stay one result each."""
     merged: list[Message] = []
-    for message in view:
+    for message in turned:
         last = merged[-1] if merged else None
         if last is not None and last.role == message.role and message.role != "tool":
             blocks = [*last.content, *message.content]
             merged[-1] = Message(message.role, blocks, seq=last.seq)
+            repairs.append(Repair(_seq(message), "merged"))
         else:
             merged.append(message)
     return merged
@@ -269,6 +388,10 @@ def _as_message(item: Message | Mapping[str, Any]) -> Message:
 def _without_none(block: AttachmentBlock) -> dict[str, Any]:
     fields = {"type": "attachment", "kind": block.kind, "path": block.path, "range": block.range}
     return {k: v for k, v in fields.items() if v is not None} | {"text": block.text}
+
+
+def _seq(message: Message) -> int:
+    return message.seq or 0
 
 
 def _is_blank(text: str) -> bool:

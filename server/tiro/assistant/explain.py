@@ -1,0 +1,83 @@
+"""What the next request would be, exactly, without sending it: made on a copy of the session.
+
+Nothing is stored, no id is made, no provider is asked, and no model is started.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tiro.agents.turn import Turn, request_of
+from tiro.assistant.setup import Setup
+from tiro.models.wire_parts import WireParts, parts_of, thinking_of
+from tiro.session.core import Core
+from tiro.session.handlers import Handlers
+from tiro.session.left_out import LeftOut, left_out, moved_to_system
+from tiro.session.messages import Content, Message, decode, encode
+from tiro.session.meter import ContextSize
+from tiro.session.provider_view import Repair, View, viewed
+from tiro.session.queued import add_queued
+from tiro.session.resize import resize
+from tiro.stores.manager import SessionManager
+
+
+class Explained(msgspec.Struct, frozen=True, kw_only=True):
+    """The next request, its size, and how it differs from the session."""
+
+    model: str | None
+    """`provider/name`; None where it is not known before a provider is asked."""
+    parts: WireParts
+    tokens: ContextSize
+    left: Sequence[LeftOut]
+    repairs: Sequence[Repair]
+
+
+async def explain(
+    turn: Turn, draft: Content | None, setup: Setup, manager: SessionManager
+) -> Explained:
+    """Explain the next request of a turn whose session is a copy (`Core.fork`).
+
+    The draft is added to it, and the limits do to it what they would do before the request, but for
+    what a model would have to be asked for.
+    """
+    session, window = turn.session, turn.model.facts.context_window
+    before = {m.seq or 0 for m in session.newest_first}
+    session.handlers = Handlers(memo_update=_unchanged)
+    add_queued(session)
+    if draft is not None:
+        session.append(Message("user", draft))
+    size = setup.measure(session, window, agent=turn.agent)
+    await resize(session, session.settings, budget=setup.budget(size))
+    request = request_of(turn)
+    parts = parts_of(turn.model.wire_request(request))
+    seen = _seen(session, parts)
+    return Explained(
+        model=turn.model.name or None,
+        parts=decode(manager.redact(encode(parts)), WireParts),
+        tokens=setup.measure(session, window, agent=turn.agent),
+        left=left_out(session, seen, before),
+        repairs=sorted([*seen.repairs, *moved_to_system(session)]),
+    )
+
+
+async def _unchanged(*_: object) -> None:
+    """In the place of whoever would bring the memo up to date: it stays as it is."""
+
+
+def _seen(session: Core, parts: WireParts) -> View:
+    """The view that the request was made of, less the thinking that was not sent.
+
+    Only the model that wrote it is sent it back, and not in every provider's form.
+    """
+    seen = viewed(session.oldest_first(), session.archive_rows, thinking=True)
+    there = {encode(thought) for thought in thinking_of(parts.messages)}
+    left, repairs = dict(seen.left), list(seen.repairs)
+    for message in seen.messages:
+        thoughts = list(thinking_of([message]))
+        if all(encode(thought) in there for thought in thoughts):
+            continue
+        if len(thoughts) == len(message.content):
+            left[message.seq or 0] = "thinking"
+        else:
+            repairs.append(Repair(message.seq or 0, "thinking"))
+    return View(seen.messages, repairs, left, seen.sent - left.keys())
