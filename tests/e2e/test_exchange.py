@@ -17,7 +17,8 @@ from tests.e2e.replies import Hold
 from tests.e2e.talk import add, begin_ask, result, stored, use, view, words
 
 BAD_PARAMS = -32602
-FORMATS = ["json", "yaml", "jsonl"]
+KEY = "sk-proj-" + "a1B2c3D4" * 6
+"""A made-up key in the shape of a real one."""
 
 
 def export(server: Server, format: str = "json", **more: Any) -> dict[str, Any]:
@@ -124,6 +125,27 @@ def test_a_format_that_is_not_there_names_those_that_are(server: Server, format:
     assert refused(server, "import", text="{}", format=format).code == BAD_PARAMS
 
 
+def test_what_looks_like_a_key_is_left_out_unless_that_is_switched_off(
+    server: Server, start: StartServer
+) -> None:
+    """U9.11: only in exports, never in the session itself; nothing is lost for who says so."""
+    text = f"use {KEY} please"
+    add(server, "user", text)
+    for format in ("json", "yaml", "jsonl", "markdown"):
+        done = export(server, format)
+        assert done["redacted"] is True
+        assert KEY not in done["text"]
+        assert "use [secret] please" in done["text"]
+        full = export(server, format, redact=False)
+        assert full["redacted"] is False
+        assert text in full["text"]
+    assert view(server)["messages"][0]["content"] == text
+    other = start(settings={"session": {"redact": False}})
+    add(other, "user", text)
+    assert text in export(other)["text"]
+    assert text not in export(other, redact=True)["text"]
+
+
 # files
 
 
@@ -133,7 +155,7 @@ def test_an_export_is_private_and_replaces_only_an_earlier_one(
     """M7.3: nothing else is ever overwritten."""
     talk(server)
     path = tmp_path / "out.md"
-    assert export(server, "markdown", path=path.as_uri()) == {"path": str(path)}
+    assert export(server, "markdown", path=path.as_uri()) == {"path": str(path), "redacted": False}
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     add(server, "user", "more")
     export(server, "markdown", path=str(path))

@@ -68,7 +68,7 @@ def opened(imported: Imported) -> Core:
 
 
 def there_and_back(core: Core, name: str) -> Core:
-    text = registry.named(name).dumps({**core.snapshot(), "timestamp": None})
+    text = registry.named(name).dumps(form(core))
     assert registry.recognised(text).name == name
     imported = registry.recognised(text).loads(text)
     assert imported.notes == []
@@ -98,8 +98,7 @@ def test_yaml_is_the_same_without_the_c_library(core: Core) -> None:
 @settings(max_examples=EXAMPLES // 3, deadline=None)
 def test_yaml_says_what_json_says_to_anybody(core: Core) -> None:
     """Any YAML 1.1 reader sees the values; text stays text."""
-    fields = {**core.snapshot(), "timestamp": None}
-    assert yaml.safe_load(registry.named("yaml").dumps(fields)) == decode(encode(fields))
+    assert yaml.safe_load(registry.named("yaml").dumps(form(core))) == form(core)
 
 
 @given(core=sessions())
@@ -125,7 +124,7 @@ def test_jsonl_has_the_lines_that_it_is_known_by() -> None:
     core.change(id="chat", max_history=1, summary="said before")
     core.prune()
     core.archive_rows[0] = core.archive_rows[0].marked(pending=None)
-    text = registry.named("jsonl").dumps(core.snapshot())
+    text = registry.named("jsonl").dumps(form(core))
     first, *rows = map(json.loads, text.splitlines())
     assert first["_type"] == "metadata"
     assert (first["key"], first["last_consolidated"], first["summary"]) == (
@@ -243,7 +242,7 @@ def test_a_torn_session_file_is_not_taken_for_lines() -> None:
     core = Core()
     for n in range(3):
         core.append(user(f"{n}"))
-    text = registry.named("json").dumps(core.snapshot())
+    text = registry.named("json").dumps(form(core))
     torn = text[: text.rindex("2") + 3]
     with pytest.raises(SessionFormatError) as caught:
         registry.recognised(torn).loads(torn)
@@ -261,7 +260,7 @@ def test_an_export_says_whose_it_is(name: str, id: str | None) -> None:
     core = Core()
     core.append(user("earlier"))
     core.change(id=id)
-    assert registry.earlier_id(registry.named(name).dumps(core.snapshot())) == (id or "")
+    assert registry.earlier_id(registry.named(name).dumps(form(core))) == (id or "")
     assert registry.earlier_id("something else") is None
 
 
@@ -273,7 +272,7 @@ def markdown(*messages: Message, **fields: Any) -> str:
     for message in messages:
         core.append(message)
     core.change(id="s", **fields)
-    return registry.named("markdown").dumps(core.snapshot())
+    return registry.named("markdown").dumps(form(core))
 
 
 def test_markdown_has_a_heading_for_each_role() -> None:
@@ -324,7 +323,7 @@ def test_markdown_leaves_out_what_was_taken_back() -> None:
     core.append(user("first wording"))
     core.append(says("gone"))
     core.archive_rows = [m.marked(taken_back=True) for m in [core.newest_first.popleft()]]
-    text = registry.named("markdown").dumps({**core.snapshot(), "id": "s"})
+    text = registry.named("markdown").dumps({**form(core), "id": "s"})
     assert "first wording" in text
     assert "gone" not in text
 

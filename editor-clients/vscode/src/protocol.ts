@@ -332,6 +332,7 @@ export interface ExportParams {
 export interface ExportResult {
   path?: string;
   text?: string;
+  redacted: boolean;
 }
 
 /** A file or a text; its format is found by looking where it is not given. */

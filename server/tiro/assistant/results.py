@@ -32,11 +32,13 @@ class Saved(msgspec.Struct, frozen=True):
     bytes: int
 
 
-class Exported(msgspec.Struct, frozen=True):
+class Exported(msgspec.Struct, frozen=True, kw_only=True):
     """The file that an export was written to, or its text."""
 
     path: Path | None = None
     text: str | None = None
+    was_redacted: bool
+    """Whether something that has the shape of a key was left out."""
 
 
 class Resized(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from tiro.errors import (
     StorageError,
 )
 from tiro.session.queued import add_queued, queued
+from tiro.session.redact import redact_shapes_in
 from tiro.session.session import Session
 from tiro.stores.index import SavedSession
 from tiro.stores.manager import SessionManager
@@ -121,8 +122,9 @@ class SavedSessions:
     ) -> Exported:
         """A session as text of this format, in a file or as it is.
 
-        Without an id the current session. Raises InvalidInputError for an unknown format,
-        SessionNotFoundError, SessionFormatError, StorageError.
+        Without an id the current session; redacted, it is without what has the shape of a key.
+        Raises InvalidInputError for an unknown format, SessionNotFoundError, SessionFormatError,
+        StorageError.
         """
         return await asyncio.to_thread(_export, self._manager, format, id, path, is_redacted)
 
@@ -181,10 +183,13 @@ def _export(
 
     chosen = registry.named(format)
     fields = exports.stored_form(manager, id)
-    text = chosen.dumps(fields)
+    shown = redact_shapes_in(fields) if is_redacted else fields
+    text = manager.redact(chosen.dumps(shown).encode()).decode()
+    was_redacted = is_redacted and shown != fields
     if path is None:
-        return Exported(text=manager.redact(text.encode()).decode())
-    return Exported(exports.write_export(manager, path, fields["id"], text))
+        return Exported(text=text, was_redacted=was_redacted)
+    written = exports.write_export(manager, path, shown["id"], text)
+    return Exported(path=written, was_redacted=was_redacted)
 
 
 def _import(path: Path | None, text: str, format: str | None) -> "Imported":

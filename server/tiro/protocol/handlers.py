@@ -199,8 +199,8 @@ async def session_export(desk: Desk, params: types.ExportParams) -> types.Export
         params.format, params.id, absolute(params.path), params.redact
     )
     if done.path is not None:
-        return types.ExportResult(path=str(done.path))
-    return types.ExportResult(text=done.text or "")
+        return types.ExportResult(path=str(done.path), redacted=done.was_redacted)
+    return types.ExportResult(text=done.text or "", redacted=done.was_redacted)
 
 
 @handles("tiro/session/import")

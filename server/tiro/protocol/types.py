@@ -424,6 +424,8 @@ class ExportResult(Wire, frozen=True):
 
     path: str | UnsetType = UNSET
     text: str | UnsetType = UNSET
+    redacted: bool = False
+    """Whether something that looks like a key was left out."""
 
 
 class ImportParams(Wire, frozen=True):

@@ -6,6 +6,7 @@ from typing import Any
 
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
 from tiro.session.core import Core
+from tiro.session.messages import decode, encode
 from tiro.stores.disk import make_directories, read_file, replace_file, signature_at
 from tiro.stores.formats import registry
 from tiro.stores.formats.format import Format, Imported
@@ -22,7 +23,7 @@ MAX_IMPORT_BYTES = 256_000_000
 
 
 def stored_form(manager: SessionManager, id: str | None = None) -> dict[str, Any]:
-    """The fields of a session's file as they would be written now, all values in full.
+    """The fields of a session's file as they would be written now, plain and in full.
 
     The current session's, or those of the one with this id. Raises as `SessionManager.load_id`.
     """
@@ -33,9 +34,11 @@ def stored_form(manager: SessionManager, id: str | None = None) -> dict[str, Any
         session = Core(manager.clock)
         read_session(manager.find(id)).restore(session)
     with session.lock:
-        fields = {**session.snapshot(), "state": dict(session.state)}
-    lists = {name: fields.pop(name) for name in ("messages", "archive")}
-    return {**fields, "timestamp": f"{manager.now().astimezone():%Y-%m-%dT%H:%M:%S%z}", **lists}
+        fields = session.snapshot()
+        lists = {name: fields.pop(name) for name in ("messages", "archive")}
+        stamp = f"{manager.now().astimezone():%Y-%m-%dT%H:%M:%S%z}"
+        plain: dict[str, Any] = decode(encode({**fields, "timestamp": stamp, **lists}))
+    return plain
 
 
 def write_export(manager: SessionManager, path: Path, id: str | None, text: str) -> Path:
@@ -53,7 +56,7 @@ def write_export(manager: SessionManager, path: Path, id: str | None, text: str)
                 path=str(path),
                 errno="EEXIST",
             )
-        replace_file(manager.disk, path, manager.redact(text.encode()))
+        replace_file(manager.disk, path, text.encode())
     except StorageError:
         raise
     except OSError as error:

@@ -23,7 +23,7 @@ class Format(NamedTuple):
 
     name: str
     dumps: Callable[[dict[str, Any]], str]
-    """The text of a session, given as the fields of its file (`Core.snapshot`)."""
+    """The text of a session, given as the plain fields of its file (`exports.stored_form`)."""
     loads: Callable[[str], Imported]
     """The session in a text; raises SessionFormatError with `reason` and `recovered`."""
     looks_like: Callable[[str], bool]
@@ -40,10 +40,6 @@ def refused(reason: str, recovered: int = 0) -> SessionFormatError:
 
 
 def history(fields: dict[str, Any]) -> list[Message]:
-    """The messages that were not taken back, archive first; a message in both is there once."""
-    rows = [_message(row) for name in ("archive", "messages") for row in fields[name]]
+    """The messages that were not taken back, those in the archive first."""
+    rows = [Message.from_dict(row) for name in ("archive", "messages") for row in fields[name]]
     return [row for row in rows if not row.marks().get("taken_back")]
-
-
-def _message(row: Any) -> Message:
-    return row if isinstance(row, Message) else Message.from_dict(row)

@@ -7,7 +7,7 @@ all bounds are refused. What is ambiguous or invisible is quoted when it is writ
 import re
 from typing import Any
 
-from tiro.session.messages import clean, decode, encode
+from tiro.session.messages import clean, encode
 from tiro.stores.formats import json
 from tiro.stores.formats.format import Format, Imported, refused
 
@@ -19,9 +19,8 @@ def dumps(fields: dict[str, Any]) -> str:
     """The fields in their order, long texts as blocks of lines."""
     import yaml  # who never exports YAML never pays for it
 
-    value = decode(encode(fields))
     text: str = yaml.dump(
-        value, Dumper=_dumper(yaml), allow_unicode=True, sort_keys=False, width=2**31 - 1
+        fields, Dumper=_dumper(yaml), allow_unicode=True, sort_keys=False, width=2**31 - 1
     )
     return text
 
