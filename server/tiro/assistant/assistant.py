@@ -97,6 +97,7 @@ class Assistant:
         """End the turn, what the models started, and everything that is not yet on the disk."""
         await self.turns.cancel()
         await self.models.close()
+        await asyncio.to_thread(self.saved.close)
         await asyncio.to_thread(self.manager.close)
 
     # --- the session, for reading ---

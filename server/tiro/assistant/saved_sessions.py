@@ -158,6 +158,11 @@ class SavedSessions:
         live = [*current, *self._unsaved]
         return await asyncio.to_thread(self._search.find, query, count, live, on_progress)
 
+    def close(self) -> None:
+        """End a search that is running."""
+        if self._search is not None:
+            self._search.close()
+
     async def delete(self, id: str) -> bool:
         """Delete a saved session; deleting the current one begins an empty one."""
         current = self._manager.current

@@ -32,6 +32,10 @@ _WRITE_AFTER = 50
 log = logging.getLogger(__name__)
 
 
+Version: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int] | None]
+"""What tells one version of a session's two files from another."""
+
+
 class SavedSession(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One line of the list."""
 
@@ -86,6 +90,19 @@ class Index:
             if self._unwritten >= _WRITE_AFTER:
                 self._write_cache()
             return self._sorted
+
+    def versions(self) -> list[tuple[str, Version | None]]:
+        """The path of every readable session with its version, newest first.
+
+        A version of None may not be the last one of its time.
+        """
+        self.sessions()
+        with self._lock:
+            return [
+                (row.saved.path, (row.snapshot, row.journal) if row.is_settled else None)
+                for row in self._rows.values()
+                if row.saved.error is None
+            ]
 
     def close(self) -> None:
         """Write the cache for the next process."""

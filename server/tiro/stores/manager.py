@@ -36,7 +36,7 @@ from tiro.stores.autosave import Autosave
 from tiro.stores.copies import locked, remove_session, write_copy
 from tiro.stores.disk import Disk
 from tiro.stores.files import encode_snapshot
-from tiro.stores.index import Index, SavedSession
+from tiro.stores.index import Index, SavedSession, Version
 from tiro.stores.names import check_id, file_stem, with_suffixes
 from tiro.stores.reading import SNAPSHOT_ENDING, read_session
 from tiro.stores.saving import Fsync
@@ -104,8 +104,8 @@ class SessionManager:
         self._lock = threading.RLock()
         self._failing: set[Path] = set()
         self._schedule = Schedule()
-        cache = Path(cache_directory) if cache_directory else None
-        self._index = Index(self.directory, cache, self.disk)
+        self.cache_directory = Path(cache_directory) if cache_directory else None
+        self._index = Index(self.directory, self.cache_directory, self.disk)
 
     def __enter__(self) -> "SessionManager":
         return self
@@ -335,6 +335,10 @@ class SessionManager:
             ]
         end = None if limit is None else offset + limit
         return rows[offset:end], len(rows)
+
+    def versions(self) -> Sequence[tuple[str, Version | None]]:
+        """The path of every saved session that can be read, with what tells its version."""
+        return self._index.versions()
 
     def delete(self, id: str) -> bool:
         """Remove a saved session's files; False where there is none.

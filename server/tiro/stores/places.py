@@ -1,0 +1,84 @@
+"""Messages as places where a search may find something: read from sessions, compared, sorted."""
+
+import heapq
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
+from pathlib import Path
+
+import msgspec
+
+from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
+from tiro.session.core import Core, from_rfc3339, rfc3339
+from tiro.session.messages import Message
+from tiro.session.words import Phrase, searchable, words
+from tiro.stores.reading import read_session
+
+log = logging.getLogger(__name__)
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A message that can be found, and where it is."""
+
+    moment: int
+    """When it was said, in milliseconds since 1970."""
+    path: str | None
+    """The session's file; None where it is only in memory."""
+    id: str | None
+    """The session's id; None while it has none."""
+    saved_at: str | None
+    seq: int
+    role: str
+    taken_back: bool
+    """Whether it is a wording or a message that the user has taken back."""
+    text: str
+
+    @property
+    def order(self) -> tuple[int, str, int, str]:
+        """What sorts the newest first, downwards."""
+        return self.moment, self.path or "", self.seq, self.text
+
+
+def places_in(core: Core, path: str | None, saved_at: str | None) -> Iterator[Place]:
+    """All messages of a session, its archive too."""
+    for message in (*core.archive_rows, *core.oldest_first()):
+        yield Place(
+            moment=_moment(core, message),
+            path=path,
+            id=core.id,
+            saved_at=saved_at,
+            seq=message.seq or 0,
+            role=message.role,
+            taken_back=bool(message.marks().get("taken_back")),
+            text=searchable(message),
+        )
+
+
+def saved_places(path: str) -> list[Place]:
+    """All messages of a saved session; none of one that cannot be read."""
+    core = Core()
+    try:
+        reading = read_session(Path(path))
+    except (SessionFormatError, SessionNotFoundError, StorageError) as error:
+        log.info("Not searched: %s", error)
+        return []
+    reading.restore(core)
+    return list(places_in(core, path, rfc3339(reading.saved_at(core))))
+
+
+def matching(places: Iterable[Place], wanted: Sequence[Phrase]) -> Iterator[Place]:
+    """Those that hold every phrase."""
+    for place in places:
+        spaced = words(place.text)
+        if all(phrase.is_in(spaced) for phrase in wanted):
+            yield place
+
+
+def newest(places: Iterable[Place], limit: int) -> list[Place]:
+    """The newest of them, in their order."""
+    return heapq.nlargest(limit, places, key=attrgetter("order"))
+
+
+def _moment(core: Core, message: Message) -> int:
+    """When a message was said; when its session changed where it does not tell."""
+    return int((from_rfc3339(message.timestamp) or core.updated).timestamp() * 1000)

@@ -1,0 +1,325 @@
+"""The full-text index behind the search: a cache in SQLite, keyed by the files' versions (U9.9).
+
+It holds what was said in the session files and nothing else; deleting it changes nothing but the
+time of the next search. Several processes share it. A damaged one is made anew; where SQLite has
+no full text or cannot write there is no answer, and whoever asks reads the files instead.
+"""
+
+import contextlib
+import hashlib
+import logging
+import os
+import sqlite3
+import unicodedata
+import zlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+
+from tiro.session.words import Phrase, for_index
+from tiro.stores.disk import FILE_MODE, Disk, make_directories
+from tiro.stores.index import Version
+from tiro.stores.places import Place, matching, saved_places
+
+Progress = Callable[[int, int], None]
+
+_FORM = 1
+_BATCH_CHARACTERS = 8_000_000
+_BUSY_SECONDS = 10.0
+_MOST_PHRASES, _MOST_WORDS = 64, 100
+"""How much of a query the index is asked; the rest is looked for in what it finds."""
+_TIE_BITS = 20
+"""A row's number is its moment and this many bits to tell apart what was said in one."""
+_SMALL_BYTES = 50_000_000
+_TABLES = (
+    "CREATE TABLE files (number INTEGER PRIMARY KEY, path TEXT UNIQUE, version BLOB,"
+    " id TEXT, saved_at TEXT)",
+    "CREATE TABLE rows (number INTEGER PRIMARY KEY, file INTEGER, seq INTEGER, role TEXT,"
+    " taken_back INTEGER, digest BLOB, text BLOB)",
+    "CREATE INDEX rows_of_file ON rows (file)",
+    "CREATE VIRTUAL TABLE words USING fts5 (text, content = '', tokenize = 'ascii')",
+    "INSERT INTO words (words, rank) VALUES ('hashsize', 16000000)",
+)
+_DAMAGED = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+log = logging.getLogger(__name__)
+
+
+class SearchIndex:
+    """The index of one directory of sessions; used by one thread at a time."""
+
+    def __init__(self, path: Path, disk: Disk) -> None:
+        self._path = path
+        self._disk = disk
+        self._tables: _Tables | None = None
+
+    def places(
+        self,
+        versions: Sequence[tuple[str, Version | None]],
+        wanted: Sequence[Phrase],
+        limit: int,
+        living: Collection[str],
+        on_progress: Progress,
+    ) -> list[Place] | None:
+        """The newest places that hold every phrase, at least `limit` if there are as many.
+
+        `versions` are all session files with what tells one version from another. Those of `living`
+        are left out. None where the index cannot be used.
+        """
+        for _ in range(2):
+            try:
+                if self._tables is None:
+                    make_directories(self._disk, self._path.parent)
+                    self._tables = _Tables(self._path)
+                self._tables.bring_up_to_date(versions, living, on_progress)
+                return list(self._tables.find(wanted, limit, living))
+            except (sqlite3.Error, OSError) as error:
+                log.info("The search index cannot be used: %s", error)
+                self.close()
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
+                    return None
+                self._remove()
+        return None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._tables is not None:
+            self._tables.close()
+            self._tables = None
+
+    def _remove(self) -> None:
+        for ending in ("", "-wal", "-shm"):
+            with contextlib.suppress(OSError):
+                self._disk.unlink(self._path.with_name(self._path.name + ending))
+
+
+class _Tables:
+    """The tables of an index, open."""
+
+    def __init__(self, path: Path) -> None:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, FILE_MODE))  # for its owner only
+        self._path = path
+        self._sql = sqlite3.connect(
+            path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        self._known: dict[str, Version | None] = {}
+        self._data_version = -1
+        self._has_deleted = False
+        try:
+            for setting in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
+                self._sql.execute(f"PRAGMA {setting}")
+            self._make()
+        except BaseException:
+            self._sql.close()
+            raise
+
+    def close(self) -> None:
+        """Put all into the one file, as far as others let us."""
+        with contextlib.suppress(sqlite3.Error):
+            self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._sql.close()
+
+    def bring_up_to_date(
+        self,
+        versions: Sequence[tuple[str, Version | None]],
+        living: Collection[str],
+        on_progress: Progress,
+    ) -> None:
+        """Take in every file that changed, but for `living`, and forget those that are gone."""
+        self._look()
+        gone = self._known.keys() - {path for path, _ in versions}
+        if gone:
+            with self._writing():
+                for path in gone:
+                    self._forget(path)
+        changed = [
+            (path, version)
+            for path, version in reversed(versions)  # SQLite likes the oldest to come first
+            if (version is None or self._known.get(path) != version) and path not in living
+        ]
+        for done, batch in _read(changed):
+            on_progress(done, len(changed))
+            with self._writing():
+                new = [row for read in batch for row in self._take(*read)]
+                for number, digest, place in sorted(new, key=lambda row: row[2].moment):
+                    self._add(number, digest, place)
+        if self._has_deleted:
+            self._purge()
+
+    def find(
+        self, wanted: Sequence[Phrase], limit: int, living: Collection[str]
+    ) -> Iterator[Place]:
+        """The newest places that hold every phrase, all of the last moment among them."""
+        rows = self._sql.execute(
+            "SELECT rows.number, path, id, saved_at, seq, role, taken_back, rows.text"
+            " FROM words CROSS JOIN rows ON rows.number = words.rowid"
+            " CROSS JOIN files ON files.number = rows.file"
+            " WHERE words MATCH ? ORDER BY words.rowid DESC",
+            (_query(wanted),),
+        )
+        count = 0
+        for _, together in groupby(map(_place, rows), key=lambda place: place.moment):
+            for place in matching(together, wanted):
+                if place.path not in living:
+                    count += 1
+                    yield place
+            if count >= limit:
+                return
+
+    def _make(self) -> None:
+        """Make the tables anew, unless they are there in this form."""
+        form = zlib.crc32(f"{_FORM} {unicodedata.unidata_version}".encode()) >> 1
+        if self._sql.execute("PRAGMA user_version").fetchone() == (form,):
+            return
+        with self._writing():
+            if self._sql.execute("PRAGMA user_version").fetchone() == (form,):
+                return  # another process was faster
+            for name in ("words", "rows", "files"):
+                self._sql.execute(f"DROP TABLE IF EXISTS {name}")
+            for statement in _TABLES:
+                self._sql.execute(statement)
+            with contextlib.suppress(sqlite3.OperationalError):  # before SQLite 3.42
+                self._sql.execute("INSERT INTO words (words, rank) VALUES ('secure-delete', 1)")
+            self._sql.execute(f"PRAGMA user_version = {form}")
+
+    def _look(self) -> None:
+        """Know what is in the tables, also after another process wrote to them."""
+        (version,) = self._sql.execute("PRAGMA data_version").fetchone()
+        if version != self._data_version:
+            rows = self._sql.execute("SELECT path, version FROM files")
+            self._known = {path: _VERSION.decode(text) for path, text in rows}
+            self._data_version = version
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A transaction; no other process writes meanwhile."""
+        self._sql.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._data_version = -1
+            with contextlib.suppress(sqlite3.Error):
+                self._sql.execute("ROLLBACK")
+            raise
+        self._sql.execute("COMMIT")
+
+    def _take(
+        self, path: str, version: Version | None, places: Sequence[Place]
+    ) -> list[tuple[int, bytes, Place]]:
+        """Delete the rows of a file that are no messages of it now; those that are to be added."""
+        number, known = self._file(path)
+        if version is not None and known == version:
+            return []  # another process was faster
+        rows = self._sql.execute("SELECT digest, number FROM rows WHERE file = ?", (number,))
+        old, new = dict(rows.fetchall()), {_digest(place): place for place in places}
+        for digest in old.keys() - new.keys():
+            self._delete(old[digest])
+        of = places[0] if places else None
+        self._sql.execute(
+            "UPDATE files SET version = ?, id = ?, saved_at = ? WHERE number = ?",
+            (_encode(version), of and of.id, of and of.saved_at, number),
+        )
+        self._known[path] = version
+        return [(number, digest, new[digest]) for digest in new.keys() - old.keys()]
+
+    def _file(self, path: str) -> tuple[int, Version | None]:
+        """The number of a file and the version that was taken last; made where it is new."""
+        query = "SELECT number, version FROM files WHERE path = ?"
+        row = self._sql.execute(query, (path,)).fetchone()
+        if row is not None:
+            return row[0], _VERSION.decode(row[1])
+        insert = "INSERT INTO files (path, version) VALUES (?, ?)"
+        return self._sql.execute(insert, (path, _encode(None))).lastrowid or 0, None
+
+    def _add(self, file: int, digest: bytes, place: Place) -> None:
+        text = place.text.encode("utf-8", "replace")
+        first = max(0, place.moment) << _TIE_BITS
+        query = "SELECT max(number) FROM rows WHERE number BETWEEN ? AND ?"
+        (last,) = self._sql.execute(query, (first, first + (1 << _TIE_BITS) - 1)).fetchone()
+        number = first if last is None else last + 1
+        self._sql.execute(
+            "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (number, file, place.seq, place.role, place.taken_back, digest, zlib.compress(text, 1)),
+        )
+        words = for_index(text.decode())
+        self._sql.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (number, words))
+
+    def _delete(self, number: int) -> None:
+        query = "SELECT text FROM rows WHERE number = ?"
+        (text,) = self._sql.execute(query, (number,)).fetchone()
+        self._sql.execute(
+            "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)",
+            (number, for_index(zlib.decompress(text).decode())),
+        )
+        self._sql.execute("DELETE FROM rows WHERE number = ?", (number,))
+        self._has_deleted = True
+
+    def _forget(self, path: str) -> None:
+        """Take all of a file out."""
+        number, _ = self._file(path)
+        for (row,) in self._sql.execute(
+            "SELECT number FROM rows WHERE file = ?", (number,)
+        ).fetchall():
+            self._delete(row)
+        self._sql.execute("DELETE FROM files WHERE number = ?", (number,))
+        self._known.pop(path, None)
+
+    def _purge(self) -> None:
+        """See that nothing that was deleted stays in the files, where that can be had soon."""
+        self._has_deleted = False
+        if sqlite3.sqlite_version_info < (3, 42) and self._path.stat().st_size < _SMALL_BYTES:
+            self._sql.execute("INSERT INTO words (words) VALUES ('optimize')")
+        self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _read(
+    changed: Sequence[tuple[str, Version | None]],
+) -> Iterator[tuple[int, list[tuple[str, Version | None, list[Place]]]]]:
+    """The changed files with their messages in batches, and how many were read before."""
+    batch, size, done = [], 0, 0
+    for number, (path, version) in enumerate(changed):
+        places = saved_places(path)
+        batch.append((path, version, places))
+        size += sum(len(place.text) for place in places)
+        if size >= _BATCH_CHARACTERS or number == len(changed) - 1:
+            yield done, batch
+            batch, size, done = [], 0, number + 1
+
+
+def _query(wanted: Sequence[Phrase]) -> str:
+    """The phrases in the language of SQLite; words hold nothing that means anything there."""
+    parts = []
+    for phrase in wanted[:_MOST_PHRASES]:
+        words = phrase.words.split(" ")
+        is_prefix = phrase.is_prefix and len(words) <= _MOST_WORDS
+        parts.append(f'"{" ".join(words[:_MOST_WORDS])}"' + (" *" if is_prefix else ""))
+    return " AND ".join(parts)
+
+
+def _place(row: tuple[int, str, str | None, str | None, int, str, int, bytes]) -> Place:
+    number, path, id, saved_at, seq, role, taken_back, text = row
+    return Place(
+        moment=number >> _TIE_BITS,
+        path=path,
+        id=id,
+        saved_at=saved_at,
+        seq=seq,
+        role=role,
+        taken_back=bool(taken_back),
+        text=zlib.decompress(text).decode(),
+    )
+
+
+def _digest(place: Place) -> bytes:
+    """What tells a message as it is from all others of its session."""
+    text = f"{place.moment} {place.seq} {place.role} {place.taken_back} {place.text}"
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=12).digest()
+
+
+def _encode(version: Version | None) -> bytes:
+    return msgspec.json.encode(version)
+
+
+_VERSION: msgspec.json.Decoder[Version | None] = msgspec.json.Decoder(Version | None)
