@@ -140,3 +140,26 @@ def test_no_secret_is_in_a_snippet(start: StartServer, home: Home) -> None:
     (shown,) = snippets(server, "marker")
     assert API_KEY not in shown
     assert shown.startswith("marker ")
+
+
+def test_the_end_of_the_server_does_not_wait_for_a_search(start: StartServer, home: Home) -> None:
+    """Protocol section 1: two seconds, whatever it was doing."""
+    for n in range(300):
+        put(home, f"s{n}", *[f"needle {n} " + "some hay of many kinds " * 90] * 10)
+    server = start()
+    searching = server.begin("tiro/session/search", {"query": "needle"})
+    add(server, "user", "is answered meanwhile")
+    assert server.shutdown() == 0
+    assert searching.done
+
+
+def test_a_new_server_finds_with_what_the_last_one_read(start: StartServer, home: Home) -> None:
+    for n in range(5):
+        put(home, f"s{n}", f"needle {n}")
+    assert len(search(start(), "needle")) == 5
+    (index,) = (home.root / "cache" / "tiro").glob("search-*.db")
+    server = start()
+    assert len(search(server, "needle")) == 5
+    index.write_bytes(b"damaged" * 1000)
+    assert len(search(server, "needle")) == 5
+    assert len(search(start(), "needle")) == 5

@@ -216,6 +216,7 @@ class FakeAssistant:
         return self.files.pop(id, None) is not None
 
     async def search(self, query: str, limit: int | None, on_progress: Any) -> Any:
+        on_progress(1, 4)
         await self._step("search", query, limit)
         return []
 

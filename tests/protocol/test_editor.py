@@ -222,6 +222,47 @@ async def test_long_work_is_shown_as_progress() -> None:
     assert "progress" not in [event["type"] for event in client.sent("tiro/turn/event")]
 
 
+async def test_a_long_search_is_shown_and_holds_nobody_up() -> None:
+    """It begins after what was asked before it; what is asked later need not wait for it."""
+    client = await ready(capabilities=SHOWS)
+    gate, began = asyncio.Event(), asyncio.Event()
+
+    async def hold(name: str) -> None:
+        if name == "search":
+            began.set()
+            await gate.wait()
+
+    client.assistant.before = hold
+    client.request("tiro/session/addMessage", {"role": "user", "content": "before"})
+    search = client.request("tiro/session/search", {"query": "x"})
+    await answering(client, "window/workDoneProgress/create", lambda _: {"result": None})
+    await began.wait()
+    assert [call[0] for call in client.assistant.calls][-2:] == ["add_message", "search"]
+    assert (await client.call("tiro/session/get"))["total"] == 1
+    assert client.answers(search) == []
+    gate.set()
+    assert (await client.answer(search))["result"] == {"hits": []}
+    await client.until(lambda: len(client.sent("$/progress")) == 3)
+    told = client.sent("$/progress")
+    assert [t["value"]["kind"] for t in told] == ["begin", "report", "end"]
+    assert told[1]["value"]["percentage"] == 25
+
+
+async def test_a_search_can_be_cancelled() -> None:
+    client = await ready()
+    began = asyncio.Event()
+
+    async def hold(name: str) -> None:
+        began.set()
+        await asyncio.Event().wait()
+
+    client.assistant.before = hold
+    search = client.request("tiro/session/search", {"query": "x"})
+    await began.wait()
+    client.notify("$/cancelRequest", {"id": search})
+    assert (await client.answer(search))["error"]["code"] == -32800
+
+
 async def test_a_client_without_progress_is_not_asked_for_it() -> None:
     client = await ready()
     client.assistant.scripts.append([events.Progress("Loading", 0.5), events.Text("a")])

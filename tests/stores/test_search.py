@@ -61,6 +61,16 @@ def index_file(cache: Path) -> Path:
     return path
 
 
+def rows_in(cache: Path) -> int:
+    """How many messages the index holds; it is sound."""
+    tables = sqlite3.connect(index_file(cache))
+    assert tables.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    tables.execute("INSERT INTO words (words) VALUES ('integrity-check')")
+    (count,) = tables.execute("SELECT count(*) FROM rows").fetchone()
+    tables.close()
+    return int(count)
+
+
 def times_read(manager: SessionManager, query: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many session files a search has to read."""
     monkeypatch.setattr("tiro.stores.search.LONG_SECONDS", 0.0)
@@ -94,6 +104,7 @@ def test_the_index_finds_what_reading_every_file_finds(
             for query in QUERIES:
                 assert fast.find(query, limit) == slow.find(query, limit), query
             fast.close()
+        assert rows_in(root / "cache") == sum(map(len, texts))
 
 
 def test_what_others_add_change_and_remove_is_seen(make_manager: Make, cache: Path) -> None:
@@ -173,6 +184,7 @@ def test_a_damaged_index_is_made_anew(
     path.write_bytes(data[:size] + damage * ((len(data) - size) // len(damage)))
     assert len(found(manager, "needle")) == 30
     assert len(found(manager, "hay needle")) == 30
+    assert len(found(manager, '"needle 7 hay"')) == 1
 
 
 @pytest.mark.parametrize(
@@ -190,6 +202,7 @@ def test_an_index_of_another_form_is_made_anew(
         tables.execute(statement)
     tables.close()
     assert found(manager, "needle") == [("a", 1)]
+    assert rows_in(cache) == 1
 
 
 def test_deleting_the_index_changes_nothing(make_manager: Make, cache: Path) -> None:
@@ -310,7 +323,7 @@ def test_a_long_search_tells_how_far_it_is_and_can_be_ended(
     told: list[tuple[int, int]] = []
     search = Search(manager)
     assert len(search.find("needle", 9, on_progress=lambda *now: told.append(now))) == 4
-    assert told == [(0, 4), (1, 4), (2, 4), (3, 4)]
+    assert list(dict.fromkeys(told)) == [(n, 4) for n in range(5)]
     search.close()
     search = Search(manager)
     save(manager, "s9", "needle")

@@ -8,8 +8,8 @@ is sent after its answer, and its answer comes before that of the request that e
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, TypeAlias, TypeVar
 
 from tiro.agents import events
 from tiro.protocol import types
@@ -23,6 +23,8 @@ LAST_WAIT_SECONDS = 5.0
 """How long a cancelled turn may take to end by itself."""
 
 T = TypeVar("T")
+Told: TypeAlias = "asyncio.Queue[events.Progress | None]"
+"""What is told of long work; None is its end."""
 
 
 class Run:
@@ -48,7 +50,7 @@ class Connection:
         self._runs: set[Run] = set()
         self._starting: Run | None = None
         self._by_turn: dict[str, TurnEvents] = {}
-        self._progress: asyncio.Queue[events.Progress | None] | None = None
+        self._progress: Told | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     # --- what the assistant tells -------------------------------------------------------------
@@ -151,22 +153,49 @@ class Connection:
 
     # --- progress -----------------------------------------------------------------------------
 
+    @contextlib.asynccontextmanager
+    async def progress(self, title: str) -> AsyncIterator[Callable[[str, float], None]]:
+        """Show work from its first report on, until the block ends; any thread may report."""
+        loop = asyncio.get_running_loop()
+        shown: Told | None = None
+        is_over = False
+
+        def report(message: str, fraction: float) -> None:
+            loop.call_soon_threadsafe(show, events.Progress(message, fraction))
+
+        def show(event: events.Progress) -> None:
+            nonlocal shown
+            if not is_over:
+                shown = shown or self._begin_progress(title)
+                shown.put_nowait(event)
+
+        try:
+            yield report
+        finally:
+            is_over = True
+            if shown is not None:
+                shown.put_nowait(None)
+
     def _report(self, event: events.Progress) -> None:
         """Show long work, such as the loading of a local model, until the turn goes on."""
         if self._progress is None:
-            self._progress = asyncio.Queue()
-            task = asyncio.create_task(self._show_progress(self._progress))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._progress = self._begin_progress("Tiro")
         self._progress.put_nowait(event)
+
+    def _begin_progress(self, title: str) -> "Told":
+        told: Told = asyncio.Queue()
+        task = asyncio.create_task(self._show_progress(title, told))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return told
 
     def _end_progress(self) -> None:
         if self._progress is not None:
             self._progress.put_nowait(None)
             self._progress = None
 
-    async def _show_progress(self, told: "asyncio.Queue[events.Progress | None]") -> None:
-        async with self.editor.progress("Tiro") as report:
+    async def _show_progress(self, title: str, told: "Told") -> None:
+        async with self.editor.progress(title) as report:
             while (event := await told.get()) is not None:
                 report(event.message, event.fraction)
 

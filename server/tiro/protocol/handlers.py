@@ -188,7 +188,12 @@ async def session_delete(desk: Desk, params: types.DeleteParams) -> types.Delete
 async def session_search(desk: Desk, params: types.SearchParams) -> types.SearchResult:
     """Search all sessions, as the requests before it left them; nobody waits for this one."""
     await desk.connection.requests_before()
-    hits = await desk.assistant.saved.search(params.query, params.limit, lambda done, of: None)
+    async with desk.connection.progress("Tiro is reading saved sessions") as report:
+        hits = await desk.assistant.saved.search(
+            params.query,
+            params.limit,
+            lambda done, total: report(f"{done} of {total}", done / total),
+        )
     return types.SearchResult([to_wire(types.SearchHit, hit) for hit in hits])
 
 

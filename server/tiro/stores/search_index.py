@@ -139,11 +139,11 @@ class _Tables:
             for path, version in reversed(versions)  # SQLite likes the oldest to come first
             if (version is None or self._known.get(path) != version) and path not in living
         ]
-        for done, batch in _read(changed):
-            on_progress(done, len(changed))
+        for done, batch in _read(changed, on_progress):
             with self._writing():
                 new = [row for read in batch for row in self._take(*read)]
                 for number, digest, place in sorted(new, key=lambda row: row[2].moment):
+                    on_progress(done, len(changed))
                     self._add(number, digest, place)
         if self._has_deleted:
             self._purge()
@@ -275,17 +275,18 @@ class _Tables:
 
 
 def _read(
-    changed: Sequence[tuple[str, Version | None]],
+    changed: Sequence[tuple[str, Version | None]], on_progress: Progress
 ) -> Iterator[tuple[int, list[tuple[str, Version | None, list[Place]]]]]:
-    """The changed files with their messages in batches, and how many were read before."""
-    batch, size, done = [], 0, 0
-    for number, (path, version) in enumerate(changed):
+    """The changed files with their messages in batches, and how many were read by then."""
+    batch, size = [], 0
+    for done, (path, version) in enumerate(changed, 1):
+        on_progress(done - 1, len(changed))
         places = saved_places(path)
         batch.append((path, version, places))
         size += sum(len(place.text) for place in places)
-        if size >= _BATCH_CHARACTERS or number == len(changed) - 1:
+        if size >= _BATCH_CHARACTERS or done == len(changed):
             yield done, batch
-            batch, size, done = [], 0, number + 1
+            batch, size = [], 0
 
 
 def _query(wanted: Sequence[Phrase]) -> str:
