@@ -43,10 +43,11 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`log`."""
+    """`log`: what is told of the server's work; never what is said in it."""
 
     level: Literal["debug", "info", "warning", "error"] = "warning"
     file: str | None = None
+    """A path, or a name in the directory for state; None: stderr."""
 
 
 class ProviderConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +134,11 @@ def config_directory() -> Path:
 def sessions_directory(directory: Path | None = None) -> Path:
     """Where sessions are saved."""
     return (directory or config_directory()) / "sessions"
+
+
+def state_directory() -> Path:
+    """Where logs lie."""
+    return platformdirs.user_state_path("tiro", appauthor=False)
 
 
 def cache_directory() -> Path:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import httpx
@@ -18,9 +18,6 @@ class Heard:
 
     def __init__(self) -> None:
         self.told: list[Any] = []
-
-    def keep_out(self, secrets: Iterable[str]) -> None:
-        self.told.append(("keep out", list(secrets)))
 
     def asked(self, **given: Any) -> "Heard":
         self.told.append(("asked", given))

@@ -22,7 +22,7 @@ from tiro.assistant.prompt import Attachment, content_of, is_blank
 from tiro.assistant.results import Added, Exported, Resized, Status
 from tiro.assistant.running_turn import EventListener, RunningTurn, TurnResult, entered
 from tiro.assistant.saved_sessions import SavedSessions
-from tiro.assistant.setup import Setup
+from tiro.assistant.setup import KeepOut, Setup
 from tiro.assistant.turns import Turns
 from tiro.errors import (
     InvalidInputError,
@@ -47,8 +47,8 @@ class Assistant:
     """One user's assistant: one current session, one running turn at most.
 
     `editor` is what tools may ask of the editor; `on_event` hears every event of a turn, in order;
-    `on_changed` hears what changes without having been asked for, `observer` what models are asked
-    and answer, byte by byte.
+    `on_changed` hears what changes without having been asked for; `observer` what models are asked
+    and answer, byte by byte; `keep_out` the values that belong into no file and no log.
     """
 
     def __init__(
@@ -59,19 +59,20 @@ class Assistant:
         on_changed: Callable[[Notice], None] = lambda notice: None,
         config_dir: Path | None = None,
         observer: Observer | None = None,
+        keep_out: KeepOut = lambda secrets: None,
     ) -> None:
         self.workspace = Workspace(editor)
         self.editor = editor
         self.turns = Turns(on_event)
         self._on_changed = on_changed
-        self._observer = observer
+        self._observer, self._keep_out = observer, keep_out
         self._config_dir = config_dir or config.config_directory()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self.setup = Setup.load(self._config_dir, [], {})
         self.manager = self.setup.manager(self._config_dir / "sessions", self._noticed)
         self.saved = SavedSessions(self.manager, self.turns)
-        self.models = self.setup.models(self.manager, self._observer)
+        self.models = self._open_models()
 
     # --- how it is set up ---
 
@@ -389,9 +390,12 @@ class Assistant:
     def _context_window(self, session: Session) -> int | None:
         return self.models.facts(session.model or self.setup.settings.model).context_window
 
+    def _open_models(self) -> Models:
+        return self.setup.models(self.manager, self._keep_out, self._observer)
+
     def _replace_models(self) -> None:
         """Open models anew with the settings of now; a running turn keeps the old one open."""
-        before, self.models = self.models, self.setup.models(self.manager, self._observer)
+        before, self.models = self.models, self._open_models()
         self.turns.when_over(lambda: self._close(before))
 
     def _close(self, models: Models) -> None:

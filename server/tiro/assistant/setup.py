@@ -4,7 +4,7 @@ A `Setup` is made anew from the files and the editor's settings whenever they ch
 keeps the one it began with.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,9 @@ from tiro.tools.files import file_tools
 from tiro.tools.search import search_tools
 from tiro.tools.tool import Tool
 from tiro.tools.workspace import Editor, Workspace
+
+KeepOut = Callable[[Iterable[str]], None]
+"""Hears values that belong into no file and no log; may be called again with others."""
 
 OVERFLOW = 1.2
 """A request estimated at more than this part of the window is not sent."""
@@ -168,27 +171,31 @@ class Setup(msgspec.Struct, kw_only=True):
             ask=editor.ask_permission,
         )
 
-    def models(self, manager: SessionManager, observer: Observer | None = None) -> Models:
+    def models(
+        self,
+        manager: SessionManager,
+        keep_out: KeepOut = lambda secrets: None,
+        observer: Observer | None = None,
+    ) -> Models:
         """The models of the configured providers; their keys stay out of the manager's files.
 
-        The observer hears what they are asked and answer, and what it must not keep.
+        `keep_out` hears the keys too; the observer hears what models are asked and answer.
         """
         settings, providers = self.settings, self.settings.providers
+        keep_out(self._secrets())
         if observer is not None:
-            observer.keep_out(self._secrets())
             providers = {
                 name: msgspec.structs.replace(provider, observer=observer)
                 for name, provider in providers.items()
             }
         models = Models(providers, settings.key_commands, config.cache_directory())
 
-        def keep_out(key: str) -> None:
+        def keep_key_out(key: str) -> None:
             if settings.session.redact:
                 manager.secrets = [*manager.secrets, key]
-            if observer is not None:
-                observer.keep_out([key])
+            keep_out([key])
 
-        models.on_key = keep_out
+        models.on_key = keep_key_out
         return models
 
     def manager(self, directory: Path, on_notice: Callable[[Notice], None]) -> SessionManager:

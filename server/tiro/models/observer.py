@@ -1,6 +1,6 @@
 """Who may hear what goes between Tiro and a provider: declared here, handed down from above."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 Ending = Literal["complete", "closed", "cut", "reset", "silent", "unreachable"]
@@ -26,10 +26,6 @@ class Exchange(Protocol):
 
 class Observer(Protocol):
     """Hears all requests to providers."""
-
-    def keep_out(self, secrets: Iterable[str]) -> None:
-        """Values that may be told but must not be kept."""
-        ...
 
     def asked(
         self,

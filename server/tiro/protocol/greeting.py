@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tiro.assistant.assistant import Assistant
+    from tiro.config import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +40,8 @@ class Greeting:
         self._problems: list[str] = []
         self._warm_up: asyncio.Task[None] | None = None
         self.on_editor: Callable[[int | None], None] = lambda process_id: None
+        self.on_settings: Callable[[Settings], list[str]] = lambda settings: []
+        """Follows the settings too; gives what is wrong with them, one sentence each."""
 
     async def initialize(self, client: ClientParams) -> dict[str, Any]:
         """Take over the client's settings and say what we can do."""
@@ -50,6 +53,7 @@ class Greeting:
         self._is_trusted = options.workspace_trusted is not False
         self._folders = folders_of(client)
         self._configure()
+        logger.info("Tiro %s begins to serve process %s", __version__, client.process_id)
         experimental = types.Experimental(
             server_version=__version__,
             methods=sorted(types.METHODS),
@@ -92,6 +96,7 @@ class Greeting:
         self._problems += self._assistant.configure_client(
             self._settings, self._editor.workspace_roots(), self._is_trusted
         )
+        self._problems += self.on_settings(self._assistant.setup.settings)
 
     def _tell_problems(self) -> None:
         for problem in self._problems:

@@ -185,6 +185,7 @@ class TiroProtocol(LanguageServerProtocol):
             unknown = rpc.JsonRpcMethodNotFound(f"There is no method {method!r}")
             raise unknown from error
         params = self._typed_params(method, message.get("params"))
+        logger.debug("Received %s, id %r", method, message.get("id"))
         if is_request:
             key = next(self._keys)
             self._incoming[key] = message["id"]
@@ -228,6 +229,7 @@ class TiroProtocol(LanguageServerProtocol):
         """Reply to a request whose handler is done."""
         self._request_futures.pop(key, None)
         id_ = self._incoming.pop(key)
+        logger.debug("Answer to id %r", id_)
         if future.cancelled():
             self.send_error(id_, types.ErrorObject(CANCELLED, "The request was cancelled"))
         elif (error := future.exception()) is not None:

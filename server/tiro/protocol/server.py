@@ -3,11 +3,13 @@
 import asyncio
 import functools
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tiro.assistant.assistant import Assistant
 from tiro.protocol.frames import Stdio, keep_stdio
 from tiro.protocol.lifetime import Listener, live
+from tiro.protocol.log import ProcessLog
 from tiro.protocol.service import OpenAssistant, build_server
 
 if TYPE_CHECKING:
@@ -22,21 +24,43 @@ def main(stdio: Stdio | None = None, recorded: "RecordedConnection | None" = Non
 
     Whoever has kept the two for frames before importing this module hands them over.
     """
-    stdio = stdio or keep_stdio()
-    if recorded is None:
-        return serve(stdio, Assistant)
+    stdio, log = stdio or keep_stdio(), ProcessLog()
+    recorder = recorded.recorder if recorded else None
+
+    def keep_out(secrets: Iterable[str]) -> None:
+        known = list(secrets)
+        log.keep_out(known)
+        if recorder is not None:
+            recorder.keep_out(known)
+
     try:
-        observed = functools.partial(Assistant, observer=recorded.recorder)
-        return serve(stdio, observed, recorded)
+        open_assistant = functools.partial(Assistant, observer=recorder, keep_out=keep_out)
+        return serve(stdio, open_assistant, recorded, log)
     finally:
-        recorded.recorder.close()
+        if recorder is not None:
+            recorder.close()
+        log.close()
 
 
-def serve(stdio: Stdio, open_assistant: OpenAssistant, listener: Listener | None = None) -> int:
-    """Serve one client over these descriptors."""
+def serve(
+    stdio: Stdio,
+    open_assistant: OpenAssistant,
+    listener: Listener | None = None,
+    log: ProcessLog | None = None,
+) -> int:
+    """Serve one client over these descriptors; a log that is given follows the settings."""
     sys.set_int_max_str_digits(MAX_DIGITS)
-    return asyncio.run(_serve(stdio, open_assistant, listener))
+    return asyncio.run(_serve(stdio, open_assistant, listener, log))
 
 
-async def _serve(stdio: Stdio, open_assistant: OpenAssistant, listener: Listener | None) -> int:
-    return await live(build_server(open_assistant), stdio, listener)
+async def _serve(
+    stdio: Stdio,
+    open_assistant: OpenAssistant,
+    listener: Listener | None,
+    log: ProcessLog | None,
+) -> int:
+    service = build_server(open_assistant)
+    if log is not None:
+        log.follow(service.assistant.setup.settings.log)
+        service.greeting.on_settings = lambda settings: log.follow(settings.log)
+    return await live(service, stdio, listener)
