@@ -6,7 +6,9 @@ provider signed: a thinking block is only taken back as it was given, by the mod
 
 import base64
 import binascii
+import contextlib
 import itertools
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -63,6 +65,31 @@ def anthropic_faults(raw: bytes, given: Sequence[Given] = ()) -> list[str]:
         *_cache_faults(body),
         *_thinking_faults(body, given),
     ]
+
+
+def given_in(model: str, raw: bytes) -> Given:
+    """What a stream signs: its thinking blocks that come to their end."""
+    given = Given(model)
+    block: dict[str, Any] = {}
+    for event in _events(raw):
+        kind = event.get("type")
+        if kind == "content_block_start":
+            block = dict(event["content_block"])
+        elif kind == "content_block_delta":
+            for key in event["delta"].keys() & {"thinking", "signature"}:
+                block[key] = block.get(key, "") + event["delta"][key]
+        elif kind == "content_block_stop" and (block.get("signature") or "data" in block):
+            given.blocks.append(block)
+        given.is_whole = given.is_whole or kind == "message_stop"
+    return given
+
+
+def _events(raw: bytes) -> Iterator[dict[str, Any]]:
+    """The events of a stream, without what a test broke on purpose."""
+    for line in raw.splitlines():
+        if line.startswith(b"data: {"):
+            with contextlib.suppress(ValueError):
+                yield json.loads(line[6:])
 
 
 def _top_level_faults(body: dict[str, Any]) -> Iterator[str]:

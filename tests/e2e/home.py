@@ -50,11 +50,16 @@ class Home:
         }
         return {key: value for key, value in given.items() if value is not None}
 
+    def claude(self, **changed: Any) -> dict[str, Any]:
+        """The settings of the same provider in its other style."""
+        assert self.provider is not None
+        return self.fake(**{"api": "anthropic", "base_url": self.provider.root_url, **changed})
+
     def write_config(self, **more: Any) -> Path:
         """Write config.yaml for the local provider, with more top-level keys on top."""
         config: dict[str, Any] = {
             "model": f"fake/{MODEL}",
-            "providers": {"fake": self.fake()},
+            "providers": {"fake": self.fake(), "claude": self.claude()},
             "permission": {"read": {"ask-first*.txt": "ask", DENIED: "deny"}},
         }
         for key, value in more.items():

@@ -2,10 +2,12 @@
 
 It records every request and answers in the order of its script. STRICT is the default: a request
 that a real provider would refuse gets 400 and lands in `refused`, and the script does not move on.
+It speaks the OpenAI style at /v1/chat/completions and the Anthropic style at /v1/messages.
 It runs in a thread of its own, so it serves threads, asyncio tests and child processes alike.
 """
 
 import asyncio
+import itertools
 import json
 import socket
 import struct
@@ -16,7 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from tests.e2e import contract, replies
+from tests.e2e import anthropic_contract, anthropic_replies, contract, replies
+from tests.e2e.anthropic_contract import Given
 from tests.e2e.replies import Break, Hold, Pause, Reply, Step
 
 API_KEY = "sk-e2e-c0ffee5ec4e7"
@@ -51,8 +54,15 @@ class Recorded:
         return [m for m in self.body["messages"] if m["role"] not in ("system", "developer")]
 
     @property
+    def is_anthropic(self) -> bool:
+        """Whether it came in the Anthropic style."""
+        return self.path.partition("?")[0].endswith("/messages")
+
+    @property
     def system(self) -> str:
         """The text of the system messages."""
+        if self.is_anthropic:
+            return "\n".join(block["text"] for block in self.body.get("system", []))
         found = [
             m["content"] for m in self.body["messages"] if m["role"] in ("system", "developer")
         ]
@@ -61,7 +71,7 @@ class Recorded:
     @property
     def tool_names(self) -> list[str]:
         """The names of the tools that were offered."""
-        return [tool["function"]["name"] for tool in self.body.get("tools", [])]
+        return [tool.get("function", tool)["name"] for tool in self.body.get("tools", [])]
 
     def closed_by_client(self, timeout: float = 5.0) -> bool:
         """Wait for the client to close this connection before its answer was complete."""
@@ -78,6 +88,8 @@ class Provider:
         self.strict = strict
         self.api_key = api_key
         self.requests: list[Recorded] = []
+        self.given: list[Given] = []
+        """What it signed in the Anthropic style, which it takes back unchanged or not at all."""
         self.model_names = [MODEL]
         self.models_status = 200
         self._script: deque[Reply] = deque()
@@ -104,7 +116,12 @@ class Provider:
     @property
     def base_url(self) -> str:
         """The base URL of the OpenAI style."""
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"{self.root_url}/v1"
+
+    @property
+    def root_url(self) -> str:
+        """The base URL of the Anthropic style."""
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def chats(self) -> list[Recorded]:
@@ -139,6 +156,7 @@ class Provider:
         self._script.clear()
         self._otherwise = _ok
         self.requests.clear()
+        self.given.clear()
         self.model_names = [MODEL]
         self.models_status = 200
         self.strict = True
@@ -193,25 +211,36 @@ class Provider:
                 self.requests.append(request)
                 self._changed.notify_all()
             request.status = reply.status
+            given = _given_in(request, reply)
+            self.given.append(given)
             alive = await self._answer(connection, request, reply)
+            given.is_whole = given.is_whole and not request.closed.is_set()
             request.answered.set()
             if not alive:
                 return
 
     def _choose(self, request: Recorded) -> Reply:
-        if self.api_key is not None and request.headers.get("authorization") != (
-            f"Bearer {self.api_key}"
-        ):
-            return replies.error(401, "Incorrect API key provided", code="invalid_api_key")
-        if request.method == "GET" and request.path.endswith("/models"):
+        if self.api_key is not None and _key_of(request) != self.api_key:
+            return _refusal(request, 401, "Incorrect API key provided")
+        path = request.path.partition("?")[0]
+        if request.method == "GET" and path.endswith("/models"):
             return self._models()
-        if request.method != "POST" or not request.path.endswith("/chat/completions"):
+        if request.method != "POST" or not path.endswith(("/chat/completions", "/v1/messages")):
             return replies.error(404, f"Invalid URL ({request.method} {request.path})")
         if self.strict:
-            request.faults = _header_faults(request) + contract.openai_faults(request.raw)
+            request.faults = _header_faults(request) + self._body_faults(request)
             if request.faults:
-                return replies.error(400, request.faults[0], code="invalid_request_error")
-        return self._script.popleft() if self._script else self._otherwise(request)
+                return _refusal(request, 400, request.faults[0])
+        if self._script:
+            return self._script.popleft()
+        if self._otherwise is _ok and request.is_anthropic:
+            return anthropic_replies.text("ok")
+        return self._otherwise(request)
+
+    def _body_faults(self, request: Recorded) -> list[str]:
+        if request.is_anthropic:
+            return anthropic_contract.anthropic_faults(request.raw, self.given)
+        return contract.openai_faults(request.raw)
 
     def _models(self) -> Reply:
         if self.models_status != 200:
@@ -268,7 +297,32 @@ def _header_faults(request: Recorded) -> list[str]:
     kind = request.headers.get("content-type", "")
     if kind.split(";")[0].strip() != "application/json":
         return [f"Unsupported content type: {kind!r}. This API accepts 'application/json'"]
+    if request.is_anthropic and request.headers.get("anthropic-version") != "2023-06-01":
+        return ["anthropic-version: header is required"]
     return []
+
+
+def _key_of(request: Recorded) -> str | None:
+    """The key as each style sends it; the list of models is the same for both."""
+    bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+    key = request.headers.get("x-api-key")
+    return key if request.is_anthropic else key or bearer
+
+
+def _refusal(request: Recorded, status: int, message: str) -> Reply:
+    if request.is_anthropic:
+        return anthropic_replies.error(status, message)
+    code = "invalid_api_key" if status == 401 else "invalid_request_error"
+    return replies.error(status, message, code=code)
+
+
+def _given_in(request: Recorded, reply: Reply) -> Given:
+    """What a reply signs, up to where it breaks."""
+    if not request.is_anthropic or reply.status != 200:
+        return Given("")
+    steps = itertools.takewhile(lambda step: not isinstance(step, Break), reply.steps)
+    raw = b"".join(step for step in steps if isinstance(step, bytes))
+    return anthropic_contract.given_in(str(request.body.get("model")), raw)
 
 
 class _Connection:
