@@ -50,8 +50,9 @@ def chosen(found: Models, wanted: str | None = None) -> str:
 
 
 def test_a_provider_with_a_key_comes_first(tmp_path: Path) -> None:
-    """openai before openrouter, whatever runs on this machine."""
+    """anthropic, openai, openrouter, whatever runs on this machine."""
     hosted = {"base_url": "https://example.invalid/v1", "api_key": "k", "default_model": "m"}
+    assert chosen(models(tmp_path, openai=hosted, anthropic=hosted)) == "anthropic/m"
     assert chosen(models(tmp_path, openrouter=hosted)) == "openrouter/m"
     assert chosen(models(tmp_path, openrouter=hosted, openai=hosted)) == "openai/m"
 

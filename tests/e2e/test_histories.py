@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.e2e import replies
+from tests.e2e import anthropic_replies
 from tests.e2e.client import RpcError, Server
 from tests.e2e.conftest import StartServer
 from tests.e2e.provider import Provider
-from tests.e2e.replies import Hold
+from tests.e2e.replies import Break, Hold, Reply
+from tests.e2e.styles import STYLES
 from tests.e2e.talk import add, ask, begin_ask, result, use, view
 from tests.sizes import sized
 
@@ -32,6 +33,7 @@ class Walk:
         actions = [
             self.user, self.assistant, self.assistant, self.answer, self.answer, self.system,
             self.limit, self.rewind, self.edit, self.resize, self.turn, self.tool_turn,
+            self.thoughtful_turn,
             self.cancelled_turn, self.failed_turn, self.reload,
         ]  # fmt: skip
         self.dice.choice(actions)()
@@ -105,31 +107,45 @@ class Walk:
         self.server.request("tiro/session/resize", {"force": "lite"})
 
     def turn(self) -> None:
-        self.provider.script(replies.text(self.dice.choice(["fine", "", " \n"])))
-        self.remember(ask(self.server, f"prompt {self.dice.random()}"))
+        style = self.dice.choice(STYLES)
+        self.provider.script(style.text(self.dice.choice(["fine", "", " \n"])))
+        self.remember(ask(self.server, f"prompt {self.dice.random()}", model=style.model))
+
+    def thoughtful_turn(self) -> None:
+        signature = f"s{self.dice.random()}"
+        thought = anthropic_replies.thinking_block(0, "hm", signature=signature)
+        said = anthropic_replies.text_block(1, self.dice.choice(["fine", "", "\n"]))
+        call = anthropic_replies.use_block(2, "t", "glob", '{"pattern": "*"}')
+        blocks = self.dice.choice([[thought], [thought, said], [thought, said, call]])
+        self.provider.script(anthropic_replies.answer(*blocks))
+        self.remember(ask(self.server, "think", model=STYLES[1].model))
 
     def tool_turn(self) -> None:
         names = [self.dice.choice(["glob", "no_such", "list_files"]) for _ in range(3)]
         ids = self.dice.choice([("a", "b", "c"), ("a", "a", "a"), ("x|1", "", "L" * 60)])
-        pairs = zip(ids, names, strict=True)
-        self.provider.script(replies.tools(*((i, n, {"pattern": "*"}) for i, n in pairs)))
-        self.remember(ask(self.server, "use tools"))
+        style = self.dice.choice(STYLES)
+        uses = [(i, n, {"pattern": "*"}) for i, n in zip(ids, names, strict=True)]
+        self.provider.script(style.tools(*uses), style.text("used"))
+        self.remember(ask(self.server, "use tools", model=style.model))
 
     def cancelled_turn(self) -> None:
         hold = Hold()
-        half = self.dice.choice([[replies.text_chunk("half")], [replies.text_chunk("\n")], []])
-        call = replies.calls_chunk(replies.call("z", "glob", '{"pat'))
-        extra = [call] if self.dice.random() < 0.5 else []
-        self.provider.script(replies.stream(*half, *extra, hold))
-        turn = begin_ask(self.server, "never mind")
+        style = self.dice.choice(STYLES)
+        begun = self.dice.choice([
+            style.begun("half"), style.begun("\n"), style.begun(), style.thought("hm"),
+            style.begun_use("z", "glob", '{"pat'),
+        ])  # fmt: skip
+        self.provider.script(Reply([*begun, hold]))
+        turn = begin_ask(self.server, "never mind", model=style.model)
         hold.wait()
         self.server.request("tiro/turn/cancel")
         self.remember(turn.result())
 
     def failed_turn(self) -> None:
-        broken: list[replies.Step] = [replies.ROLE, replies.text_chunk("half"), replies.Break()]
-        self.provider.script(self.dice.choice([replies.error(400, "no"), replies.Reply(broken)]))
-        assert begin_ask(self.server, "fails").error().kind == "modelFailed"
+        style = self.dice.choice(STYLES)
+        broken = Reply([*style.begun("half"), Break()])
+        self.provider.script(self.dice.choice([style.error(400, "no"), broken]))
+        assert begin_ask(self.server, "fails", model=style.model).error().kind == "modelFailed"
 
     def remember(self, done: dict[str, Any]) -> None:
         self.added.update((done["firstSeq"], done["lastSeq"]))
@@ -142,7 +158,8 @@ class Walk:
 
     def check(self) -> None:
         """Nothing is lost, no seq is double, and the provider takes the history."""
-        ask(self.server, "still there?")
+        for style in STYLES:
+            ask(self.server, "still there?", model=style.model)
         assert self.provider.refused == []
         everything = view(self.server, limit=100_000, all=True)["messages"]
         alive = [m["seq"] for m in everything if not is_taken_back(m)]

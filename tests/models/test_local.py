@@ -14,18 +14,22 @@ from typing import Any
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from tests.models.wire import only, settings
 from tiro.errors import ContextOverflowError, ModelError, ModelNotConfiguredError
+from tiro.models.anthropic import AnthropicModel
 from tiro.models.local import LocalModel, LocalModels
 from tiro.models.local_process import LocalProcess, Wanted
 from tiro.models.model import (
     Delta,
     Finished,
+    Model,
     ModelRequest,
     Progress,
     ProviderSettings,
     TextDelta,
+    ToolSchema,
 )
 from tiro.models.weights import Weights, WeightsDirectory, chat_template_of
 from tiro.session.messages import Message
@@ -53,7 +57,7 @@ def with_model(cache: Path, scenario: Callable[[LocalModel], Awaitable[None]]) -
     asyncio.run(run())
 
 
-async def deltas_of(model: LocalModel, request: ModelRequest) -> list[Delta]:
+async def deltas_of(model: Model, request: ModelRequest) -> list[Delta]:
     return [delta async for delta in model.stream(request)]
 
 
@@ -96,6 +100,58 @@ def test_a_request_that_does_not_fit_tells_both_numbers(real_cache: Path) -> Non
         finished(await deltas_of(model, asks("Hi")))
 
     with_model(real_cache, scenario)
+
+
+@pytest.mark.local
+def test_its_server_speaks_the_anthropic_style_too(real_cache: Path) -> None:
+    """A second server of that format than the scripted one: text, usage, history, refusals."""
+    weights = str(LocalModels(real_cache).file_of(NAME))
+    process = LocalProcess(
+        Wanted(weights=weights, alias=NAME, context_window=2048, threads=1, chat_template="")
+    )
+    tool = ToolSchema("glob", "Find files.", {"type": "object", "properties": {}})
+    use = {"type": "tool_use", "id": "call|1", "name": "glob", "input": {"pattern": "*"}}
+    result = {"type": "tool_result", "tool_use_id": "call|1", "content": "a.txt"}
+    history = [
+        Message("user", [{"type": "text", "text": "Which files are there?"}]),
+        Message("assistant", [use]),
+        Message("tool", result),
+    ]
+
+    def at(key: str) -> AnthropicModel:
+        found = ProviderSettings(
+            name="near", api="anthropic", base_url=process.url, api_key=key, timeout_seconds=100
+        )
+        return AnthropicModel(found, NAME)
+
+    async def scenario() -> None:
+        model = at(process.api_key)
+        first = await deltas_of(model, asks("Say hello.", system="Be brief."))
+        assert "".join(d.text for d in first if isinstance(d, TextDelta)).strip()
+        last = finished(first)
+        assert last.stop_reason == "max_tokens"
+        assert last.usage is not None
+        assert last.usage.output_tokens == 3
+        assert 5 < last.usage.input_tokens + last.usage.cache_read_tokens < 100
+        assert model.facts.context_window == 2048
+        finished(await deltas_of(model, replace(asks(""), messages=history, tools=[tool])))
+        with pytest.raises(ContextOverflowError) as caught:
+            await deltas_of(model, asks("word " * 3000))
+        assert caught.value.data["tokens"] > caught.value.data["context_window"] == 2048
+        stranger = at("wrong")
+        with pytest.raises(ModelError, match="refused the API key"):
+            await deltas_of(stranger, asks("Hi"))
+        await model.close()
+        await stranger.close()
+
+    async def run() -> None:
+        await process.start()
+        try:
+            await scenario()
+        finally:
+            await process.close()
+
+    asyncio.run(run())
 
 
 @pytest.mark.local

@@ -106,7 +106,7 @@ class AnswerReader:
         if not isinstance(content, list):
             raise refusals.unreadable(self._provider, body)
         deltas: list[Delta] = []
-        for block in content:
+        for block in filter(lambda block: isinstance(block, dict), content):
             self._start(None, block, deltas)
             self._stop(None, deltas)
         self._count(message.get("usage"))
@@ -129,52 +129,48 @@ class AnswerReader:
         return deltas
 
     def _read(self, event: dict[str, Any], deltas: list[Delta]) -> None:
-        match event:
-            case {"type": "content_block_delta", "delta": dict(delta)}:
-                self._add(_index(event), delta, deltas)
-            case {"type": "content_block_start", "content_block": dict(block)}:
-                self._start(_index(event), block, deltas)
-            case {"type": "content_block_stop"}:
+        match event.get("type"):
+            case "content_block_delta":
+                self._add(_index(event), _object(event, "delta"), deltas)
+            case "content_block_start":
+                self._start(_index(event), _object(event, "content_block"), deltas)
+            case "content_block_stop":
                 self._stop(_index(event), deltas)
-            case {"type": "message_start", "message": dict(message)}:
-                self._count(message.get("usage"))
-            case {"type": "message_delta"}:
+            case "message_start":
+                self._count(_object(event, "message").get("usage"))
+            case "message_delta":
                 self._count(event.get("usage"))
-                self._note_reason(event.get("delta"))
-            case {"type": "message_stop"}:
+                self._note_reason(_object(event, "delta"))
+            case "message_stop":
                 self.is_ended = True
             case _:
                 self._raise_fault(event)
 
-    def _start(self, index: int | None, block: Any, deltas: list[Delta]) -> None:
-        if not isinstance(block, dict):
-            return
+    def _start(self, index: int | None, block: dict[str, Any], deltas: list[Delta]) -> None:
         opened = self._open[index] = _Open(block)
-        match block:
-            case {"type": "text", "text": str(text)}:
-                self._add_text(text, deltas)
-            case {"type": "thinking"}:
-                self._add_thinking(block.get("thinking"), deltas)
-            case {"type": "tool_use"}:
+        match opened.kind:
+            case "text":
+                self._add_text(_text(block, "text"), deltas)
+            case "thinking":
+                self._add_thinking(_text(block, "thinking"), deltas)
+            case "tool_use":
                 self._flush(deltas)
                 opened.number, self._tool_uses = self._tool_uses, self._tool_uses + 1
-                name = _text(block.get("name"))
-                deltas.append(ToolUseDelta(index=opened.number, name=name, input_json=""))
+                deltas.append(_piece(opened, ""))
 
     def _add(self, index: int | None, delta: dict[str, Any], deltas: list[Delta]) -> None:
-        opened = self._open.get(index)
-        match delta:
-            case {"type": "text_delta", "text": str(text)}:
-                self._add_text(text, deltas)
-            case {"type": "thinking_delta", "thinking": str(thinking)}:
-                self._add_thinking(thinking, deltas)
-            case {"type": "signature_delta", "signature": str(signature)} if opened:
-                opened.signatures.append(signature)
-            case {"type": "input_json_delta", "partial_json": str(piece)} if opened:
+        match delta.get("type"):
+            case "text_delta":
+                self._add_text(_text(delta, "text"), deltas)
+            case "thinking_delta":
+                self._add_thinking(_text(delta, "thinking"), deltas)
+            case "signature_delta" if index in self._open:
+                self._open[index].signatures.append(_text(delta, "signature"))
+            case "input_json_delta" if index in self._open:
+                opened, piece = self._open[index], _text(delta, "partial_json")
                 opened.input_json.append(piece)
                 if opened.kind == "tool_use":
-                    name = _text(opened.block.get("name"))
-                    deltas.append(ToolUseDelta(index=opened.number, name=name, input_json=piece))
+                    deltas.append(_piece(opened, piece))
 
     def _stop(self, index: int | None, deltas: list[Delta]) -> None:
         opened = self._open.pop(index, None)
@@ -182,7 +178,7 @@ class AnswerReader:
             return
         self._flush(deltas, is_last=True)
         if opened.kind == "thinking":
-            signature = "".join(opened.signatures) or _text(opened.block.get("signature"))
+            signature = "".join(opened.signatures) or _text(opened.block, "signature")
             deltas.append(ThinkingDelta("", signature))
         elif opened.kind == "tool_use":
             deltas.append(self._tool_use(opened))
@@ -197,8 +193,8 @@ class AnswerReader:
         at_start = opened.block.get("input")
         if not raw and at_start:
             raw = encode(at_start).decode()
-        tool_id = _text(opened.block.get("id")) or self._new_id()
-        name = _text(opened.block.get("name")) or UNNAMED
+        tool_id = _text(opened.block, "id") or self._new_id()
+        name = _text(opened.block, "name") or UNNAMED
         return ToolUseDone(id=tool_id, name=name, input=read_tool_input(raw), raw=raw)
 
     def _count(self, usage: Any) -> None:
@@ -209,8 +205,8 @@ class AnswerReader:
                 if isinstance(value, int | float) and 0 <= value < MAX_COUNT:
                     self._usage[key] = max(int(value), self._usage.get(key, 0))
 
-    def _note_reason(self, fields: Any) -> None:
-        if isinstance(fields, dict) and fields.get("stop_reason"):
+    def _note_reason(self, fields: dict[str, Any]) -> None:
+        if fields.get("stop_reason"):
             self._stop_reason = _STOP_REASONS.get(str(fields["stop_reason"]), "end_turn")
 
     def _raise_fault(self, event: dict[str, Any]) -> None:
@@ -234,10 +230,10 @@ class AnswerReader:
             self._flush(deltas)
         self._text.add(text)
 
-    def _add_thinking(self, thinking: Any, deltas: list[Delta]) -> None:
+    def _add_thinking(self, thinking: str, deltas: list[Delta]) -> None:
         if self._text.is_waiting:
             self._flush(deltas)
-        self._thinking.add(_text(thinking))
+        self._thinking.add(thinking)
 
     def _flush(self, deltas: list[Delta], *, is_last: bool = False) -> None:
         if thinking := self._thinking.take(is_last=is_last):
@@ -275,5 +271,17 @@ def _index(event: dict[str, Any]) -> int | None:
     return index if isinstance(index, int) else None
 
 
-def _text(value: Any) -> str:
+def _object(fields: dict[str, Any], key: str) -> dict[str, Any]:
+    value = fields.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _text(fields: dict[str, Any], key: str) -> str:
+    value = fields.get(key)
     return value if isinstance(value, str) else ""
+
+
+def _piece(opened: _Open, input_json: str) -> ToolUseDelta:
+    """A new piece of a tool use, to be shown."""
+    name = _text(opened.block, "name")
+    return ToolUseDelta(index=opened.number, name=name, input_json=input_json)
