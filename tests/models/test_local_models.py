@@ -307,10 +307,14 @@ def test_a_file_that_is_no_model(models: LocalModels, tmp_path: Path) -> None:
     assert lying(models) == set()
 
 
-@pytest.mark.parametrize("source", ["gpt-5", "/no/such/file.gguf", "../model", "."])
+@pytest.mark.parametrize("source", ["gpt-5", "/no/such/file.gguf", "../model"])
 def test_an_unknown_source_names_what_is_known(models: LocalModels, source: str) -> None:
     error = fails(models, source, ModelNotConfiguredError)
     assert "smollm2-135m, qwen2.5-coder-0.5b, qwen2.5-coder-1.5b" in str(error)
+
+
+def test_a_directory_is_told_apart(models: LocalModels) -> None:
+    assert "directory" in str(fails(models, ".", InvalidInputError))
 
 
 # --- from the package index ----------------------------------------------------------------
