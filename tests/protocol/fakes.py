@@ -48,6 +48,7 @@ class FakeAssistant:
         self.scripts = list(scripts)
         self.calls: list[tuple[Any, ...]] = []
         self.files: dict[str, Session] = {}
+        self.exported = "the text"
         self.saved = self.turns = self  # one object plays all parts of the real one
         self.problems: list[str] = []
         self.before: Callable[[str], Any] | None = None
@@ -222,7 +223,7 @@ class FakeAssistant:
 
     async def export(self, format: str, id: Any, path: Path | None, redact: Any) -> Any:
         await self._step("export", format, id, path, redact)
-        return SimpleNamespace(path=path, text=None if path else "the text", was_redacted=False)
+        return SimpleNamespace(path=path, text=None if path else self.exported, was_redacted=False)
 
     async def import_from(self, path: Path | None, text: str | None, format: Any) -> Any:
         await self._step("import_from", path, text, format)

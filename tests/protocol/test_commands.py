@@ -1,6 +1,7 @@
 """Protocol section 7: everything through `workspace/executeCommand`, for any LSP client."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,6 +105,40 @@ async def test_a_dismissed_question_gives_null_and_nothing_waits_for_it() -> Non
     await answering(client, "window/showMessageRequest", lambda _: {"result": None})
     assert (await client.answer(selecting))["result"] is None
     assert await result(client, "tiro.loadSession", None) is None, "no session, no question"
+
+
+async def test_search_shows_its_hits_and_export_its_text_where_the_client_can() -> None:
+    client = await ready(capabilities=SHOWS)
+    assert await result(client, "tiro.searchSessions", "needle") == {"hits": []}
+    assert ("search", "needle", None) in client.assistant.calls
+    client.assistant.exported = "# A long text\n" * 5
+    exporting = command(client, "tiro.exportSession")
+    asked = await answering(client, "window/showDocument", lambda _: {"result": {}})
+    assert asked["uri"].endswith("session.md")
+    assert (await client.answer(exporting))["result"]["text"] == client.assistant.exported
+    client.service.editor.close()
+
+
+async def test_export_and_import_take_a_path() -> None:
+    client = await ready()
+    path = await result(client, "tiro.exportSession", "yaml", "/s/out.yaml")
+    assert path == {"path": "/s/out.yaml", "redacted": False}
+    shown = await result(client, "tiro.importSession", "/s/out.yaml")
+    assert shown["notes"] == ["a note"]
+    calls = [call for call in client.assistant.calls if call[0] in ("export", "import_from")]
+    assert [str(call) for call in calls] == [
+        str(("export", "yaml", None, Path("/s/out.yaml"), None)),
+        str(("import_from", Path("/s/out.yaml"), None, None)),
+    ]
+
+
+@pytest.mark.parametrize("name", ["tiro.ask", "tiro.searchSessions", "tiro.importSession"])
+@pytest.mark.parametrize("arguments", [(), (None,), (" ",), (1,)])
+async def test_a_missing_argument_is_bad_params(name: str, arguments: Any) -> None:
+    client = await ready()
+    answer = await client.answer(command(client, name, *arguments))
+    assert answer["error"]["code"] == -32602
+    assert "$.arguments[0]" in answer["error"]["message"]
 
 
 async def test_select_agent_by_name_and_by_choice() -> None:

@@ -33,6 +33,9 @@ PLAIN: dict[str, str] = {
 }
 """Commands without arguments of their own."""
 
+ENDINGS = {"markdown": "md"}
+"""File name endings of formats where they are not their names."""
+
 EXPLAIN = "Explain this."
 ABOUT = "What is this, and what should I know about it?"
 FIX = "Fix these diagnostics:"
@@ -49,7 +52,31 @@ async def execute(desk: Desk, run: Run, params: ExecuteCommandParams) -> Any:
         return await load_session(desk, run, _text(arguments))
     if params.command == "tiro.selectAgent":
         return await select_agent(desk, run, _text(arguments))
+    if params.command == "tiro.searchSessions":
+        return await search_sessions(desk, run, _needed(arguments, "what to search for"))
+    if params.command == "tiro.exportSession":
+        return await export_session(desk, run, arguments)
+    if params.command == "tiro.importSession":
+        return await run("tiro/session/import", {"path": _needed(arguments, "the path")})
     return await ask(desk, run, arguments, params.work_done_token)
+
+
+async def search_sessions(desk: Desk, run: Run, query: str) -> Any:
+    """Search all sessions, and show what was found, a line each."""
+    found: types.SearchResult = await run("tiro/session/search", {"query": query})
+    lines = [f"{hit.id} #{hit.seq} [{hit.role}] {hit.snippet}" for hit in found.hits]
+    await desk.connection.editor.show_text("search.txt", "\n".join(lines))
+    return found
+
+
+async def export_session(desk: Desk, run: Run, arguments: list[Any]) -> Any:
+    """Export the session; `[format?, path?]`, by default Markdown that is shown."""
+    format = _text(arguments) or "markdown"
+    path = _text(arguments[1:])
+    done: types.ExportResult = await run("tiro/session/export", {"format": format, "path": path})
+    if isinstance(done.text, str):
+        await desk.connection.editor.show_text(f"session.{ENDINGS.get(format, format)}", done.text)
+    return done
 
 
 async def show_session(desk: Desk, run: Run) -> str | None:
@@ -82,9 +109,7 @@ async def select_agent(desk: Desk, run: Run, name: str | None) -> Any:
 
 async def ask(desk: Desk, run: Run, arguments: list[Any], token: int | str | None) -> Any:
     """Ask, and show a long answer in a window of its own; `[prompt, attachments?]`."""
-    prompt = _text(arguments)
-    if prompt is None or not prompt.strip():
-        raise InvalidInputError("Give the prompt as the first argument - at `$.arguments[0]`")
+    prompt = _needed(arguments, "the prompt")
     attachments = arguments[1] if len(arguments) > 1 else None
     editor = desk.connection.editor
     async with editor.progress("Tiro is answering", token):
@@ -136,6 +161,13 @@ def _diagnostic(diagnostic: dict[str, Any]) -> str:
 def _label(row: types.SessionRow) -> str:
     """What the user chooses from; the id makes it unique."""
     return f"{row.title} ({row.id})" if row.title else row.id
+
+
+def _needed(arguments: list[Any], what: str) -> str:
+    text = _text(arguments)
+    if text is None or not text.strip():
+        raise InvalidInputError(f"Give {what} as the first argument - at `$.arguments[0]`")
+    return text
 
 
 def _text(arguments: list[Any]) -> str | None:

@@ -879,6 +879,9 @@ COMMANDS: tuple[str, ...] = (
     "tiro.cancel",
     "tiro.resizeSession",
     "tiro.contextSize",
+    "tiro.searchSessions",
+    "tiro.exportSession",
+    "tiro.importSession",
 )
 """What `workspace/executeCommand` takes."""
 

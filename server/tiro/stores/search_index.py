@@ -8,13 +8,14 @@ no full text or cannot write there is no answer, and whoever asks reads the file
 import contextlib
 import hashlib
 import logging
+import math
 import os
 import sqlite3
 import unicodedata
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -30,14 +31,19 @@ _BATCH_CHARACTERS = 8_000_000
 _BUSY_SECONDS = 10.0
 _MOST_PHRASES, _MOST_WORDS = 64, 100
 """How much of a query the index is asked; the rest is looked for in what it finds."""
-_TIE_BITS = 20
-"""A row's number is its moment and this many bits to tell apart what was said in one."""
 _SMALL_BYTES = 50_000_000
+_SETTINGS = (
+    "journal_mode = WAL",
+    "synchronous = NORMAL",
+    "secure_delete = ON",
+    "cache_size = -16000",
+)
 _TABLES = (
     "CREATE TABLE files (number INTEGER PRIMARY KEY, path TEXT UNIQUE, version BLOB,"
     " id TEXT, saved_at TEXT)",
-    "CREATE TABLE rows (number INTEGER PRIMARY KEY, file INTEGER, seq INTEGER, role TEXT,"
-    " taken_back INTEGER, digest BLOB, text BLOB)",
+    # A row's number is its moment, or the next one that is free: never less, and seldom much more.
+    "CREATE TABLE rows (number INTEGER PRIMARY KEY, moment INTEGER, file INTEGER, seq INTEGER,"
+    " role TEXT, taken_back INTEGER, digest BLOB, text BLOB)",
     "CREATE INDEX rows_of_file ON rows (file)",
     "CREATE VIRTUAL TABLE words USING fts5 (text, content = '', tokenize = 'ascii')",
     "INSERT INTO words (words, rank) VALUES ('hashsize', 16000000)",
@@ -63,7 +69,7 @@ class SearchIndex:
         living: Collection[str],
         on_progress: Progress,
     ) -> list[Place] | None:
-        """The newest places that hold every phrase, at least `limit` if there are as many.
+        """Places that hold every phrase, among them the newest `limit` of all.
 
         `versions` are all session files with what tells one version from another. Those of `living`
         are left out. None where the index cannot be used.
@@ -107,8 +113,10 @@ class _Tables:
         self._known: dict[str, Version | None] = {}
         self._data_version = -1
         self._has_deleted = False
+        self._next: dict[int, int] = {}
+        """The number to try first for the next message of a moment."""
         try:
-            for setting in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
+            for setting in _SETTINGS:
                 self._sql.execute(f"PRAGMA {setting}")
             self._make()
         except BaseException:
@@ -140,6 +148,7 @@ class _Tables:
             if (version is None or self._known.get(path) != version) and path not in living
         ]
         for done, batch in _read(changed, on_progress):
+            self._next.clear()
             with self._writing():
                 new = [row for read in batch for row in self._take(*read)]
                 for number, digest, place in sorted(new, key=lambda row: row[2].moment):
@@ -151,22 +160,24 @@ class _Tables:
     def find(
         self, wanted: Sequence[Phrase], limit: int, living: Collection[str]
     ) -> Iterator[Place]:
-        """The newest places that hold every phrase, all of the last moment among them."""
+        """The places that hold every phrase, in about their order; the newest are all there."""
         rows = self._sql.execute(
-            "SELECT rows.number, path, id, saved_at, seq, role, taken_back, rows.text"
+            "SELECT rows.number, moment, path, id, saved_at, seq, role, taken_back, rows.text"
             " FROM words CROSS JOIN rows ON rows.number = words.rowid"
             " CROSS JOIN files ON files.number = rows.file"
             " WHERE words MATCH ? ORDER BY words.rowid DESC",
             (_query(wanted),),
         )
-        count = 0
-        for _, together in groupby(map(_place, rows), key=lambda place: place.moment):
-            for place in matching(together, wanted):
+        count, oldest = 0, math.inf
+        for number, *row in rows:
+            if count >= limit and number < oldest:
+                return  # what follows was said earlier than `limit` others
+            for place in matching([_place(row)], wanted):
                 if place.path not in living:
+                    if count < limit:
+                        oldest = min(oldest, place.moment)
                     count += 1
                     yield place
-            if count >= limit:
-                return
 
     def _make(self) -> None:
         """Make the tables anew, unless they are there in this form."""
@@ -235,14 +246,13 @@ class _Tables:
 
     def _add(self, file: int, digest: bytes, place: Place) -> None:
         text = place.text.encode("utf-8", "replace")
-        first = max(0, place.moment) << _TIE_BITS
-        query = "SELECT max(number) FROM rows WHERE number BETWEEN ? AND ?"
-        (last,) = self._sql.execute(query, (first, first + (1 << _TIE_BITS) - 1)).fetchone()
-        number = first if last is None else last + 1
-        self._sql.execute(
-            "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (number, file, place.seq, place.role, place.taken_back, digest, zlib.compress(text, 1)),
-        )
+        packed = zlib.compress(text, 1)
+        row = (place.moment, file, place.seq, place.role, place.taken_back, digest, packed)
+        number = self._next.get(place.moment, place.moment)
+        insert = "INSERT OR IGNORE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        while self._sql.execute(insert, (number, *row)).rowcount == 0:
+            number += 1
+        self._next[place.moment] = number + 1
         words = for_index(text.decode())
         self._sql.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (number, words))
 
@@ -299,10 +309,10 @@ def _query(wanted: Sequence[Phrase]) -> str:
     return " AND ".join(parts)
 
 
-def _place(row: tuple[int, str, str | None, str | None, int, str, int, bytes]) -> Place:
-    number, path, id, saved_at, seq, role, taken_back, text = row
+def _place(row: list[Any]) -> Place:
+    moment, path, id, saved_at, seq, role, taken_back, text = row
     return Place(
-        moment=number >> _TIE_BITS,
+        moment=moment,
         path=path,
         id=id,
         saved_at=saved_at,
