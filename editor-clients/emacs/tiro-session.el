@@ -155,10 +155,11 @@ home folder or the root of the disk: tools may read all of it."
 
 ;;;; Requests
 
-(defun tiro-session-call (method &optional params)
-  "Return the result of METHOD with PARAMS; an error becomes a `user-error'."
+(defun tiro-session-call (method &optional params timeout-seconds)
+  "Return the result of METHOD with PARAMS; an error becomes a `user-error'.
+So does no answer within TIMEOUT-SECONDS (60)."
   (condition-case err
-      (tiro-rpc-request (tiro-session-live) method params)
+      (tiro-rpc-request (tiro-session-live) method params timeout-seconds)
     (jsonrpc-error (user-error "Tiro: %s" (tiro-rpc-error-text err)))))
 
 (defun tiro-session-take-view (view)

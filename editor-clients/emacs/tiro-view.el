@@ -163,5 +163,51 @@
       (when (equal id (tiro-session-id tiro-session)) (tiro-session-refresh))
       (revert-buffer))))
 
+;;;; What a search found
+
+(defvar tiro-view-search-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "RET") #'tiro-view-load-hit)
+    map)
+  "Keymap of `tiro-view-search-mode'.")
+
+(define-derived-mode tiro-view-search-mode tabulated-list-mode "Tiro-Search"
+  "Major mode of what a search in all sessions found, the newest message first.
+\\<tiro-view-search-mode-map>\\[tiro-view-load-hit] loads the session of one."
+  (setq tabulated-list-format [("Saved" 10 nil) ("Who" 9 nil) ("Session" 26 nil)
+                               ("Message" 0 nil)])
+  (tabulated-list-init-header))
+
+(defun tiro-view-search (query)
+  "Show the messages of all sessions that hold QUERY."
+  ;; The first search reads every file, which may take minutes.
+  (let ((hits (plist-get (tiro-session-call 'tiro/session/search
+                                            (list :query query :limit 200) 1800)
+                         :hits)))
+    (when (seq-empty-p hits) (user-error "Tiro: nothing was found for %s" query))
+    (with-current-buffer (get-buffer-create "*tiro search*")
+      (tiro-view-search-mode)
+      (setq tabulated-list-entries (mapcar #'tiro-view--hit hits))
+      (setq-local revert-buffer-function (lambda (&rest _) (tiro-view-search query)))
+      (tabulated-list-print))
+    (pop-to-buffer "*tiro search*")))
+
+(defun tiro-view--hit (hit)
+  "Return the row of HIT."
+  (list hit
+        (vector (if (plist-get hit :savedAt) (tiro-view-age (plist-get hit :savedAt)) "")
+                (plist-get hit :role)
+                (or (plist-get hit :id) "")
+                (concat (if (eq t (plist-get hit :takenBack)) "(taken back) " "")
+                        (plist-get hit :snippet)))))
+
+(defun tiro-view-load-hit ()
+  "Load the session of the message on this line."
+  (interactive nil tiro-view-search-mode)
+  (let ((hit (or (tabulated-list-get-id) (user-error "No message on this line"))))
+    (unless (equal (plist-get hit :id) (tiro-session-id tiro-session))
+      (tiro-session-load nil (plist-get hit :path)))
+    (pop-to-buffer "*tiro*")))
+
 (provide 'tiro-view)
 ;;; tiro-view.el ends here

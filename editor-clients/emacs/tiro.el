@@ -191,6 +191,47 @@ on.  The session that was current is saved first."
   (interactive)
   (tiro-view-list-sessions))
 
+(defvar tiro--search-history nil "History of what was searched for.")
+
+(defun tiro-search-sessions (query)
+  "Show the messages of all sessions that hold every word of QUERY.
+\"A phrase\" has to stand as it is; word* may have any ending."
+  (interactive (list (read-string "Search sessions: " nil 'tiro--search-history)))
+  (when (string-blank-p query) (user-error "Tiro: give a word to search for"))
+  (tiro-view-search query))
+
+(defconst tiro--export-formats
+  '(("md" . "markdown") ("json" . "json") ("yaml" . "yaml") ("yml" . "yaml")
+    ("jsonl" . "jsonl"))
+  "Endings of file names and what is written to them.")
+
+(defun tiro-export (path)
+  "Write the current session to PATH, whose ending says in which format.
+That is md for reading, json or yaml for everything, jsonl for a message
+a line.  What looks like a key is left out."
+  (interactive
+   (list (read-file-name "Export to (.md, .json, .yaml, .jsonl): " nil nil nil
+                         (concat (or (tiro-session-id tiro-session) "session") ".md"))))
+  (let* ((path (expand-file-name path))
+         (format (or (cdr (assoc-string (file-name-extension path) tiro--export-formats t))
+                     (user-error "Tiro: the name has to end in %s"
+                                 (mapconcat (lambda (it) (concat "." (car it)))
+                                            tiro--export-formats ", "))))
+         (result (tiro-session-call 'tiro/session/export
+                                    (list :format format :path path))))
+    (message "Tiro: exported to %s%s" (abbreviate-file-name (plist-get result :path))
+             (if (eq t (plist-get result :redacted)) "; what looks like a key was left out" ""))))
+
+(defun tiro-import (path)
+  "Make the session in PATH, an export of any format, the current one."
+  (interactive (list (read-file-name "Import: " nil nil t)))
+  (let ((view (tiro-session-call 'tiro/session/import (list :path (expand-file-name path)))))
+    (tiro-session-refresh)
+    (pop-to-buffer (tiro-chat-buffer))
+    (message "Tiro: %s" (string-join (cons (format "imported as %s" (plist-get view :id))
+                                           (append (plist-get view :notes) nil))
+                                     "; "))))
+
 (defun tiro-show-context-size ()
   "Say how full the model's window is, and with what."
   (interactive)
@@ -298,6 +339,9 @@ CURRENT is the name that is used now, or nil."
     (define-key map (kbd "l") #'tiro-load-session)
     (define-key map (kbd "R") #'tiro-resume-session)
     (define-key map (kbd "L") #'tiro-list-sessions)
+    (define-key map (kbd "f") #'tiro-search-sessions)
+    (define-key map (kbd "x") #'tiro-export)
+    (define-key map (kbd "I") #'tiro-import)
     (define-key map (kbd "z") #'tiro-show-context-size)
     (define-key map (kbd "i") #'tiro-show-current-agent)
     (define-key map (kbd "A") #'tiro-select-agent)

@@ -278,6 +278,41 @@
                                      "* glob *.el: failed\n* grep x: interrupted")
                              (tiro-testing-chat)))))
 
+(ert-deftest tiro-search-finds-and-loads ()
+  "P12: in saved sessions and in the current one, which is not loaded again."
+  (tiro-testing-with-server
+    (tiro-testing-ask "the first quokka")
+    (let ((first (tiro-session-id tiro-session)))
+      (tiro-clear-session)
+      (tiro-testing-ask "another QUOKKA")
+      (tiro-search-sessions "quokka first")
+      (with-current-buffer "*tiro search*"
+        (goto-char (point-min))
+        (search-forward "the first quokka")
+        (tiro-view-load-hit))
+      (should (equal first (tiro-session-id tiro-session)))
+      (tiro-search-sessions "quokka")
+      (with-current-buffer "*tiro search*"
+        (should (= 4 (length tabulated-list-entries))))
+      (should-error (tiro-search-sessions "wombat") :type 'user-error)
+      (should-error (tiro-search-sessions " ") :type 'user-error))))
+
+(ert-deftest tiro-export-and-import ()
+  "The ending says the format; what comes back is a new session."
+  (tiro-testing-with-server
+    (tiro-testing-ask "keep this")
+    (let ((id (tiro-session-id tiro-session)) (path (expand-file-name "talk.yaml")))
+      (should (string-search "exported to" (tiro-test-said (lambda () (tiro-export "talk.yaml")))))
+      (tiro-export "talk.md")
+      (should (string-search "## User" (with-temp-buffer (insert-file-contents "talk.md")
+                                                         (buffer-string))))
+      (should-error (tiro-export "talk.doc") :type 'user-error)
+      (should-error (tiro-export "talk") :type 'user-error)
+      (should-error (tiro-import "talk.md") :type 'user-error)
+      (should (string-search (format "imported as %s-01" id)
+                             (tiro-test-said (lambda () (tiro-import path)))))
+      (should (string-search "You said: keep this" (tiro-testing-chat))))))
+
 (ert-deftest tiro-load-session-offers-the-newest-first ()
   (tiro-testing-with-server
     (tiro-testing-ask "the first")

@@ -6,6 +6,7 @@ import { type Attachments, fileAttachment, selectionAttachment } from "./attachm
 import type { ChatView } from "./chatView";
 import type { Client } from "./client";
 import { contextSizeText } from "./contextSize";
+import { exportSession, importSession, searchSessions } from "./exchange";
 import { messageOf } from "./failure";
 import { agentPicks, counted, menuPicks, modelPicks, sessionPicks } from "./pick";
 import * as protocol from "./protocol";
@@ -33,6 +34,9 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "tiro.saveSession": saveSession,
   "tiro.loadSession": loadSession,
   "tiro.continueSession": continueSession,
+  "tiro.searchSessions": searchSessions,
+  "tiro.exportSession": exportSession,
+  "tiro.importSession": importSession,
   "tiro.showCurrentAgent": showCurrentAgent,
   "tiro.selectAgent": selectAgent,
   "tiro.selectModel": selectModel,

@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 
-import type { Agent, ModelRow, SessionRow } from "./protocol";
+import type { Agent, ModelRow, SearchHit, SessionRow } from "./protocol";
 
 /** A pick that stands for a value. */
 export interface PickOf<T> extends vscode.QuickPickItem {
@@ -18,12 +18,23 @@ const MENU: readonly (readonly [string, string])[] = [
   ["$(clear-all) Clear Session", "tiro.clearSession"],
   ["$(save) Save Session", "tiro.saveSession"],
   ["$(folder-opened) Load Session", "tiro.loadSession"],
+  ["$(search) Search Sessions", "tiro.searchSessions"],
+  ["$(export) Export Session", "tiro.exportSession"],
+  ["$(cloud-download) Import Session", "tiro.importSession"],
   ["$(person) Select Agent", "tiro.selectAgent"],
   ["$(symbol-misc) Select Model", "tiro.selectModel"],
   ["$(dashboard) Context Size", "tiro.contextSize"],
   ["$(debug-restart) Restart Server", "tiro.restartServer"],
   ["$(output) Show Log", "tiro.showLog"],
 ];
+
+/** The formats that a session can be exported to. */
+export const EXPORTS = [
+  { name: "markdown", ending: "md", about: "for reading" },
+  { name: "json", ending: "json", about: "everything, as in the session's own file" },
+  { name: "yaml", ending: "yaml", about: "everything, readable" },
+  { name: "jsonl", ending: "jsonl", about: "a message a line" },
+] as const;
 
 /** The rows of the menu. */
 export function menuPicks(): PickOf<string>[] {
@@ -47,6 +58,20 @@ export function sessionPicks(rows: readonly SessionRow[]): PickOf<SessionRow>[] 
       value: row,
     };
   });
+}
+
+/** What was found, in the server's order. */
+export function hitPicks(hits: readonly SearchHit[]): PickOf<SearchHit>[] {
+  return hits.map((hit) => ({
+    label: hit.snippet,
+    description: [hit.role, hit.id ?? "not saved yet", ...(hit.takenBack ? ["taken back"] : [])].join(" · "),
+    value: hit,
+  }));
+}
+
+/** The formats to choose from. */
+export function exportPicks(): PickOf<string>[] {
+  return EXPORTS.map(({ name, about }) => ({ label: name, description: about, value: name }));
 }
 
 /** The agents a user may select, the current one marked. */

@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 import * as vscode from "vscode";
 
@@ -9,7 +11,9 @@ import type {
   AgentResult,
   ClearResult,
   ContextSize,
+  ExportResult,
   SaveResult,
+  SearchResult,
   SessionView,
   TurnResult,
 } from "../../src/protocol";
@@ -88,6 +92,18 @@ suite("Tiro", () => {
     await ask("still here");
     assert.equal(await run("tiro.loadSession", "session-19990101-000000"), undefined);
     assert.match(await run<string>("tiro.showSession"), /still here/);
+  });
+
+  test("a session is searched, exported, and comes back as another one", async () => {
+    await ask("the word quokka");
+    const { id } = await run<SaveResult>("tiro.saveSession");
+    const { hits } = await run<SearchResult>("tiro.searchSessions", "QUOKKA");
+    assert.ok(hits.some((hit) => hit.id === id && hit.snippet === "the word quokka"));
+    const path = join(tmpdir(), `${id}-${process.pid}.yaml`);
+    assert.equal((await run<ExportResult>("tiro.exportSession", "yaml", path)).path, path);
+    assert.match(readFileSync(path, "utf8"), /the word quokka/);
+    const { id: other, total } = await run<SessionView>("tiro.importSession", path);
+    assert.deepEqual([other, total], [`${id}-01`, 2]);
   });
 
   test("the agent is selected, shown and used", async () => {

@@ -5,8 +5,8 @@ import { contextSizeText, tokensText } from "../../src/contextSize";
 import { actionsForError, kindOf, messageOf, ServerStoppedError } from "../../src/failure";
 import { changeNotice } from "../../src/notices";
 import { pageHtml } from "../../src/page";
-import { modelPicks, sessionPicks } from "../../src/pick";
-import type { ContextSize, SessionRow } from "../../src/protocol";
+import { hitPicks, modelPicks, sessionPicks } from "../../src/pick";
+import type { ContextSize, SearchHit, SessionRow } from "../../src/protocol";
 import { statusText } from "../../src/statusBar";
 
 const NO_TOKENS = {
@@ -46,6 +46,23 @@ test.each([
 ] as const)("the status bar of a server that is %s", (state, text) => {
   const status = { state, agent: "build", model: "a/b/claude", tokens: "12 tokens", activity: "" };
   expect(statusText(status)).toBe(text);
+});
+
+test("hits keep the server's order and say where they are", () => {
+  const hit: SearchHit = {
+    id: "session-1",
+    path: "/s/session-1.json",
+    seq: 3,
+    role: "user",
+    savedAt: null,
+    snippet: "the hit",
+    takenBack: false,
+  };
+  const picks = hitPicks([hit, { ...hit, id: null, path: null, takenBack: true }]);
+  expect(picks.map(({ label, description }) => [label, description])).toEqual([
+    ["the hit", "user · session-1"],
+    ["the hit", "user · not saved yet · taken back"],
+  ]);
 });
 
 test("saved sessions keep the server's order; a damaged one says what is wrong", () => {
