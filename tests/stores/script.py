@@ -8,6 +8,10 @@ from tiro.session.messages import decode, encode
 from tiro.session.session import Session
 from tiro.stores.manager import SessionManager
 
+IMAGE = {
+    "type": "image",
+    "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0K" * 9000},
+}
 Step = Callable[[SessionManager, Session], object]
 MAX_HISTORY = 5
 
@@ -22,7 +26,7 @@ def use(id: str) -> list[dict[str, Any]]:
 
 def _turn(manager: SessionManager, session: Session) -> None:
     with manager.writing(session):
-        session.add_message("user", "in a turn")
+        session.add_message("user", [{"type": "text", "text": "in a turn"}, IMAGE])
 
 
 def _change(manager: SessionManager, session: Session) -> None:
@@ -38,7 +42,7 @@ LIFE: list[Step] = [
     lambda _, s: s.add_message("assistant", "done"),
     _turn,
     lambda _, s: s.add_message("assistant", use("c2")),
-    lambda _, s: s.add_tool_result("c2", "x" * 3000),
+    lambda _, s: s.add_tool_result("c2", "x" * 70_000),
     lambda m, s: m.save(s),
     lambda _, s: s.set("key", {"v": 2**60}),
     _change,

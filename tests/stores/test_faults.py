@@ -22,6 +22,7 @@ from tiro.session.session import Session
 from tiro.stores.manager import SessionManager
 from tiro.stores.saving import Fsync
 
+LARGE = "three " * 20_000
 CODES = [errno.ENOSPC, errno.EIO, errno.EACCES]
 
 
@@ -38,7 +39,7 @@ def live(manager: SessionManager, disk: FaultyDisk | None) -> Session:
     session.add_message("user", "one")
     with manager.writing(session):
         session.add_message("assistant", "two")
-        session.add_message("user", "three")
+        session.add_message("user", LARGE)
     try:
         manager.save(session)
     except StorageError:
@@ -65,12 +66,13 @@ def test_every_single_fault_costs_nothing(
         assert manager.is_stored(session), (number, disk.calls[number])
         path = manager.path_of(session)
         assert path is not None
-        assert texts(make_manager().load(path)) == ["one", "two", "three", "four", "five"]
+        assert texts(make_manager().load(path)) == ["one", "two", LARGE, "four", "five"]
         told = [notice.reason for notice in notices if notice.session is session]
         assert told in ([], ["saveFailed", "saveResumed"]), (number, disk.calls[number], told)
         manager.close()
-        assert names(path.parent) == [path.name], (number, disk.calls[number])
-        assert texts(make_manager().load(path)) == ["one", "two", "three", "four", "five"]
+        assert names(path.parent) == ["blobs", path.name], (number, disk.calls[number])
+        assert len(names(path.parent / "blobs")) == 1, (number, disk.calls[number])
+        assert texts(make_manager().load(path)) == ["one", "two", LARGE, "four", "five"]
 
 
 @pytest.mark.parametrize("code", CODES, ids=errno.errorcode.get)
@@ -100,7 +102,8 @@ def test_a_fault_that_lasts_is_told_once_and_ends(
     assert path is not None
     assert texts(make_manager().load(path)) == texts(session)
     manager.close()
-    assert names(path.parent) == [path.name]
+    assert names(path.parent) == ["blobs", path.name]
+    assert len(names(path.parent / "blobs")) == 1
 
 
 def test_a_short_write_is_cut_away(make_manager: Make, notices: Notices) -> None:

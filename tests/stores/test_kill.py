@@ -18,6 +18,8 @@ from tests.stores.look import names, texts
 from tests.stores.script import LIFE, MAX_HISTORY, state_of
 from tiro.errors import SessionNotFoundError
 from tiro.session.session import Session
+from tiro.stores.blobs import remove_unreferenced
+from tiro.stores.disk import Disk
 from tiro.stores.manager import SessionManager
 
 
@@ -66,8 +68,11 @@ def check_usable(manager: SessionManager, session: Session) -> None:
     with SessionManager(manager.directory) as other:
         assert state_of(other.load_id("x")) == state_of(session)
     manager.close()
-    left = [name for name in names(manager.directory) if name != "copy"]
+    left = [name for name in names(manager.directory) if name not in ("copy", "blobs")]
     assert left == ["x.json"]
+    remove_unreferenced(manager.directory, Disk())
+    stored = (manager.directory / "x.json").read_text()
+    assert all(f"blobs/{name}" in stored for name in names(manager.directory / "blobs"))
 
 
 @pytest.mark.parametrize("fsync", ["turn", "message"])

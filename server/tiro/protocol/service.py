@@ -38,6 +38,11 @@ TOLD = {
 }
 """What a client hears that does not know `tiro/session/changed`."""
 
+MISSING = (
+    "Large texts or images of this session are missing from the folder 'blobs' beside its file;"
+    " only their beginnings are left. Put that folder back and load the session again"
+)
+
 OpenAssistant = Callable[..., "Assistant"]
 """Makes the assistant, given `editor`, `on_event` and `on_changed`."""
 
@@ -76,6 +81,8 @@ def build_server(open_assistant: OpenAssistant) -> Service:
         server.protocol.notify("tiro/session/changed", wire)
         if notice.reason in TOLD and editor.is_stranger:
             editor.say(TOLD[notice.reason])
+        if notice.detail.get("missing"):
+            editor.say(MISSING)
 
     assistant = open_assistant(editor=editor, on_event=connection.on_event, on_changed=changed)
     editor.turn_id = lambda: assistant.running_turn_id

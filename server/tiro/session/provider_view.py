@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from tiro.session.large import is_left_behind
 from tiro.session.messages import (
     MAX_NESTING,
     AttachmentBlock,
@@ -25,6 +26,7 @@ from tiro.session.messages import (
     blocks_of,
     clean,
     is_nested_deeper,
+    read_block,
 )
 
 INTERRUPTED = "The call was interrupted and its outcome is unknown."
@@ -33,6 +35,7 @@ INTERRUPTED = "The call was interrupted and its outcome is unknown."
 PLACEHOLDER = "(The conversation goes on.)"
 """Stands for a user message where a provider demands one and none is left (U3.6)."""
 
+LOST_IMAGE = "(Here was an image, which is lost.)"
 TOO_DEEP = "(This was nested too deeply to be sent.)"
 SENT_NESTING = MAX_NESTING + 5
 """What a client or a model may give at most, and the block around it."""
@@ -291,7 +294,7 @@ def _as_sent(role: str, block: Block, thinking: bool) -> tuple[dict[str, Any] | 
     if isinstance(block, AttachmentBlock):
         return _without_none(block), "empty"
     if isinstance(block, ImageBlock):
-        return {"type": "image", "source": block.source}, "empty"
+        return _image(block.source), "empty"
     if isinstance(block, OpaqueBlock):
         return _opaque(block, role, thinking)
     return None, "unknown_block"
@@ -331,12 +334,19 @@ def _result_content(content: str | list[Any]) -> str | list[Any]:
     if isinstance(content, str):
         return content
     kept = [
-        block
+        _image(block["source"]) if isinstance(read_block(block), ImageBlock) else block
         for block in content
         if isinstance(block, dict)
         and not (block.get("type") == "text" and _is_blank(str(block.get("text", ""))))
     ]
     return kept or ""
+
+
+def _image(source: dict[str, Any]) -> dict[str, Any]:
+    """An image block; one whose data was lost is text, which no provider refuses (U9.10)."""
+    if is_left_behind(str(source.get("data", ""))):
+        return {"type": "text", "text": LOST_IMAGE}
+    return {"type": "image", "source": source}
 
 
 def _begin_with_user(

@@ -17,6 +17,7 @@ from typing import Protocol
 from tiro.errors import SessionFormatError, SessionInUseError, SessionNotFoundError, StorageError
 from tiro.session.changes import Change, Set
 from tiro.session.core import Core
+from tiro.stores.blobs import remove_unreferenced
 from tiro.stores.disk import remove_stale, temporary_file
 from tiro.stores.files import SessionFiles, State
 from tiro.stores.journal import change_lines
@@ -129,6 +130,9 @@ class Autosave(Saving):
         if self.owner.autosave and not self._is_detached:
             with suppress(StorageError, SessionInUseError, OSError):
                 self._finish(session)
+            if self._blobs.has_dropped:
+                self._blobs.has_dropped = False
+                remove_unreferenced(self.directory, self.owner.disk)
         with session.lock:
             self._wants_snapshot = self._unsynced = False
             self._turns.rest()
@@ -252,9 +256,13 @@ class Autosave(Saving):
             files = self.files
             if files is None or not self._is_behind(session) or not self.owner.autosave:
                 return
-            data, n = self._encode(session), session.n
+        disk = self.owner.disk
         try:
-            with temporary_file(self.owner.disk, files.path, data) as temporary, session.lock:
+            with (
+                self._encoded(session) as (data, n),
+                temporary_file(disk, files.path, data) as temporary,
+                session.lock,
+            ):
                 self._put_idle_snapshot(session, files, temporary, n)
         except OSError as error:
             with session.lock:

@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
+from tiro.stores.blobs import has_references, remove_unreferenced
 from tiro.stores.disk import (
     Disk,
     copy_aside,
@@ -43,9 +44,11 @@ def write_copy(disk: Disk, path: Path, id: str, data: bytes, stamp: str) -> None
 def remove_session(disk: Disk, path: Path) -> bool:
     """Remove a session's files, whose lock the caller holds; False where there are none.
 
-    Raises StorageError where the snapshot cannot be removed.
+    Large values go with the last session that refers to them. Raises StorageError where the
+    snapshot cannot be removed.
     """
     try:
+        refers = has_references(path)
         disk.unlink(path)
     except FileNotFoundError:
         return False
@@ -55,6 +58,8 @@ def remove_session(disk: Disk, path: Path) -> bool:
         with suppress(OSError):
             disk.unlink(beside(path, ending))
     remove_stale(path)
+    if refers:
+        remove_unreferenced(path.parent, disk)
     return True
 
 

@@ -14,7 +14,9 @@ from typing import Any
 import msgspec
 
 from tiro.session.core import Core
+from tiro.session.large import LARGE_BYTES
 from tiro.session.messages import encode
+from tiro.stores.blobs import References
 from tiro.stores.disk import (
     Disk,
     Signature,
@@ -41,18 +43,19 @@ class State(enum.Enum):
     """There is no snapshot any more."""
 
 
-def encode_snapshot(core: Core, now: datetime) -> bytes:
+def encode_snapshot(core: Core, now: datetime, references: References | None = None) -> bytes:
     """The session file: one JSON object, a line for each field and each message.
 
-    10,000 messages cost a few milliseconds.
+    With `references` large values are stored there, once, and referred to; else all is whole.
+    10,000 messages cost a few milliseconds, and a large value that is known a call to the system.
     """
     fields = core.snapshot()
     messages, archive = fields.pop("messages"), fields.pop("archive")
     local = now.astimezone()
     fields["timestamp"] = f"{local:%Y-%m-%dT%H:%M:%S%z}"
     lines = [b'"%b":%b' % (name.encode(), encode(value)) for name, value in fields.items()]
-    lines.append(b'"messages":[%b]' % _encode_messages(messages))
-    lines.append(b'"archive":[%b]' % _encode_messages(archive))
+    lines.append(b'"messages":[%b]' % _encode_messages(messages, references))
+    lines.append(b'"archive":[%b]' % _encode_messages(archive, references))
     return b"{" + b",\n".join(lines) + b"}\n"
 
 
@@ -164,14 +167,37 @@ def _sized(signature: Signature | None) -> Signature | None:
     return signature if signature is not None and signature.size else None
 
 
-def _encode_messages(messages: list[Any]) -> bytes:
+def _encode_messages(messages: list[Any], references: References | None) -> bytes:
+    """A line for each message. Only one whose line is long can hold a large value."""
     if not messages:
         return b""
-    try:
-        lines = _ENCODER.encode_lines(messages)[:-1]
-    except (UnicodeEncodeError, ValueError, OverflowError):
-        lines = b"\n".join(map(encode, messages))
+    if references is not None:
+        messages = references.shorten_known(messages)
+    lines = _encode_lines(messages)
+    if references is not None and _has_long_line(lines):
+        parts = lines.split(b"\n")
+        for index, line in enumerate(parts):
+            if len(line) > LARGE_BYTES:
+                parts[index] = encode(references.shorten(messages[index]))
+        lines = b"\n".join(parts)
     return b"\n" + lines.replace(b"\n", b",\n") + b"\n"  # inside JSON text no raw line break stands
+
+
+def _encode_lines(messages: list[Any]) -> bytes:
+    try:
+        return _ENCODER.encode_lines(messages)[:-1]
+    except (UnicodeEncodeError, ValueError, OverflowError):
+        return b"\n".join(map(encode, messages))
+
+
+def _has_long_line(lines: bytes) -> bool:
+    """Whether a line is longer than the smallest large value; looks at few of the bytes."""
+    start = 0
+    while len(lines) - start > LARGE_BYTES:
+        start = lines.rfind(b"\n", start, start + LARGE_BYTES + 1) + 1
+        if start == 0:
+            return True
+    return False
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=str)

@@ -254,7 +254,7 @@ def _read_row(path: Path, files: _Files) -> _Row:
 
 def _saved_session(path: Path, reading: Reading) -> SavedSession:
     core = Core()
-    reading.restore(core)
+    reading.restore_stored(core)
     return SavedSession(
         id=core.id or path.name.removesuffix(SNAPSHOT_ENDING),
         path=str(path),

@@ -54,6 +54,12 @@ if sys.platform == "win32":
             os.lseek(descriptor, _FAR, os.SEEK_SET)
             msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 
+    try_lock_shared = try_lock_alone = try_lock
+
+    def directory_lock(path: Path) -> int:
+        """An open descriptor that stands for a directory; closing it gives its lock back."""
+        return os.open(path / ".lock", os.O_RDWR | os.O_CREAT, FILE_MODE)
+
 else:
     import fcntl
 
@@ -69,10 +75,32 @@ else:
                 raise
         return True
 
+    def try_lock_shared(descriptor: int) -> bool:
+        """Take the lock unless somebody has it alone; without locks nobody ever has."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        return True
+
+    def try_lock_alone(descriptor: int) -> bool:
+        """Take the lock if nobody else has it; raises OSError where there are no locks."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
     def unlock(descriptor: int) -> None:
         """Give the lock back."""
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def directory_lock(path: Path) -> int:
+        """An open descriptor that stands for a directory; closing it gives its lock back."""
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def wait_for(take: Callable[[], bool], seconds: float = WAIT_SECONDS) -> bool:

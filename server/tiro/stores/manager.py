@@ -29,7 +29,7 @@ from tiro.session.changes import Evict
 from tiro.session.core import Clock, Core, utc_now
 from tiro.session.history import time_id
 from tiro.session.messages import encode
-from tiro.session.redact import REDACTED
+from tiro.session.redact import REDACTED, redact
 from tiro.session.session import Session
 from tiro.session.snapshot import StoredSession
 from tiro.stores.autosave import Autosave
@@ -363,11 +363,15 @@ class SessionManager:
         return self.clock()
 
     def redact(self, data: bytes) -> bytes:
-        """The bytes of a file without the exact values of configured keys (U9.11)."""
+        """The JSON of a file without the exact values of configured keys (U9.11)."""
         for secret in sorted(self.secrets, key=len, reverse=True):
             if len(secret) >= SHORTEST_SECRET:
                 data = data.replace(encode(secret)[1:-1], REDACTED.encode())
         return data
+
+    def redact_text(self, text: str) -> str:
+        """Text of a file without the exact values of configured keys (U9.11)."""
+        return redact(text, [secret for secret in self.secrets if len(secret) >= SHORTEST_SECRET])
 
     def told(self, reason: str, session: Core, detail: dict[str, Any]) -> None:
         """Pass a notice on; a directory's failure and its end are told once each."""

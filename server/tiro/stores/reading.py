@@ -17,8 +17,10 @@ import msgspec
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
 from tiro.session.changes import Add, Change, Evict
 from tiro.session.core import Core, from_rfc3339
+from tiro.session.large import put_back
 from tiro.session.messages import Message
 from tiro.session.snapshot import StoredSession, read_snapshot
+from tiro.stores.blobs import blobs_beside, read_blob
 from tiro.stores.disk import Disk, Signature, read_file, signature_at
 from tiro.stores.journal import Journal, JournalText, read_journal
 from tiro.stores.lock import wait_for
@@ -31,6 +33,7 @@ _READ_ATTEMPTS = 5
 class Reading(msgspec.Struct):
     """What the files of a session said when they were read."""
 
+    path: Path
     stored: StoredSession
     changes: list[tuple[int, Change]]
     """What the journal adds to the snapshot."""
@@ -47,11 +50,16 @@ class Reading(msgspec.Struct):
         return self.snapshot.size + (self.journal.size if self.journal else 0)
 
     def restore(self, core: Core, missing: Sequence[Message] = ()) -> "Restored":
-        """Bring `core` to what was read.
+        """Bring `core` to what was read, with the large values that lie in files of their own.
 
         `missing` are messages that neither file holds, put between snapshot and journal. Whoever
         observes the session is told of the replay, so the one who calls does not listen.
         """
+        values = self._put_back()
+        return msgspec.structs.replace(self.restore_stored(core, missing), missing=len(values))
+
+    def restore_stored(self, core: Core, missing: Sequence[Message] = ()) -> "Restored":
+        """The same with only the beginnings of large values: all that a list needs."""
         dropped = 0
         core.restore(self.stored)
         for message in missing:
@@ -66,6 +74,25 @@ class Reading(msgspec.Struct):
             core.commit(Evict(seqs, ""))
             core.n = n  # no change of its own: whoever reads the files does the same
         return Restored(dropped, bool(seqs))
+
+    def _put_back(self) -> set[str]:
+        """Read the large values; the names of those that are missing."""
+        blobs, missing = blobs_beside(self.path.parent), set[str]()
+
+        def whole(message: Message) -> Message:
+            if not message.marks():
+                return message
+            message, lost = put_back(message, lambda name: read_blob(blobs / name))
+            missing.update(lost)
+            return message
+
+        self.stored.messages = list(map(whole, self.stored.messages))
+        self.stored.archive = list(map(whole, self.stored.archive))
+        self.changes = [
+            (n, Add(whole(change.message), change.at) if isinstance(change, Add) else change)
+            for n, change in self.changes
+        ]
+        return missing
 
     def missing_from(self, core: Core) -> list[Message]:
         """Messages of `core` that are younger than an older file somebody put back."""
@@ -92,10 +119,12 @@ class Restored(msgspec.Struct, frozen=True):
     """Changes that spoke of messages which somebody's edit took away."""
     was_pruned: bool
     """Whether the files held more messages than max_history allows."""
+    missing: int = 0
+    """Large values that are not there any more."""
 
     def detail(self, bad: int) -> dict[str, int]:
         """What a notice says of it; `bad` is the number of unusable journal lines."""
-        return {"dropped": self.dropped, "bad": bad}
+        return {"dropped": self.dropped, "bad": bad, "missing": self.missing}
 
 
 def beside(path: Path, ending: str) -> Path:
@@ -171,7 +200,7 @@ def _read_once(path: Path) -> Reading:
     if stored.fields["id"] is None:
         stored.fields["id"] = path.name.removesuffix(SNAPSHOT_ENDING)
     text = _journal_of(stored, journal_data)
-    return Reading(stored, text.changes, snapshot, journal, text.size, text.bad)
+    return Reading(path, stored, text.changes, snapshot, journal, text.size, text.bad)
 
 
 def _read_both(path: Path) -> tuple[bytes, Signature, bytes, Signature | None]:

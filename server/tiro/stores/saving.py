@@ -7,7 +7,7 @@ U9.8). Everything here happens under the session's own lock.
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import islice
@@ -18,6 +18,7 @@ from tiro.errors import SessionFormatError, SessionNotFoundError
 from tiro.session.core import Core
 from tiro.session.history import time_id
 from tiro.session.messages import encode
+from tiro.stores.blobs import Blobs
 from tiro.stores.disk import Disk, Signature, copy_aside, make_directories, temporary_file
 from tiro.stores.files import SessionFiles, State, encode_snapshot
 from tiro.stores.names import file_stem, with_suffixes
@@ -47,8 +48,14 @@ class Owner(Protocol):
         """The time of the manager's clock."""
         ...
 
+    secrets: Sequence[str]
+
     def redact(self, data: bytes) -> bytes:
         """The same bytes without the exact values of configured keys (U9.11)."""
+        ...
+
+    def redact_text(self, text: str) -> str:
+        """The same for text that is no JSON."""
         ...
 
     def told(self, reason: str, session: Core, detail: dict[str, Any]) -> None:
@@ -68,6 +75,7 @@ class Saving:
         self.directory = directory
         self.saved_at: datetime | None = None
         self._turns = Turns(lambda: owner.autosave)
+        self._blobs = Blobs(directory, owner.disk, owner)
         self._place: Path | None = None
         """Where the session lived before its file was taken away."""
         self._quiet = 0
@@ -100,7 +108,7 @@ class Saving:
             self.directory = path.parent
             self._remember(session, reading, restored)
             self.saved_at = reading.saved_at(session)
-            if reading.bad or restored.dropped:
+            if reading.bad or restored.dropped or restored.missing:
                 self.owner.told("changedOnDisk", session, restored.detail(reading.bad))
 
     @contextmanager
@@ -127,8 +135,11 @@ class Saving:
         return self._path_of(session)
 
     def _save_whole(self, session: Core) -> None:
-        data, n = self._encode(session), session.n
-        with temporary_file(self.owner.disk, self._path_of(session), data) as temporary:
+        path = self._path_of(session)
+        with (
+            self._encoded(session) as (data, n),
+            temporary_file(self.owner.disk, path, data) as temporary,
+        ):
             self._put_in_place(session, temporary, n)
 
     def _put_in_place(self, session: Core, temporary: Path, n: int) -> None:
@@ -166,8 +177,9 @@ class Saving:
             if session.id != id:
                 with self.silent():
                     session.change(id=id)
-            if files.claim(self._encode(session), session.n, self._stamp()):
-                return files
+            with self._encoded(session) as (data, n):
+                if files.claim(data, n, self._stamp()):
+                    return files
         raise AssertionError("suffixes never end")
 
     def _fork(self, session: Core) -> None:
@@ -251,8 +263,24 @@ class Saving:
         self._has_failed = False
         self.owner.told("saveResumed", session, {})
 
-    def _encode(self, session: Core) -> bytes:
-        return self.owner.redact(encode_snapshot(session, self.owner.now()))
+    @contextmanager
+    def _encoded(self, session: Core) -> Iterator[tuple[bytes, int]]:
+        """A snapshot, and up to which change; what it refers to stays at least until the end.
+
+        Where large values cannot be stored, they are in the snapshot itself.
+        """
+        if self._blobs.path.parent != self.directory:
+            self._blobs = Blobs(self.directory, self.owner.disk, self.owner)
+        with self._blobs.referring() as references:
+            with session.lock:
+                data, n = encode_snapshot(session, self.owner.now(), references), session.n
+            try:
+                references.store()
+            except OSError as error:
+                log.warning("Large values stay in the session's own file: %s", error)
+                with session.lock:
+                    data, n = encode_snapshot(session, self.owner.now()), session.n
+            yield self.owner.redact(data), n
 
     def _path_of(self, session: Core) -> Path:
         if self.files is not None:

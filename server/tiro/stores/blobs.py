@@ -1,0 +1,258 @@
+"""Large values as files of their own: `blobs/<sha256>` beside the sessions that hold them (U9.10).
+
+A session's snapshot refers to them and is put in place only when they are on the disk. A journal
+line holds its values itself, so that a change stays one write call, until the next snapshot takes
+them over. In memory, and in every copy or export, values are whole.
+
+Who refers to a file shares a lock on the directory from looking for it until the reference is
+written; who removes files holds that lock alone and has read what lies beside the directory. So
+nothing is removed that anybody refers to.
+"""
+
+import errno
+import hashlib
+import logging
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from tiro.session.large import Short, can_be_shortened, shortened, take_out
+from tiro.session.messages import Content, Message, flat
+from tiro.stores.disk import (
+    Disk,
+    Signature,
+    is_stale,
+    make_directories,
+    read_file,
+    replace_file,
+    signature_at,
+    signature_of,
+)
+from tiro.stores.lock import directory_lock, try_lock_alone, try_lock_shared, wait_for
+
+Row: TypeAlias = Message | dict[str, Any]
+"""A message as it is written: itself, or as a dict when it has unknown fields."""
+
+log = logging.getLogger(__name__)
+
+
+class Redacts(Protocol):
+    """Keeps configured keys out of text."""
+
+    secrets: Sequence[str]
+
+    def redact_text(self, text: str) -> str:
+        """The text without the exact values of configured keys (U9.11)."""
+        ...
+
+
+class _Found(NamedTuple):
+    """What was found in a content; holding that keeps its `id()` from meaning another one."""
+
+    content: Content
+    secrets: tuple[str, ...]
+    short: Short
+
+
+class Blobs:
+    """The large values of one live session, and which of them were stored before."""
+
+    def __init__(self, directory: Path, disk: Disk, redacts: Redacts) -> None:
+        self.path = blobs_beside(directory)
+        self.disk = disk
+        self.redacts = redacts
+        self.stored: dict[int, _Found] = {}
+        """The contents, by `id()`, to which the last snapshot referred."""
+        self.has_dropped = False
+        """Whether a snapshot referred to less than the one before."""
+
+    @contextmanager
+    def referring(self) -> Iterator["References"]:
+        """For one snapshot: until the end, nobody removes what it refers to."""
+        references = References(self)
+        try:
+            yield references
+        finally:
+            references.close()
+
+
+class References:
+    """What one snapshot refers to: first it is encoded, then the values are stored."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self._blobs = blobs
+        self._found: dict[int, _Found] = {}
+        self._values: dict[str, bytes] = {}
+        self._lock: int | None = None
+
+    def shorten_known(self, rows: list[Row]) -> list[Row]:
+        """The same rows, those in which large values were found before without these."""
+        known = self._blobs.stored
+        if not known:
+            return rows
+        return [self.shorten(row) if id(row["content"]) in known else row for row in rows]
+
+    def shorten(self, row: Row) -> Row:
+        """The row without its large values, if it has some."""
+        message = row if isinstance(row, Message) else Message.from_dict(row)
+        if not can_be_shortened(message):
+            return row
+        found = self._known(message.content) or self._find(message.content)
+        if not found.short.references:
+            return row
+        self._found[id(message.content)] = found
+        return flat(shortened(message, found.short))
+
+    def store(self) -> None:
+        """Have all values on the disk before anything refers to them; raises OSError.
+
+        What an earlier snapshot referred to costs a look at its size.
+        """
+        blobs, before = self._blobs, self._blobs.stored
+        if self._found:
+            make_directories(blobs.disk, blobs.path)
+            self._share_lock()
+        if self._found and not before:
+            _remove_stale(blobs.path)
+        for found in self._found.values():
+            for reference in found.short.references:
+                path = blobs.path / reference.sha256
+                size = _size(path)
+                data = self._values.get(reference.sha256)
+                if size != reference.bytes and data is None:
+                    data = take_out(found.content, blobs.redacts.redact_text)[1][reference.sha256]
+                if data is not None and (size != len(data) or _bytes(path) != data):
+                    replace_file(blobs.disk, path, data)
+        blobs.has_dropped = blobs.has_dropped or bool(_names(before) - _names(self._found))
+        blobs.stored = self._found
+
+    def close(self) -> None:
+        """Let others remove what nothing refers to."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
+
+    def _known(self, content: Content) -> _Found | None:
+        """What was found before, unless other keys are configured by now."""
+        known = self._blobs.stored.get(id(content))
+        return known if known and known.secrets == tuple(self._blobs.redacts.secrets) else None
+
+    def _find(self, content: Content) -> _Found:
+        redacts = self._blobs.redacts
+        secrets = tuple(redacts.secrets)
+        try:
+            short, values = take_out(content, redacts.redact_text)
+        except RecursionError:
+            short, values = Short(content, []), {}
+        self._values.update(values)
+        return _Found(content, secrets, short)
+
+    def _share_lock(self) -> None:
+        self._lock = lock = directory_lock(self._blobs.path)
+        if not wait_for(lambda: try_lock_shared(lock)):
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), str(self._blobs.path))
+
+
+def blobs_beside(directory: Path) -> Path:
+    """Where the large values of the sessions in this directory lie."""
+    return directory / "blobs"
+
+
+def read_blob(path: Path) -> str | None:
+    """The value in this file, which has its hash as its name; None where it is not whole."""
+    try:
+        data, _ = read_file(path)
+    except OSError as error:
+        log.warning("A large value cannot be read: %s", error)
+        return None
+    if hashlib.sha256(data).hexdigest() != path.name:
+        log.warning("A large value is damaged: %s", path)
+        return None
+    return data.decode("utf-8", "replace")
+
+
+def has_references(path: Path) -> bool:
+    """Whether a session's file refers to large values; raises FileNotFoundError."""
+    if not blobs_beside(path.parent).is_dir():
+        return False
+    try:
+        return bool(_references(read_file(path)[0]))
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return True  # it could not be read: whoever looks through all files sees
+
+
+def remove_unreferenced(directory: Path, disk: Disk) -> None:
+    """Remove the large values that no file in this directory refers to; never raises.
+
+    Reads all files of the directory once; in the end, with nobody writing references, again what
+    changed meanwhile. Without locks nothing is removed.
+    """
+    blobs = blobs_beside(directory)
+    try:
+        _remove_stale(blobs)
+        readings: dict[str, tuple[Signature, set[str]]] = {}
+        if not _unreferenced(directory, readings):
+            return
+        lock = directory_lock(blobs)
+        try:
+            if wait_for(lambda: try_lock_alone(lock)):
+                for name in _unreferenced(directory, readings):
+                    disk.unlink(blobs / name)
+        finally:
+            os.close(lock)
+    except OSError as error:
+        log.warning("Large values that nothing refers to stay: %s", error)
+
+
+def _unreferenced(directory: Path, readings: dict[str, tuple[Signature, set[str]]]) -> set[str]:
+    """The values that no file refers to; `readings` spares reading what did not change."""
+    unreferenced = {name for name in os.listdir(blobs_beside(directory)) if _NAME.fullmatch(name)}
+    if not unreferenced:
+        return unreferenced
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if not entry.is_file():
+                continue
+            if readings.get(entry.name, (None,))[0] != signature_of(entry.stat()):
+                data, signature = read_file(Path(entry.path))
+                readings[entry.name] = signature, _references(data)
+            unreferenced -= readings[entry.name][1]
+    return unreferenced
+
+
+def _references(data: bytes) -> set[str]:
+    """The names of all large values that the bytes of a file refer to, or might."""
+    return {name.decode() for name in _REFERENCE.findall(data)}
+
+
+def _remove_stale(blobs: Path) -> None:
+    for name in os.listdir(blobs):
+        if is_stale(name):
+            with suppress(OSError):
+                os.unlink(blobs / name)
+
+
+def _size(path: Path) -> int | None:
+    found = signature_at(path)
+    return found.size if found else None
+
+
+def _bytes(path: Path) -> bytes | None:
+    """What is in the file; None where it cannot be read."""
+    try:
+        return read_file(path)[0]
+    except OSError:
+        return None
+
+
+def _names(found: dict[int, _Found]) -> set[str]:
+    return {reference.sha256 for item in found.values() for reference in item.short.references}
+
+
+_NAME = re.compile("[0-9a-f]{64}")
+_REFERENCE = re.compile(rb"blobs\\?/([0-9a-f]{64})")
