@@ -257,7 +257,7 @@ def test_a_small_file_of_any_origin_is_imported(server: Server) -> None:
     lines = [{"_type": "metadata", "key": "cli:1", "summary": "s"}, *rows]
     shown = import_(server, text="\n".join(map(json.dumps, lines)) + "\n{broken\n")
     assert (shown["id"], shown["summary"]) == ("cli:1", "s")
-    assert shown["notes"] == ["1 lines are broken and were left out"]
+    assert shown["notes"] == ["1 line is broken and was left out"]
     assert words(server) == ["q", "a"]
 
 
@@ -265,6 +265,7 @@ def test_rights_given_elsewhere_are_not_imported(server: Server) -> None:
     """Somebody else's "always" must not open this machine to a model."""
     rule = {"permission": "bash", "pattern": "*", "decision": "allow"}
     shown = import_(server, text=json.dumps({"id": "r", "messages": [], "rules": [rule]}))
+    assert shown["notes"] == ["Permissions that were given in it hold no more"]
     server.request("tiro/session/save")
     assert stored(server.home.sessions / f"{shown['id']}.json")["rules"] == []
 

@@ -140,6 +140,11 @@ def test_no_secret_is_in_a_snippet(start: StartServer, home: Home) -> None:
     (shown,) = snippets(server, "marker")
     assert API_KEY not in shown
     assert shown.startswith("marker ")
+    for filler in range(0, 60, 4):  # also where the end of the snippet cuts it
+        add(server, "user", f"cut{filler} {'hay ' * 30}{'.' * filler}{API_KEY}")
+        (shown,) = snippets(server, f"cut{filler}")
+        assert API_KEY[:6] not in shown
+    assert search(server, API_KEY) == []
 
 
 def test_the_end_of_the_server_does_not_wait_for_a_search(start: StartServer, home: Home) -> None:

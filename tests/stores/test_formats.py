@@ -1,5 +1,6 @@
 """Formats (U7, N6, A8): what goes out comes back the same, what is no session is refused."""
 
+import contextlib
 import json
 import sys
 from itertools import pairwise
@@ -190,6 +191,9 @@ MERGES = bomb("{k: 1}", "{<<: [@]}")
         "messages: &m\n- *m\n",
         "messages: []\nx: &m {a: *m}\n",
         "messages: []\nx: *nowhere\n",
+        "messages: []\nx: " + "9" * 5000,
+        "messages: []\nx: 0x" + "f" * 5000,
+        "messages: []\nx: " + "1:" * 5000 + "1",
         "messages: []\nx: [\n",
         "messages: []\n---\nmessages: []\n",
         "messages: []\nx: " + "[" * 5_000 + "]" * 5_000,
@@ -338,3 +342,18 @@ def test_a_deep_value_is_written_or_refused_but_never_ends_the_process() -> None
     for name in ("json", "yaml"):
         assert form(there_and_back(core, name))["metadata"] == {"deep": deep}
     assert sys.getrecursionlimit() >= 1000
+
+
+@given(core=sessions(), data=st.data())
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_a_text_that_was_changed_anyhow_is_read_or_refused(core: Core, data: st.DataObject) -> None:
+    """Whatever an editor, a disk or a mail program made of it; nothing but a refusal is raised."""
+    name = data.draw(st.sampled_from(["json", "yaml", "jsonl"]))
+    text = registry.named(name).dumps(form(core))
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(len(text), start + 40)))
+    changed = text[:start] + data.draw(TEXTS) + text[end:]
+    for chosen in (registry.named(name), *(f for f in registry.FORMATS if f.looks_like(changed))):
+        with contextlib.suppress(SessionFormatError):
+            opened(chosen.loads(changed))
+        chosen.earlier_id(changed)

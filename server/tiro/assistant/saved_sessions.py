@@ -139,6 +139,8 @@ class SavedSessions:
         if (path is None) == (text is None):
             raise InvalidInputError("Give exactly one of `path` and `text`")
         imported = await asyncio.to_thread(_import, path, text or "", format)
+        if imported.stored.fields["rules"]:
+            imported.notes.append("Permissions that were given in it hold no more")
         await self.clear()
         session = await asyncio.to_thread(self._manager.adopt, imported.stored)
         self._manager.set_current(session)

@@ -73,7 +73,7 @@ class Search:
                 return []
         for session in living.values():
             found += newest(matching(self._live_places(session), wanted), limit)
-        return [self._hit(place, wanted) for place in newest(found, limit)]
+        return [_hit(place, wanted) for place in newest(found, limit)]
 
     def close(self) -> None:
         """End a search that is running, and let go of the index."""
@@ -101,27 +101,18 @@ class Search:
         return newest(read(), limit)
 
     def _live_places(self, session: Session) -> list[Place]:
+        """The messages of a live session, redacted as its file would be."""
         path, saved_at = self._manager.path_of(session), self._manager.saved_at(session)
         with session.lock:
-            return list(
-                places_in(
-                    session,
-                    None if path is None else str(path),
-                    None if saved_at is None else rfc3339(saved_at),
-                )
+            places = places_in(
+                session,
+                None if path is None else str(path),
+                None if saved_at is None else rfc3339(saved_at),
             )
+            return [msgspec.structs.replace(p, text=self._redacted(p.text)) for p in places]
 
-    def _hit(self, place: Place, wanted: Sequence[Phrase]) -> Hit:
-        shown = self._manager.redact((snippet(place.text, wanted) or "").encode()).decode()
-        return Hit(
-            id=place.id,
-            path=place.path,
-            seq=place.seq,
-            role=place.role,
-            saved_at=place.saved_at,
-            snippet=shown,
-            taken_back=place.taken_back,
-        )
+    def _redacted(self, text: str) -> str:
+        return self._manager.redact(text.encode("utf-8", "replace")).decode()
 
     def _reporting(self, on_progress: Progress) -> Progress:
         """Ends the search where it is closed, and passes on what is worth telling."""
@@ -136,6 +127,18 @@ class Search:
                 on_progress(done, total)
 
         return report
+
+
+def _hit(place: Place, wanted: Sequence[Phrase]) -> Hit:
+    return Hit(
+        id=place.id,
+        path=place.path,
+        seq=place.seq,
+        role=place.role,
+        saved_at=place.saved_at,
+        snippet=snippet(place.text, wanted) or "",
+        taken_back=place.taken_back,
+    )
 
 
 class _ClosedError(Exception):

@@ -48,7 +48,9 @@ def loads(text: str) -> Imported:
     if not messages and not first:
         raise refused("It has no line that is a message")
     imported = json.read(encode(_fields(first, messages)), _given(first))
-    imported.notes += [f"{bad} lines are broken and were left out"] if bad else []
+    if bad:
+        lines = "1 line is broken and was" if bad == 1 else f"{bad} lines are broken and were"
+        imported.notes.append(f"{lines} left out")
     return imported
 
 

@@ -27,8 +27,8 @@ def dumps(fields: dict[str, Any]) -> str:
 
 def loads(text: str) -> Imported:
     """Read YAML; raises SessionFormatError for what is none, or stands for far too much."""
-    value = _value_or_refuse(text)
-    return json.read(encode(value), value)
+    value, data = _read(text)
+    return json.read(data, value)
 
 
 def looks_like(text: str) -> bool:
@@ -39,20 +39,22 @@ def looks_like(text: str) -> bool:
 def earlier_id(text: str) -> str | None:
     """The id in a session's YAML."""
     try:
-        return json.id_in(_value_or_refuse(text)) if looks_like(text) else None
+        return json.id_in(_read(text)[0]) if looks_like(text) else None
     except ValueError:
         return None
 
 
-def _value_or_refuse(text: str) -> Any:
+def _read(text: str) -> tuple[Any, bytes]:
+    """The value that a text stands for, also as JSON."""
     import yaml
 
     try:
         value = yaml.load(clean(text), Loader=_loader(yaml))
         _check_size(value, {})
+        data = encode(value)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise refused(_reason(error)) from error
-    return value
+    return value, data
 
 
 def _reason(error: Exception) -> str:
