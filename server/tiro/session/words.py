@@ -148,7 +148,10 @@ def _place(text: str, phrase: Phrase) -> int:
 
 def _place_in(text: str, phrase: Phrase) -> int:
     if text.isascii():
-        return _find(text.lower(), phrase)
+        end = "" if phrase.is_prefix else "(?![a-z0-9])"
+        between = "[^a-z0-9]+".join(phrase.words.split())
+        found = re.search(f"(?<![a-z0-9]){between}{end}", text.lower())
+        return found.start() if found else 0
     pieces = [_folded(character) for character in text]
     origin = [index for index, piece in enumerate(pieces) for _ in piece]
     at = _find("".join(pieces), phrase)
