@@ -111,7 +111,9 @@ def test_b43_in_the_middle_of_tool_arguments(
 
 @both
 def test_b03_while_a_question_is_open(server: Server, provider: Provider, stop: Stop) -> None:
-    server.home.write(ASKING, "TOPSECRET")
+    other = f"{ASKING.removesuffix('.txt')}-2.txt"  # its question waits for the first one
+    for name in (ASKING, other):
+        server.home.write(name, "TOPSECRET")
     server.home.write("fast.txt", "REAL RESULT")
     asked, answer = threading.Event(), threading.Event()
 
@@ -125,7 +127,7 @@ def test_b03_while_a_question_is_open(server: Server, provider: Provider, stop: 
         replies.tools(
             ("c1", "read_file", {"path": "fast.txt"}),
             ("c2", "read_file", {"path": ASKING}),
-            ("c3", "grep", {"pattern": "TOP", "path": ASKING}),
+            ("c3", "read_file", {"path": other}),
         )
     )
     turn = begin_ask(server, "go")

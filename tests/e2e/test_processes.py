@@ -99,6 +99,26 @@ def test_b11_a_session_that_answers_elsewhere_is_in_use(
     assert words(second) == ["one", "two", "half", "three", "ok"]
 
 
+def test_b43_a_turn_that_waits_for_another_process_is_cancelled_at_once(
+    start: StartServer, provider: Provider
+) -> None:
+    """It waits up to a second; had the cancel waited as long, the turn would be `sessionInUse`."""
+    first, second = start(), start()
+    add(first, "user", "one")
+    second.request("tiro/session/load", {"id": view(first)["id"]})
+    hold = Hold()
+    provider.script(replies.stream(replies.text_chunk("half"), hold))
+    turn = begin_ask(first, "two")
+    first.wait_event("text", delta="half")
+    waiting = begin_ask(second, "three")
+    assert second.request("tiro/turn/cancel") == {"cancelled": True}
+    assert waiting.result()["stopReason"] == "cancelled"
+    hold.release()
+    assert turn.result()["text"] == "half"
+    assert ask(second, "four")["text"] == "ok"
+    assert words(second) == ["one", "two", "half", "four", "ok"]
+
+
 def test_b11_a_dead_holder_holds_nothing(start: StartServer, provider: Provider) -> None:
     first, second = start(), start()
     add(first, "user", "one")

@@ -301,6 +301,38 @@ def test_b52_no_secret_in_the_error_of_a_wrong_setting(given: dict[str, Any]) ->
     assert not caught.value.data["retryable"]
 
 
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("http://127.0.0.1:99999/v1", "no address"),
+        ("http://127.0.0.1:-1/v1", "no address"),
+        ("http://127.0.0.1:0/v1", "no address"),
+        ("http://127.0.0.1:port/v1", "no address"),
+        ("http://[", "no address"),
+        ("http://[::1", "no address"),
+        ("http://xn--/v1", "no address"),
+        ("http://\0/v1", "no address"),
+        ("http://" + "a" * 70_000, "no address"),
+        ("", "begins with http"),
+        ("http:///v1", "begins with http"),
+        ("127.0.0.1:1/v1", "begins with http"),
+        ("ftp://provider.test/v1", "begins with http"),
+    ],
+)
+def test_an_address_that_is_none_is_told_in_a_sentence(url: str, told: str) -> None:
+    """Whatever is wrong with a base_url, the user reads that it is to be corrected."""
+    with pytest.raises(ModelError, match=told) as caught:
+        asyncio.run(ask(model(None, base_url=url)))
+    assert "base_url" in caught.value.message
+    assert not caught.value.data["retryable"]
+
+
+@pytest.mark.parametrize("proxy", ["http://127.0.0.1:99999", "http://[::1", "http://[", "x"])
+def test_a_proxy_that_is_no_address_is_told_in_a_sentence(proxy: str) -> None:
+    with pytest.raises(ModelError, match="check its proxy setting"):
+        asyncio.run(ask(model(None, proxy=proxy)))
+
+
 def test_b52_no_secret_in_a_repr() -> None:
     provider = settings(**LEAKY, proxy=f"http://user:{SECRET}@proxy.test")
     assert "c0ffee" not in repr(provider)

@@ -300,6 +300,16 @@ class FakeAssistant:
     def steer(self, text: str, turn_id: str | None = None) -> None:
         self.calls.append(("steer", text, turn_id))
 
+    @property
+    def running(self) -> Any:
+        return self._turn
+
+    def cancelled_turn(self) -> Any:
+        outcome = events.TurnOutcome(
+            stop_reason="cancelled", text="", first_seq=1, last_seq=0, steps=0, usage=Usage(),
+        )  # fmt: skip
+        return SimpleNamespace(turn_id="none", outcome=outcome, context_size=self.context_size())
+
     async def cancel(self, turn_id: str | None = None) -> bool:
         turn = self._turn
         if turn_id is not None and (turn is None or turn.turn_id != turn_id):

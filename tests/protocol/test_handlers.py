@@ -186,7 +186,7 @@ async def test_a_running_turn_blocks_nobody() -> None:
 
 
 async def test_a_request_behind_a_start_sees_the_turn_started() -> None:
-    """Sent in one go: the cancel is for this turn, the message comes too late for it."""
+    """Sent in one go: the message comes too late for it."""
     client = await ready([events.Text("a"), asyncio.Event()])
 
     async def slow_start(name: str) -> None:
@@ -196,9 +196,8 @@ async def test_a_request_behind_a_start_sees_the_turn_started() -> None:
     client.assistant.before = slow_start
     turn = client.request("tiro/turn/start", {"prompt": "x"})
     message = client.request("tiro/session/addMessage", {"role": "user", "content": "late"})
-    cancel = client.request("tiro/turn/cancel")
-    assert (await client.answer(cancel))["result"] == {"cancelled": True}
     assert (await client.answer(message))["error"]["code"] == -32020
+    assert await client.call("tiro/turn/cancel") == {"cancelled": True}
     assert (await client.answer(turn))["result"]["stopReason"] == "cancelled"
 
 
@@ -356,7 +355,43 @@ async def test_shutdown_does_not_wait_for_a_turn_that_is_slow_to_start() -> None
     turn = client.request("tiro/turn/start", {"prompt": "x"})
     await begun.wait()
     assert await client.call("shutdown") is None
-    assert (await client.answer(turn))["error"]["code"] == -32800
+    assert (await client.answer(turn))["result"]["stopReason"] == "cancelled"
+
+
+async def test_a_turn_and_shutdown_in_one_burst() -> None:
+    """Section 1: `shutdown` answers the turn with `cancelled` first, however early it comes."""
+    client = await ready([events.Text("a"), asyncio.Event()])
+    turn, end = client.request("tiro/turn/start", {"prompt": "x"}), client.request("shutdown")
+    await client.answer(end)
+    assert (await client.answer(turn))["result"]["stopReason"] == "cancelled"
+    assert [m["id"] for m in client.outlet.messages() if m.get("id") in (turn, end)] == [turn, end]
+
+
+@pytest.mark.parametrize("is_behind", [False, True])
+async def test_b43_a_turn_that_has_not_started_is_cancelled_at_once(is_behind: bool) -> None:
+    """Whether it waits for its order or for another process: it never runs."""
+    client = await ready([events.Text("a")])
+    free, begun = asyncio.Event(), asyncio.Event()
+
+    async def wait(name: str) -> None:
+        if name in ("start_turn", "save"):
+            begun.set()
+            await free.wait()
+
+    client.assistant.before = wait
+    if is_behind:
+        client.request("tiro/session/save")
+    turn = client.request("tiro/turn/start", {"prompt": "x"})
+    await begun.wait()
+    assert await client.call("tiro/turn/cancel") == {"cancelled": True}
+    if is_behind:
+        free.set()
+    result = (await client.answer(turn))["result"]
+    assert (result["stopReason"], result["text"]) == ("cancelled", "")
+    assert result["lastSeq"] == result["firstSeq"] - 1
+    assert client.sent("tiro/turn/event") == []
+    client.assistant.before = None
+    assert (await client.call("tiro/turn/start", {"prompt": "y"}))["text"] == "a"
 
 
 # --- initialize and settings ----------------------------------------------------------------------

@@ -8,12 +8,14 @@ as the disk allows. While a turn runs it holds the session's lock against other 
 import asyncio
 import contextlib
 import platform
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tiro import __version__, config
 from tiro.agents.agent import AgentInfo
+from tiro.agents.events import TurnOutcome
 from tiro.assistant import window
 from tiro.assistant.explain import Explained, explain
 from tiro.assistant.limits import configure
@@ -23,7 +25,7 @@ from tiro.assistant.results import Added, Exported, Resized, Status
 from tiro.assistant.running_turn import EventListener, RunningTurn, TurnResult, entered
 from tiro.assistant.saved_sessions import SavedSessions
 from tiro.assistant.setup import KeepOut, Setup
-from tiro.assistant.turns import Turns
+from tiro.assistant.turns import Turns, new_turn_id
 from tiro.errors import (
     InvalidInputError,
     ResizeError,
@@ -32,7 +34,7 @@ from tiro.models.observer import Observer
 from tiro.session import history, resize
 from tiro.session.changes import DeleteState, SetState
 from tiro.session.core import newest
-from tiro.session.messages import Content, Message
+from tiro.session.messages import Content, Message, Usage
 from tiro.session.meter import ContextSize
 from tiro.session.queued import add_queued
 from tiro.session.resize import ResizeDecision
@@ -315,6 +317,19 @@ class Assistant:
         size = self.setup.measure(running.session, self._context_window(running.session))
         return TurnResult(turn_id=running.turn_id, outcome=outcome, context_size=size)
 
+    def cancelled_turn(self) -> TurnResult:
+        """The result of a turn that was cancelled before it began; nothing of it is stored."""
+        next_seq = self.session.next_seq
+        outcome = TurnOutcome(
+            stop_reason="cancelled",
+            text="",
+            first_seq=next_seq,
+            last_seq=next_seq - 1,
+            steps=0,
+            usage=Usage(),
+        )
+        return TurnResult(turn_id=new_turn_id(), outcome=outcome, context_size=self.context_size())
+
     # --- agents, models, status ---
 
     def list_agents(self, everything: bool | None = None) -> Sequence[AgentInfo]:
@@ -372,7 +387,8 @@ class Assistant:
         content = await content_of(prompt, attachments, self.workspace)
         info = self.setup.agent_for(session, agent)
         chosen = await self.models.choose(self._wanted_model(session, info, model))
-        holding = entered(self.manager.writing(session))
+        given_up = threading.Event()
+        holding = entered(self.manager.writing(session, given_up.is_set), given_up.set)
         await holding.__aenter__()
         try:
             self.manager.claim_id(session)

@@ -87,15 +87,18 @@ class RunningTurn:
 
 
 @contextlib.asynccontextmanager
-async def entered(holding: contextlib.AbstractContextManager[None]) -> AsyncIterator[None]:
+async def entered(
+    holding: contextlib.AbstractContextManager[None], give_up: Callable[[], None] = lambda: None
+) -> AsyncIterator[None]:
     """A lock as an async one: waiting for it happens in a thread.
 
-    When the wait is cancelled, the lock is given back as soon as the thread has got it.
+    When the wait is cancelled, `give_up` ends it, or the lock is given back once it is had.
     """
     waiting = asyncio.create_task(asyncio.to_thread(holding.__enter__))
     try:
         await asyncio.shield(waiting)
     except asyncio.CancelledError:
+        give_up()
         await asyncio.wait({waiting})
         if waiting.exception() is None:
             await asyncio.to_thread(holding.__exit__, None, None, None)

@@ -34,7 +34,7 @@ class Turns:
         holding: contextlib.AbstractAsyncContextManager[Any],
     ) -> RunningTurn:
         """Begin a turn; `holding`, the right to write, was entered and is left at its end."""
-        self.running = RunningTurn(uuid4().hex, session, turn, self._on_event)
+        self.running = RunningTurn(new_turn_id(), session, turn, self._on_event)
         self.running.start(holding, self._over)
         return self.running
 
@@ -79,3 +79,8 @@ class Turns:
         waiting, self._waiting = self._waiting, []
         for action in waiting:
             action()
+
+
+def new_turn_id() -> str:
+    """An id that no other turn has."""
+    return uuid4().hex

@@ -33,6 +33,7 @@ class Meaning(NamedTuple):
 
 
 _BROKEN_OFF = Meaning("broke the connection off", is_retryable=True)
+NO_ADDRESS = Meaning("has a base_url that is no address, correct it")
 _OWN_FAULT = Meaning("could not be asked because of a fault in Tiro, please report it")
 
 HTTPX_MEANINGS: dict[type[Exception], Meaning] = {
@@ -65,7 +66,7 @@ HTTPX_MEANINGS: dict[type[Exception], Meaning] = {
     httpx.RequestError: Meaning("cannot be asked"),
     httpx.HTTPStatusError: Meaning("refused the request"),
     httpx.HTTPError: Meaning("cannot be asked"),
-    httpx.InvalidURL: Meaning("has a base_url that is no address, correct it"),
+    httpx.InvalidURL: NO_ADDRESS,
     httpx.CookieConflict: _OWN_FAULT,
     httpx.StreamConsumed: _OWN_FAULT,
     httpx.StreamClosed: _OWN_FAULT,

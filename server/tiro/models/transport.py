@@ -226,6 +226,7 @@ class Transport:
         if self._client is None:
             self._check_headers()
             try:
+                address(self.provider.proxy or "")
                 self._client = self._open()
             except (OSError, ValueError, ImportError) as error:
                 # Its text may quote the proxy's password or the path of a certificate file.
@@ -257,9 +258,9 @@ class Transport:
 
     def _url(self, path: str, base: str | None = None) -> httpx.URL:
         try:
-            url = httpx.URL(self.provider.base_url)
-        except httpx.InvalidURL as error:
-            raise failures.from_httpx(error, self.provider) from None  # it may quote a password
+            url = address(self.provider.base_url)
+        except ValueError:  # its text may quote a password
+            raise failures.refusal(self.provider, failures.NO_ADDRESS) from None
         return url.copy_with(path=(base or url.path).rstrip("/") + path)
 
     def _check_headers(self) -> None:
@@ -325,11 +326,24 @@ async def with_retries(
         await sleep(wait)
 
 
+def address(text: str) -> httpx.URL:
+    """The address in a setting; ValueError where no connection could be tried."""
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL as error:
+        raise ValueError("This is no address") from error
+    if url.port is not None and not 0 < url.port < 1 << 16:
+        raise ValueError("There is no such port")
+    if "%" in url.host.partition(":")[0]:  # in what is no IPv6 address it stands for garbage
+        raise ValueError("There is no such host")
+    return url
+
+
 def is_loopback(provider: ProviderSettings) -> bool:
     """Whether the provider runs on this machine."""
     try:
-        host = httpx.URL(provider.base_url).host
-    except httpx.InvalidURL:
+        host = address(provider.base_url).host
+    except ValueError:
         return False
     return host in ("localhost", "::1") or host.startswith("127.")
 

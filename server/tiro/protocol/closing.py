@@ -39,8 +39,7 @@ class Closing:
         protocol = self._connection.protocol
         protocol.state = "shut_down"
         self._connection.is_closing = True
-        self._connection.cancel_unstarted()
-        cancelling = asyncio.create_task(self._assistant.turns.cancel())
+        cancelling = asyncio.create_task(self._connection.cancel_turn(self._assistant.turns))
         await asyncio.sleep(0)  # the turn hears of its end before its question is refused
         protocol.drop_asked()
         with contextlib.suppress(TiroError):

@@ -9,13 +9,16 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from tiro.agents import events
 from tiro.protocol import types
 from tiro.protocol.editor import ClientEditor
 from tiro.protocol.events import TurnEvents
 from tiro.protocol.rpc import TiroProtocol
+
+if TYPE_CHECKING:
+    from tiro.assistant.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +36,7 @@ class Run:
     def __init__(self) -> None:
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_over = asyncio.Event()
+        self.cancelled = asyncio.Event()
         self.events: TurnEvents | None = None
         self.task: asyncio.Task[Any] | None = None
 
@@ -47,6 +51,7 @@ class Connection:
         self.buffers = editor.buffers
         self.order = asyncio.Lock()
         self.is_closing = False
+        self._unstarted: set[Run] = set()
         self._runs: set[Run] = set()
         self._starting: Run | None = None
         self._by_turn: dict[str, TurnEvents] = {}
@@ -107,13 +112,19 @@ class Connection:
             if not self.when_idle(has_read.set):
                 await has_read.wait()
 
-    async def run_turn(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run a turn: in order until it has started. Cancelling the request stops the turn."""
+    async def run_turn(
+        self, start: Callable[[], Coroutine[Any, Any, T]], cancelled: Callable[[], T]
+    ) -> T:
+        """Run a turn: in order until it has started. Cancelling the request stops the turn.
+
+        One that was cancelled before it started has the result `cancelled`.
+        """
         run = Run()
+        self._unstarted.add(run)
         try:
             async with self.order:
-                if self.is_closing:
-                    raise asyncio.CancelledError
+                if run.cancelled.is_set() or self.is_closing:
+                    return cancelled()
                 self._runs.add(run)
                 self._starting = run
                 turn = run.task = asyncio.create_task(start())
@@ -125,18 +136,30 @@ class Connection:
                     raise
                 finally:
                     self._starting = None
+                    self._unstarted.discard(run)
             try:
                 return await asyncio.shield(turn)
             except asyncio.CancelledError:
                 await _stop(turn)
+                if run.cancelled.is_set():
+                    return cancelled()
                 raise
         finally:
             self._close(run)
 
-    def cancel_unstarted(self) -> None:
-        """Cancel the turn that is about to start, which the assistant does not know of yet."""
-        if self._starting is not None and self._starting.task is not None:
-            self._starting.task.cancel()
+    async def cancel_turn(self, turns: "Turns", turn_id: str | None = None) -> bool:
+        """Stop the running turn, without an id also what is about to start; whether there was one.
+
+        The assistant does not know of a turn that waits for its order or for another process.
+        """
+        unstarted = set() if turn_id else self._unstarted.copy()
+        if turns.running is not None:
+            unstarted.discard(self._starting)  # it runs, only its first event is still to come
+        for run in unstarted:
+            run.cancelled.set()
+            if run.task is not None:
+                run.task.cancel()
+        return await turns.cancel(turn_id) or bool(unstarted)
 
     async def turns_answered(self) -> None:
         """Wait until every turn that runs now has been answered."""
@@ -148,6 +171,7 @@ class Connection:
         if run.events is not None:
             run.events.close()
             self._by_turn.pop(run.events.turn_id, None)
+        self._unstarted.discard(run)
         self._runs.discard(run)
         run.is_over.set()
 

@@ -277,7 +277,8 @@ async def turn_start(desk: Desk, params: types.TurnStartParams) -> types.TurnRes
     """Ask, and answer when the turn is over."""
     attachments = [to_attachment(desk, attachment) for attachment in params.attachments or ()]
     result = await desk.connection.run_turn(
-        lambda: desk.assistant.start_turn(params.prompt, attachments, params.agent, params.model)
+        lambda: desk.assistant.start_turn(params.prompt, attachments, params.agent, params.model),
+        desk.assistant.cancelled_turn,
     )
     return types.TurnResult(
         turn_id=result.turn_id,
@@ -294,7 +295,9 @@ async def turn_start(desk: Desk, params: types.TurnStartParams) -> types.TurnRes
 @handles("tiro/turn/cancel")
 async def turn_cancel(desk: Desk, params: types.TurnCancelParams) -> types.TurnCancelResult:
     """Stop the running turn."""
-    return types.TurnCancelResult(await desk.assistant.turns.cancel(params.turn_id))
+    return types.TurnCancelResult(
+        await desk.connection.cancel_turn(desk.assistant.turns, params.turn_id)
+    )
 
 
 @handles("tiro/turn/steer")

@@ -32,7 +32,7 @@ from tiro.protocol.lsp_params import (
     MessageId,
     TraceParams,
 )
-from tiro.protocol.wire import shortened, to_wire_error
+from tiro.protocol.wire import bounded, shortened, to_wire_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -133,7 +133,7 @@ class TiroProtocol(LanguageServerProtocol):
         if is_notification and fields.get("jsonrpc") == "2.0":
             is_unknown = isinstance(error, rpc.JsonRpcMethodNotFound)
             level = logging.INFO if is_unknown else logging.WARNING
-            logger.log(level, "Notification %r ignored: %s", fields["method"], error.message)
+            logger.log(level, "Notification %.99r ignored: %.999s", fields["method"], error.message)
             return
         id_ = fields.get("id")
         self.send_error(id_ if _is_id(id_) else None, types.ErrorObject(error.code, error.message))
@@ -205,7 +205,7 @@ class TiroProtocol(LanguageServerProtocol):
         if self.state == "new" and method == lsp.INITIALIZE:
             return True
         if not is_request:
-            logger.warning("Notification %r ignored: the server is %s", method, self.state)
+            logger.warning("Notification %.99r ignored: the server is %s", method, self.state)
             return False
         if self.state == "new":
             raise rpc.JsonRpcServerNotInitialized("Send 'initialize' first")
@@ -260,7 +260,7 @@ class TiroProtocol(LanguageServerProtocol):
 
     def send_error(self, id_: MessageId | None, error: types.ErrorObject) -> None:
         """Answer a request with an error; None where its id is not known."""
-        self._send_data({"jsonrpc": "2.0", "id": id_, "error": error})
+        self._send_data({"jsonrpc": "2.0", "id": id_, "error": bounded(error)})
 
     # --- out --------------------------------------------------------------------------------------
 

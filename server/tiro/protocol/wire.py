@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 MAX_RESULT_BYTES = 4096
 CUT = " [… cut …]"
+MAX_ERROR_CHARS = 500
+"""How much of the beginning and of the end of an error's sentence is told."""
+MAX_ERROR_DATA_CHARS = 4096
+"""No path is longer; nor is the beginning of a provider's answer."""
+MAX_ERROR_ITEMS = 1000
 
 W = TypeVar("W")
 
@@ -190,8 +195,17 @@ def to_wire_error(error: BaseException) -> types.ErrorObject:
             code, name = types.ERRORS[kind]
             data = {"kind": name} if name else {}
             data |= {camel(key): value for key, value in getattr(error, "data", {}).items()}
-            return types.ErrorObject(code, str(error), data or msgspec.UNSET)
+            return bounded(types.ErrorObject(code, str(error), data or msgspec.UNSET))
     return types.ErrorObject(types.INTERNAL_ERROR, "The server failed; its log says why")
+
+
+def bounded(error: types.ErrorObject) -> types.ErrorObject:
+    """The same error without the middle of what it quotes at too great length."""
+    message = error.message
+    if len(message) > 2 * MAX_ERROR_CHARS:
+        message = message[:MAX_ERROR_CHARS] + CUT + message[-MAX_ERROR_CHARS:]
+    data = _cut(error.data, MAX_ERROR_DATA_CHARS, MAX_ERROR_ITEMS)
+    return types.ErrorObject(error.code, message, data)
 
 
 def camel(name: str) -> str:

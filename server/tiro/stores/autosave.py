@@ -10,6 +10,7 @@ import errno
 import logging
 import time
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -21,7 +22,7 @@ from tiro.stores.blobs import remove_unreferenced
 from tiro.stores.disk import remove_stale, temporary_file
 from tiro.stores.files import SessionFiles, State
 from tiro.stores.journal import change_lines
-from tiro.stores.lock import in_use, wait_for
+from tiro.stores.lock import in_use, never, wait_for
 from tiro.stores.reading import Reading, read_session
 from tiro.stores.saving import Owner, Saving
 
@@ -71,7 +72,7 @@ class Autosave(Saving):
 
     # Taking turns with other processes (U9.8)
 
-    def enter(self, session: Core) -> None:
+    def enter(self, session: Core, is_given_up: Callable[[], bool] = never) -> None:
         """Take the lock, waiting up to a second, and look what others wrote meanwhile.
 
         Raises SessionInUseError (with `pid` and `host`) while another process holds it.
@@ -85,7 +86,7 @@ class Autosave(Saving):
                     self._catch_up(session)
                 return taken
 
-        if not wait_for(take):
+        if not wait_for(take, is_given_up=is_given_up):
             raise in_use(self.files.holder_path if self.files else None)
 
     def leave(self, session: Core) -> None:

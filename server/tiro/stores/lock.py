@@ -103,11 +103,20 @@ else:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
 
 
-def wait_for(take: Callable[[], bool], seconds: float = WAIT_SECONDS) -> bool:
-    """Try to take a lock until it is free, or for so long; whether it was taken."""
+def never() -> bool:
+    """Nobody gives up waiting."""
+    return False
+
+
+def wait_for(
+    take: Callable[[], bool],
+    seconds: float = WAIT_SECONDS,
+    is_given_up: Callable[[], bool] = never,
+) -> bool:
+    """Try to take a lock until it is free, for so long or until given up; whether it was taken."""
     deadline = time.monotonic() + seconds
     while not take():
-        if time.monotonic() >= deadline:
+        if time.monotonic() >= deadline or is_given_up():
             return False
         time.sleep(_POLL_SECONDS)
     return True

@@ -37,6 +37,7 @@ from tiro.stores.copies import locked, remove_session, write_copy
 from tiro.stores.disk import Disk
 from tiro.stores.files import encode_snapshot
 from tiro.stores.index import Index, SavedSession, Version
+from tiro.stores.lock import never
 from tiro.stores.names import check_id, file_stem, with_suffixes
 from tiro.stores.reading import SNAPSHOT_ENDING, read_session
 from tiro.stores.saving import Fsync
@@ -176,14 +177,15 @@ class SessionManager:
     # Storing
 
     @contextmanager
-    def writing(self, session: Session) -> Iterator[None]:
+    def writing(self, session: Session, is_given_up: Callable[[], bool] = never) -> Iterator[None]:
         """Hold the session for a turn: other processes wait, and afterwards all is on disk.
 
         If another process or an editor wrote in the meantime, the session is brought up to date
-        in place. Raises SessionInUseError when another process holds it for more than a second.
+        in place. Raises SessionInUseError when another process holds it for more than a second;
+        `is_given_up`, asked while waiting, ends the wait earlier.
         """
         autosave = self._autosave_of(session)
-        autosave.enter(session)
+        autosave.enter(session, is_given_up)
         try:
             autosave.name_holder(session)
             yield
