@@ -11,6 +11,7 @@ from tiro.agents import events
 from tiro.errors import ModelError, ModelNotConfiguredError
 from tiro.protocol import types
 from tiro.protocol.handlers import HANDLERS
+from tiro.stores.manager import Notice
 
 
 async def ready(*scripts: Script, **given: Any) -> Client:
@@ -504,7 +505,7 @@ async def test_the_server_loads_by_itself_only_where_it_is_told_to() -> None:
 @pytest.mark.parametrize("options", [None, {"features": {"turnEvents": True}}])
 async def test_a_change_that_nobody_asked_for_is_told(options: Any) -> None:
     client = await ready(initializationOptions=options)
-    notice = type("Notice", (), {"reason": "saveFailed", "session": client.assistant.session})
+    notice = Notice("saveFailed", client.assistant.session, {})
     client.assistant.on_changed(notice)
     [told] = client.sent("tiro/session/changed")
     assert (told["reason"], told["id"], told["total"]) == ("saveFailed", None, 0)
