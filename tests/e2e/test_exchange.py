@@ -117,6 +117,40 @@ def test_the_export_holds_what_only_the_journal_holds(start: StartServer, home: 
     assert [row["content"] for row in rows] == ["in the journal"]
 
 
+def test_large_values_are_in_every_export_and_found(server: Server, tmp_path: Path) -> None:
+    """U9.10: what lies in files of its own is put back, also from a session's own file."""
+    large = "beginning " + "x" * 100_000 + " haystackneedle"
+    add(server, "user", large)
+    id_ = server.request("tiro/session/save")["id"]
+    file = server.home.sessions / f"{id_}.json"
+    assert file.stat().st_size < 10_000
+    server.request("tiro/session/clear")
+    for format in ("json", "yaml", "jsonl", "markdown"):
+        assert large in export(server, format, id=id_)["text"]
+    (hit,) = server.request("tiro/session/search", {"query": "haystackneedle"})["hits"]
+    assert (hit["id"], hit["snippet"][-14:]) == (id_, "haystackneedle")
+    for source in ({"text": export(server, "yaml", id=id_)["text"]}, {"path": str(file)}):
+        shown = import_(server, **source)
+        assert shown["notes"] == []
+        assert shown["messages"][0]["content"] == large
+        assert Path(shown["path"]).stat().st_size < 10_000
+    alone = tmp_path / "alone.json"
+    alone.write_bytes(file.read_bytes())
+    assert import_(server, path=str(alone))["notes"] == [
+        "Large values that lay in files of their own are missing"
+    ]
+
+
+def test_a_session_file_is_imported_with_its_journal(start: StartServer, home: Home) -> None:
+    one = start()
+    add(one, "user", "in the journal")
+    file = Path(view(one)["path"])
+    one.kill()
+    shown = import_(start(), path=str(file))
+    assert [m["content"] for m in shown["messages"]] == ["in the journal"]
+    assert shown["path"] != str(file)
+
+
 @pytest.mark.parametrize("format", ["agently", "entries", "xml", "", "JSON"])
 def test_a_format_that_is_not_there_names_those_that_are(server: Server, format: str) -> None:
     error = refused(server, "export", format=format)

@@ -19,9 +19,11 @@ from tiro.errors import (
     SessionNotFoundError,
     StorageError,
 )
+from tiro.session.large import MARK as LARGE
 from tiro.session.queued import add_queued, queued
 from tiro.session.redact import redact_shapes_in
 from tiro.session.session import Session
+from tiro.session.snapshot import StoredSession
 from tiro.stores.index import SavedSession
 from tiro.stores.manager import SessionManager
 
@@ -139,12 +141,11 @@ class SavedSessions:
         if (path is None) == (text is None):
             raise InvalidInputError("Give exactly one of `path` and `text`")
         imported = await asyncio.to_thread(_import, path, text or "", format)
-        if imported.stored.fields["rules"]:
-            imported.notes.append("Permissions that were given in it hold no more")
+        notes = [*imported.notes, *_losses(imported.stored)]
         await self.clear()
         session = await asyncio.to_thread(self._manager.adopt, imported.stored)
         self._manager.set_current(session)
-        return session, imported.notes
+        return session, notes
 
     async def search(self, query: str, limit: int | None, on_progress: Progress) -> "Sequence[Hit]":
         """The newest messages of all sessions, saved or not, that hold all of the query.
@@ -191,7 +192,7 @@ def _export(
     chosen = registry.named(format)
     fields = exports.stored_form(manager, id)
     shown = redact_shapes_in(fields) if is_redacted else fields
-    text = manager.redact(chosen.dumps(shown).encode()).decode()
+    text = manager.redact_text(chosen.dumps(shown))
     was_redacted = is_redacted and shown != fields
     if path is None:
         return Exported(text=text, was_redacted=was_redacted)
@@ -207,6 +208,16 @@ def _import(path: Path | None, text: str, format: str | None) -> "Imported":
     if path is not None:
         return exports.read_import(path, chosen)
     return (chosen or registry.recognised(text)).loads(text)
+
+
+def _losses(stored: StoredSession) -> list[str]:
+    """What a session that comes from elsewhere does not bring with it."""
+    losses = []
+    if stored.fields["rules"]:
+        losses.append("Permissions that were given in it hold no more")
+    if any(LARGE in message.marks() for message in [*stored.messages, *stored.archive]):
+        losses.append("Large values that lay in files of their own are missing")
+    return losses
 
 
 def _read(manager: SessionManager, path: Path | None, id: str | None) -> Session:

@@ -7,9 +7,11 @@ from typing import Any
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
 from tiro.session.core import Core
 from tiro.session.messages import decode, encode
+from tiro.session.snapshot import read_snapshot
+from tiro.stores.blobs import blobs_beside
 from tiro.stores.disk import make_directories, read_file, replace_file, signature_at
 from tiro.stores.formats import registry
-from tiro.stores.formats.format import Format, Imported
+from tiro.stores.formats.format import Format, Imported, refused
 from tiro.stores.manager import SessionManager, real_path
 from tiro.stores.reading import (
     JOURNAL_ENDING,
@@ -67,25 +69,37 @@ def write_export(manager: SessionManager, path: Path, id: str | None, text: str)
 def read_import(path: Path, format: Format | None) -> Imported:
     """Read a session from a file, in this format or the one that its content has.
 
-    Raises SessionNotFoundError without such a file, SessionFormatError for all that keeps it from
-    being read; it stays as it is.
+    With a session's own file go its journal and its large values beside it. Raises
+    SessionNotFoundError without such a file, SessionFormatError for all that keeps it from being
+    read; it stays as it is.
     """
+    try:
+        text = _read_text(path)
+        chosen = format or registry.recognised(text)
+        imported = chosen.loads(text)
+        if chosen.name == "json" and _has_company(path):
+            core = Core()
+            read_session(path).restore(core)
+            imported.stored = read_snapshot(encode(core.snapshot()))
+        return imported
+    except SessionFormatError as error:
+        raise _unreadable(path, error.data["reason"], error.data["recovered"]) from error
+    except StorageError as error:
+        raise _unreadable(path, str(error)) from error
+
+
+def _read_text(path: Path) -> str:
     try:
         found = signature_at(path)
         if found is not None and found.size > MAX_IMPORT_BYTES:
-            raise _unreadable(path, f"It is larger than {MAX_IMPORT_BYTES // 1_000_000} MB", 0)
-        data, _ = read_file(path)
-        text = data.decode("utf-8-sig")
+            raise refused(f"It is larger than {MAX_IMPORT_BYTES // 1_000_000} MB")
+        return read_file(path)[0].decode("utf-8-sig")
     except (FileNotFoundError, NotADirectoryError) as error:
         raise SessionNotFoundError(f"There is no file {str(path)!r}", path=str(path)) from error
     except OSError as error:
-        raise _unreadable(path, error.strerror or str(error), 0) from error
+        raise refused(error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
-        raise _unreadable(path, "It is not valid UTF-8", 0) from error
-    try:
-        return (format or registry.recognised(text)).loads(text)
-    except SessionFormatError as error:
-        raise _unreadable(path, error.data["reason"], error.data["recovered"]) from error
+        raise refused("It is not valid UTF-8") from error
 
 
 def _may_be_replaced(manager: SessionManager, path: Path, id: str | None) -> bool:
@@ -103,7 +117,12 @@ def _may_be_replaced(manager: SessionManager, path: Path, id: str | None) -> boo
     return registry.earlier_id(data.decode("utf-8", "replace")) == (id or "")
 
 
-def _unreadable(path: Path, reason: str, recovered: int) -> SessionFormatError:
+def _has_company(path: Path) -> bool:
+    """Whether something lies beside a file that can belong to its session."""
+    return any(map(os.path.lexists, (beside(path, JOURNAL_ENDING), blobs_beside(path.parent))))
+
+
+def _unreadable(path: Path, reason: str, recovered: int = 0) -> SessionFormatError:
     return SessionFormatError(
         f"{str(path)!r} cannot be read as a session: {reason}",
         path=str(path),

@@ -109,10 +109,8 @@ class Search:
                 None if path is None else str(path),
                 None if saved_at is None else rfc3339(saved_at),
             )
-            return [msgspec.structs.replace(p, text=self._redacted(p.text)) for p in places]
-
-    def _redacted(self, text: str) -> str:
-        return self._manager.redact(text.encode("utf-8", "replace")).decode()
+            redact = self._manager.redact_text
+            return [msgspec.structs.replace(place, text=redact(place.text)) for place in places]
 
     def _reporting(self, on_progress: Progress) -> Progress:
         """Ends the search where it is closed, and passes on what is worth telling."""
