@@ -494,11 +494,15 @@ def test_workspace_file_that_leads_out_is_not_read(tmp_path: Path) -> None:
 def test_provider_that_is_overridden_keeps_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", " k \n")
+    monkeypatch.setenv("OPENAI_API_KEY", " k-123456 \n")
     found = loaded(tmp_path, "providers: {openai: {base_url: 'http://127.0.0.1:9/v1'}}")
     openai = found.settings.providers["openai"]
-    assert (openai.base_url, openai.api, openai.api_key) == ("http://127.0.0.1:9/v1", "openai", "k")
-    assert found.settings.secrets() == ["k"]
+    assert (openai.base_url, openai.api, openai.api_key) == (
+        "http://127.0.0.1:9/v1",
+        "openai",
+        "k-123456",
+    )
+    assert found.settings.secrets() == ["k-123456"]
 
 
 @pytest.mark.parametrize(

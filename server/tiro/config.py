@@ -24,7 +24,8 @@ from tiro.agents.settings import Seconds, SessionDefaults
 from tiro.agents.turn import TurnSettings
 from tiro.agents.wording import expected, shown
 from tiro.agents.yaml_tree import parse_yaml
-from tiro.models.model import ModelFacts, ProviderApi, ProviderSettings, url_secrets
+from tiro.models.model import ModelFacts, ProviderApi, ProviderSettings
+from tiro.models.provider_secrets import secrets_of
 
 FILE_NAME = "config.yaml"
 WORKSPACE_FILE = Path(".tiro", FILE_NAME)
@@ -88,11 +89,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def secrets(self) -> list[str]:
         """The exact values of configured keys and headers; they belong into no file or log."""
-        found = []
-        for provider in self.providers.values():
-            found += [provider.api_key, *provider.headers.values()]
-            found += url_secrets(f"{provider.base_url} {provider.proxy}")
-        return [value for value in found if value]
+        return [value for provider in self.providers.values() for value in secrets_of(provider)]
 
 
 class Config(msgspec.Struct, frozen=True):

@@ -3,8 +3,8 @@
 import pytest
 
 from tiro import Message, Session
-from tiro.session.messages import encode
-from tiro.session.redact import redact, redact_shapes, redact_shapes_in
+from tiro.session.messages import decode, encode
+from tiro.session.redact import Redactor, redact, redact_shapes, redact_shapes_in
 
 BODY = "b64DATA0+/" * 6
 PEM = f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}\n{BODY}\n-----END RSA PRIVATE KEY-----"
@@ -135,3 +135,34 @@ def test_show_holds_no_key_not_even_its_beginning() -> None:
 def test_exact_values_go_the_longest_first() -> None:
     """U9.11: a key that begins like another leaves no rest."""
     assert redact("a abc-long abc", ["abc", "abc-long", ""]) == "a [secret] [secret]"
+
+
+@pytest.mark.parametrize(
+    ("secret", "is_taken"),
+    [
+        ("a-real-key-1", True),
+        ('quo"ted\\key', True),
+        ("schlüssel-ß", True),
+        ("short", False),
+        ("metadata", False),
+        ("tool_use", False),
+        ("thinking", False),
+        ("developer", False),
+        ("2026-11-28", False),
+        ("20261128", False),
+    ],
+)
+def test_no_key_costs_a_file(secret: str, is_taken: bool) -> None:
+    """U9.11: a dummy key that is a word of the format, or a time, is no secret."""
+    value = {"metadata": {"tool_use": secret, "x": {f"a {secret}": [f"{secret}!"]}}}
+    mark = "[secret]" if is_taken else secret
+    expected = {"metadata": {"tool_use": mark, "x": {f"a {mark}": [f"{mark}!"]}}}
+    assert decode(Redactor([secret]).json(encode(value))) == expected
+
+
+def test_a_key_of_digits_is_taken_out_of_text_and_not_out_of_numbers() -> None:
+    """A number without some of its digits would be no JSON."""
+    key = "12345678901234567890"
+    value = {"text": f'"{key}\\', "n": int(key + "5"), "x": [int(key), f"{key}"]}
+    redacted = decode(Redactor([key]).json(encode(value)))
+    assert redacted == {"text": '"[secret]\\', "n": int(key + "5"), "x": [int(key), "[secret]"]}

@@ -506,12 +506,19 @@ def test_keys_never_reach_a_file(make_manager: Make, directory: Path) -> None:
     session.add_message("user", f"first {secrets[0]} and {secrets[1]}")
     session.add_message("tool", {"type": "tool_result", "tool_use_id": "a", "content": secrets[0]})
     manager.save(session)
+    everything = {f"key {secrets[0]}": [secrets[1], secrets[0]]}
+    session.change(memo=everything, summary=secrets[0], title=secrets[0], metadata=everything)
+    session.set(secrets[0], everything)
+    session.add_message(
+        "assistant", [{"type": "tool_use", "id": "b", "name": "n", "input": everything}]
+    )
+    session.edit_message(1, f"again {secrets[0]}")
     session.add_message("user", secrets[1])
     for path in directory.iterdir():
         data = path.read_bytes()
         assert b"SECRET" not in data
         assert b"ted\\\\secret" not in data
-    assert texts(make_manager().load_id(session.id or ""))[2] == REDACTED
+    assert texts(make_manager().load_id(session.id or ""))[-1] == REDACTED
 
 
 def test_close_leaves_one_file_and_may_be_called_again(make_manager: Make, directory: Path) -> None:

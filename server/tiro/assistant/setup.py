@@ -214,7 +214,8 @@ class Setup(msgspec.Struct, kw_only=True):
         manager.fsync = session.fsync
         manager.autosave = session.autosave
         manager.settings = self.session_settings()
-        manager.secrets = self._secrets() if session.redact else []
+        # What was a key before stays one: it may still be in a session.
+        manager.secrets = [*manager.secrets, *self._secrets()] if session.redact else []
         if manager.current is not None:
             manager.current.parent_settings = manager.settings
 

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
-from urllib.parse import parse_qsl, quote, unquote
 
 import httpx
 
 from tiro.errors import ModelError
 from tiro.models.model import ProviderSettings
+from tiro.models.provider_secrets import secrets_of
 from tiro.session.redact import redact
 
 MAX_BODY_BYTES = 2048
@@ -173,23 +173,6 @@ def without_secrets(text: str, provider: ProviderSettings) -> str:
     return redact(text, secrets_of(provider))
 
 
-def secrets_of(provider: ProviderSettings) -> list[str]:
-    """The key, header values, and what stands in addresses as user, password or query."""
-    found = {provider.api_key or "", (provider.api_key or "").strip(), *provider.headers.values()}
-    for url in (provider.base_url, provider.proxy or ""):
-        address, _, query = url.partition("?")
-        userinfo = address.rpartition("@")[0].rpartition("://")[2]
-        found |= {userinfo, *userinfo.split(":", 1)}
-        found |= {value for _, value in parse_qsl(query.partition("#")[0])}
-    spellings = {spell(secret) for secret in found for spell in (str, quote, unquote)}
-    return sorted(filter(_is_secret, spellings), key=len, reverse=True)
-
-
 def first_bytes(text: str, limit: int = MAX_BODY_BYTES) -> str:
     """The beginning of the text in at most `limit` bytes of UTF-8, cut at a character."""
     return text.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
-
-
-def _is_secret(value: str) -> bool:
-    """Shorter values are no secrets, and removing them would make texts unreadable."""
-    return len(value) >= 6

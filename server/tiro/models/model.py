@@ -201,14 +201,6 @@ def bare_url(url: str) -> str:
     return f"{scheme}{separator}{address.rpartition('@')[2]}"
 
 
-def url_secrets(url: str) -> list[str]:
-    """What `bare_url` leaves out of addresses: passwords or users, and the values of queries."""
-    return ["".join(found) for found in _URL_SECRETS.findall(url)]
-
-
-_URL_SECRETS = re.compile(r"//(?:[^/@: ]*:)?([^/@ ]+)@|[?&][^=&# ]*=([^&# ]+)")
-
-
 def attachment_text(block: AttachmentBlock) -> str:
     """An attachment as the model reads it: what it is, then its text between fences."""
     where = f" {block.path}" if block.path else ""

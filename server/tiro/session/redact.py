@@ -6,10 +6,17 @@ of what is shown and exported, never out of what is stored (U9.11).
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from functools import partial
+from typing import Any, get_args
+
+from tiro.session.changes import Change
+from tiro.session.messages import KNOWN_BLOCKS, OWN_ROLES, Message, encode
+from tiro.session.snapshot import FIELDS
 
 REDACTED = "[secret]"
 """Stands where a secret stood."""
+SHORTEST_SECRET = 8
+"""Shorter values are taken out of no file: they are part of too many words."""
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
@@ -17,6 +24,33 @@ def redact(text: str, secrets: Iterable[str]) -> str:
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, REDACTED)
     return text
+
+
+class Redactor:
+    """Takes exact values out of what is stored, as far as the file stays what it is.
+
+    Left alone are values that are short, that are part of a word of the format itself, or that
+    could be a time: a dummy key such as "metadata" must not cost a session.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self.secrets = tuple(sorted(filter(_can_be_taken_out, set(secrets)), key=len, reverse=True))
+
+    def text(self, text: str) -> str:
+        """The text without them."""
+        return redact(text, self.secrets)
+
+    def json(self, data: bytes) -> bytes:
+        """The JSON without them; next to nothing for data in which none of them is."""
+        for secret in self.secrets:
+            escaped = encode(secret)[1:-1]
+            if escaped not in data:
+                continue
+            if _NUMBER.fullmatch(secret):  # a number holds it too, and is nothing without it
+                data = _STRING.sub(partial(_without, escaped), data)
+            else:
+                data = data.replace(escaped, _MARK)
+        return data
 
 
 def redact_shapes(text: str) -> str:
@@ -55,11 +89,34 @@ def redact_shapes_in(value: Any) -> Any:
     return copied
 
 
+def _can_be_taken_out(secret: str) -> bool:
+    if len(secret) < SHORTEST_SECRET or _TIME.fullmatch(secret):
+        return False
+    return not any(secret in word for word in _OWN_WORDS)
+
+
+def _without(escaped: bytes, string: re.Match[bytes]) -> bytes:
+    return string[0].replace(escaped, _MARK)
+
+
 def _key(prefix: str, rest: str) -> tuple[tuple[str, ...], re.Pattern[str], str]:
     """A key that stands by itself: its fixed beginning, not in the middle of a word, and more."""
     return (prefix,), re.compile(rf"{prefix}(?<![A-Za-z0-9_+/-]{prefix}){rest}"), REDACTED
 
 
+_MARK = REDACTED.encode()
+_NUMBER = re.compile(r"[0-9.eE+-]+")
+_TIME = re.compile(r"[0-9T:.Z+-]{1,19}")
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_CHANGES: tuple[Any, ...] = get_args(Change)
+_OWN_WORDS = (
+    *(field for kind in (Message, *_CHANGES) for field in kind.__struct_fields__),
+    *(field for kind in KNOWN_BLOCKS.values() for field in kind.__struct_fields__),
+    *(kind.__struct_config__.tag for kind in _CHANGES),
+    *(*FIELDS, *KNOWN_BLOCKS, *OWN_ROLES, "developer", "schema_version", "media_type", "messages"),
+    *("taken_back", "window_only", "[secret]"),
+)
+"""What a file of ours says by itself."""
 _PRIVATE_KEY = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     # A private key, also one that was cut off: key material must follow, its mention stays.

@@ -42,7 +42,10 @@ log = logging.getLogger(__name__)
 class Redacts(Protocol):
     """Keeps configured keys out of text."""
 
-    secrets: Sequence[str]
+    @property
+    def secrets(self) -> Sequence[str]:
+        """Those values."""
+        ...
 
     def redact_text(self, text: str) -> str:
         """The text without the exact values of configured keys (U9.11)."""

@@ -10,7 +10,7 @@ import math
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -28,8 +28,7 @@ from tiro.errors import (
 from tiro.session.changes import Evict
 from tiro.session.core import Clock, Core, utc_now
 from tiro.session.history import time_id
-from tiro.session.messages import encode
-from tiro.session.redact import REDACTED, redact
+from tiro.session.redact import Redactor
 from tiro.session.session import Session
 from tiro.session.snapshot import StoredSession
 from tiro.stores.autosave import Autosave
@@ -44,7 +43,6 @@ from tiro.stores.saving import Fsync
 from tiro.stores.schedule import Schedule
 
 CACHED_SESSIONS = 64
-SHORTEST_SECRET = 8
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +93,7 @@ class SessionManager:
         self.fsync: Fsync = fsync
         self.autosave = autosave
         self.settings = settings
-        self.secrets = secrets
+        self._redactor = Redactor(secrets)
         self.disk = disk or Disk()
         self.current: Session | None = None
         self._on_notice = on_notice
@@ -113,6 +111,15 @@ class SessionManager:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """What is kept out of files: the exact values of configured keys."""
+        return self._redactor.secrets
+
+    @secrets.setter
+    def secrets(self, secrets: Iterable[str]) -> None:
+        self._redactor = Redactor(secrets)
 
     # The current session and new ones
 
@@ -366,14 +373,11 @@ class SessionManager:
 
     def redact(self, data: bytes) -> bytes:
         """The JSON of a file without the exact values of configured keys (U9.11)."""
-        for secret in sorted(self.secrets, key=len, reverse=True):
-            if len(secret) >= SHORTEST_SECRET:
-                data = data.replace(encode(secret)[1:-1], REDACTED.encode())
-        return data
+        return self._redactor.json(data)
 
     def redact_text(self, text: str) -> str:
         """Text of a file without the exact values of configured keys (U9.11)."""
-        return redact(text, [secret for secret in self.secrets if len(secret) >= SHORTEST_SECRET])
+        return self._redactor.text(text)
 
     def told(self, reason: str, session: Core, detail: dict[str, Any]) -> None:
         """Pass a notice on; a directory's failure and its end are told once each."""

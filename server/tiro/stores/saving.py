@@ -48,7 +48,10 @@ class Owner(Protocol):
         """The time of the manager's clock."""
         ...
 
-    secrets: Sequence[str]
+    @property
+    def secrets(self) -> Sequence[str]:
+        """The exact values of configured keys, which no file holds (U9.11)."""
+        ...
 
     def redact(self, data: bytes) -> bytes:
         """The same bytes without the exact values of configured keys (U9.11)."""
