@@ -49,7 +49,6 @@ def test_a_hit_says_where_and_what(start: StartServer, home: Home) -> None:
         "role": "user",
         "savedAt": "2025-01-01T00:00:00.000Z",
         "snippet": "Wie funktioniert das Café?",
-        "takenBack": False,
     }
 
 
@@ -62,7 +61,7 @@ def test_the_current_session_is_searched_as_it_is(server: Server) -> None:
     server.request("tiro/session/rewind", {"toSeq": 3})
     server.request("tiro/session/configure", {"maxHistory": 1})
     hits = search(server, "ZEBRA")
-    assert [(h["seq"], h["role"], h["takenBack"]) for h in hits] == [
+    assert [(h["seq"], h["role"], "takenBack" in h) for h in hits] == [
         (4, "user", True),
         (3, "tool", False),
         (2, "assistant", False),

@@ -122,7 +122,7 @@ async def test_search_shows_its_hits_and_export_its_text_where_the_client_can() 
 async def test_export_and_import_take_a_path() -> None:
     client = await ready()
     path = await result(client, "tiro.exportSession", "yaml", "/s/out.yaml")
-    assert path == {"path": "/s/out.yaml", "redacted": False}
+    assert path == {"path": "/s/out.yaml"}
     shown = await result(client, "tiro.importSession", "/s/out.yaml")
     assert shown["notes"] == ["a note"]
     calls = [call for call in client.assistant.calls if call[0] in ("export", "import_from")]

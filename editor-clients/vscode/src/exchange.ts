@@ -59,7 +59,7 @@ export async function exportSession({ client, session }: Parts, given?: unknown,
     return undefined;
   }
   const result = await client.request(protocol.sessionExport, { format, path });
-  const left = result.redacted ? "; what looks like a key was left out" : "";
+  const left = result.redacted === true ? "; what looks like a key was left out" : "";
   tell(`Exported to ${path}${left}`);
   return result;
 }
@@ -95,7 +95,7 @@ export async function importSession({ client, session, view }: Parts, given?: un
   session.show(result);
   await session.readDefaults();
   await view.reveal();
-  tell([`Imported as ${result.id ?? "a new session"}`, ...result.notes].join("; "));
+  tell([`Imported as ${result.id ?? "a new session"}`, ...(result.notes ?? [])].join("; "));
   return result;
 }
 

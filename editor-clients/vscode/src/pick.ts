@@ -64,7 +64,7 @@ export function sessionPicks(rows: readonly SessionRow[]): PickOf<SessionRow>[] 
 export function hitPicks(hits: readonly SearchHit[]): PickOf<SearchHit>[] {
   return hits.map((hit) => ({
     label: hit.snippet,
-    description: [hit.role, hit.id ?? "not saved yet", ...(hit.takenBack ? ["taken back"] : [])].join(" · "),
+    description: [hit.role, hit.id ?? "not saved yet", ...(hit.takenBack === true ? ["taken back"] : [])].join(" · "),
     value: hit,
   }));
 }

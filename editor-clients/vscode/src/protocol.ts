@@ -315,7 +315,7 @@ export interface SearchHit {
   role: string;
   savedAt: string | null;
   snippet: string;
-  takenBack: boolean;
+  takenBack?: boolean;
 }
 
 /** Which session, as what and where to; without an id the current one, without a path as text.
@@ -332,7 +332,7 @@ export interface ExportParams {
 export interface ExportResult {
   path?: string;
   text?: string;
-  redacted: boolean;
+  redacted?: boolean;
 }
 
 /** A file or a text; its format is found by looking where it is not given. */
@@ -342,7 +342,7 @@ export interface ImportParams {
   format?: string | null;
 }
 
-/** The session as it is now; `notes` say what was not taken over as it stood. */
+/** The session as it is now; `notes` say what was not taken over as it stood, if anything. */
 export interface ImportResult {
   id: string | null;
   title: string | null;
@@ -364,7 +364,7 @@ export interface ImportResult {
   path: string | null;
   contextSize: ContextSize;
   busy: Busy | null;
-  notes: string[];
+  notes?: string[];
 }
 
 /** The last message that stays; 0 takes back all. */
@@ -450,16 +450,6 @@ export interface TurnResult {
   contextSize: ContextSize;
 }
 
-/** Which turn; without an id the one that runs. */
-export interface TurnCancelParams {
-  turnId?: string | null;
-}
-
-/** False when nothing was running. */
-export interface TurnCancelResult {
-  cancelled: boolean;
-}
-
 /** What the running turn should take into account; with an id only that turn. */
 export interface TurnSteerParams {
   text: string;
@@ -469,6 +459,16 @@ export interface TurnSteerParams {
 /** The text will be part of the conversation, whatever happens. */
 export interface TurnSteerResult {
   queued: boolean;
+}
+
+/** Which turn; without an id the one that runs. */
+export interface TurnCancelParams {
+  turnId?: string | null;
+}
+
+/** False when nothing was running. */
+export interface TurnCancelResult {
+  cancelled: boolean;
 }
 
 /** `all` also shows those that a user cannot select. */
@@ -785,10 +785,10 @@ export const stateDelete = new RequestType<StateDeleteParams, DeletedResult, voi
   "tiro/state/delete",
 );
 export const turnStart = new RequestType<TurnStartParams, TurnResult, void>("tiro/turn/start");
+export const turnSteer = new RequestType<TurnSteerParams, TurnSteerResult, void>("tiro/turn/steer");
 export const turnCancel = new RequestType<TurnCancelParams, TurnCancelResult, void>(
   "tiro/turn/cancel",
 );
-export const turnSteer = new RequestType<TurnSteerParams, TurnSteerResult, void>("tiro/turn/steer");
 export const agentsList = new RequestType<AgentsListParams, AgentsListResult, void>(
   "tiro/agents/list",
 );

@@ -18,6 +18,7 @@ from tiro.protocol.wire import (
     to_wire,
     to_wire_agent,
     to_wire_explained,
+    to_wire_hit,
     to_wire_row,
     to_wire_view,
 )
@@ -194,7 +195,7 @@ async def session_search(desk: Desk, params: types.SearchParams) -> types.Search
             params.limit,
             lambda done, total: report(f"{done} of {total}", done / total),
         )
-    return types.SearchResult([to_wire(types.SearchHit, hit) for hit in hits])
+    return types.SearchResult([to_wire_hit(hit) for hit in hits])
 
 
 @handles("tiro/session/export")
@@ -203,9 +204,10 @@ async def session_export(desk: Desk, params: types.ExportParams) -> types.Export
     done = await desk.assistant.export(
         params.format, params.id, absolute(params.path), params.redact
     )
+    redacted = done.was_redacted or msgspec.UNSET
     if done.path is not None:
-        return types.ExportResult(path=str(done.path), redacted=done.was_redacted)
-    return types.ExportResult(text=done.text or "", redacted=done.was_redacted)
+        return types.ExportResult(path=str(done.path), redacted=redacted)
+    return types.ExportResult(text=done.text or "", redacted=redacted)
 
 
 @handles("tiro/session/import")
@@ -217,7 +219,7 @@ async def session_import(desk: Desk, params: types.ImportParams) -> types.Import
     await desk.connection.turns_answered()
     shown = await view(desk)
     fields = {name: getattr(shown, name) for name in shown.__struct_fields__}
-    return types.ImportResult(**fields, notes=list(notes))
+    return types.ImportResult(**fields, notes=list(notes) or msgspec.UNSET)
 
 
 @handles("tiro/session/rewind")

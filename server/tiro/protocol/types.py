@@ -398,7 +398,8 @@ class SearchHit(Wire, frozen=True):
     role: str
     saved_at: str | None
     snippet: str
-    taken_back: bool = False
+    taken_back: bool | UnsetType = UNSET
+    """Told where it is true: the user has taken this wording or message back."""
 
 
 class SearchResult(Wire, frozen=True):
@@ -424,8 +425,8 @@ class ExportResult(Wire, frozen=True):
 
     path: str | UnsetType = UNSET
     text: str | UnsetType = UNSET
-    redacted: bool = False
-    """Whether something that looks like a key was left out."""
+    redacted: bool | UnsetType = UNSET
+    """Told where it is true: something that looks like a key was left out."""
 
 
 class ImportParams(Wire, frozen=True):
@@ -437,9 +438,9 @@ class ImportParams(Wire, frozen=True):
 
 
 class ImportResult(SessionView, frozen=True, kw_only=True):
-    """The session as it is now; `notes` say what was not taken over as it stood."""
+    """The session as it is now; `notes` say what was not taken over as it stood, if anything."""
 
-    notes: list[str] = []
+    notes: list[str] | UnsetType = UNSET
 
 
 class RewindParams(Wire, frozen=True):

@@ -93,6 +93,19 @@ def to_wire_row(row: Any) -> types.SessionRow:
     )
 
 
+def to_wire_hit(hit: Any) -> types.SearchHit:
+    """A message that a search found."""
+    return types.SearchHit(
+        id=hit.id,
+        path=hit.path,
+        seq=hit.seq,
+        role=hit.role,
+        saved_at=hit.saved_at,
+        snippet=hit.snippet,
+        taken_back=hit.taken_back or msgspec.UNSET,
+    )
+
+
 def to_wire_agent(assistant: "Assistant", agent: AgentInfo | None) -> types.Agent | None:
     """An agent with the names of its tools."""
     if agent is None:

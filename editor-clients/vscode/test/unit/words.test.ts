@@ -56,7 +56,6 @@ test("hits keep the server's order and say where they are", () => {
     role: "user",
     savedAt: null,
     snippet: "the hit",
-    takenBack: false,
   };
   const picks = hitPicks([hit, { ...hit, id: null, path: null, takenBack: true }]);
   expect(picks.map(({ label, description }) => [label, description])).toEqual([
