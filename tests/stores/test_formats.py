@@ -300,11 +300,26 @@ def test_markdown_keeps_code_and_folds_results_around_any_fence(inside: str, fen
     assert f"\n\n{fence}\n{inside}\n{fence}\n\n</details>" in text
 
 
-def test_markdown_closes_a_fence_that_was_left_open() -> None:
-    """What an interrupted answer left open must not swallow the rest."""
-    text = markdown(user("q"), says("````py\n```\nprint()"), user("next"))
-    assert "````py\n```\nprint()\n````\n\n## User" in text
-    assert "x ```y\n\n## User" in markdown(says("x ```y"), user("next"))
+@pytest.mark.parametrize(
+    ("text", "closing"),
+    [
+        ("````py\n```\nprint()", "\n````"),
+        ("1. so:\n   ~~~\n   x", "\n   ~~~"),
+        ("<!-- hidden\n```", "\n-->"),
+        ("<pre>\n# x", "\n</pre>"),
+        ("<?php\n```", "\n?>"),
+        ("```\ncode\n```", ""),
+        ("    ```\n", ""),
+        ("x ```y", ""),
+        ("``` a`b", ""),
+        ("<!-- x -->\n", ""),
+        ("<div>\n```\n</div>", ""),
+    ],
+)
+def test_markdown_closes_what_was_left_open(text: str, closing: str) -> None:
+    """What an interrupted answer left open must not swallow the rest (CommonMark 4.5, 4.6)."""
+    shown = text.strip("\n") + closing
+    assert f"\n\n{shown}\n\n## User" in markdown(user("q"), says(text), user("next"))
 
 
 def test_markdown_names_attachments_and_unknown_blocks() -> None:

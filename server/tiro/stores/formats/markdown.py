@@ -130,17 +130,26 @@ def _folded(title: str, text: str, language: str = "") -> str:
 
 
 def _closed(text: str) -> str:
-    """The text; a fence that it leaves open is closed, or all that follows would be code."""
-    fence = None
+    """The text; code or a comment that it leaves open is closed, or it would swallow the rest."""
+    end: re.Pattern[str] | None = None
+    closing = ""
     for line in text.split("\n"):
-        found = _FENCE.match(line)
-        if found is None:
-            continue
-        if fence is None:
-            fence = found[1]
-        elif found[1][0] == fence[0] and len(found[1]) >= len(fence) and not found[2].strip():
-            fence = None
-    return text if fence is None else f"{text}\n{fence}"
+        if end is not None:
+            end = None if end.search(line) else end
+        elif fence := _FENCE.match(line):
+            closing = fence[1] + fence[2]
+            end = re.compile(rf"^ {{0,3}}{fence[2][0]}{{{len(fence[2])},}}\s*$")
+        else:
+            end, closing = _html_opened_by(line)
+    return text if end is None or not closing else f"{text}\n{closing}"
+
+
+def _html_opened_by(line: str) -> tuple[re.Pattern[str] | None, str]:
+    """Where the HTML that this line begins ends, and what ends it: "" for a blank line."""
+    for start, end, closing in _HTML:
+        if (found := start.match(line)) and not end.search(line, found.end()):
+            return end, closing
+    return None, ""
 
 
 def _plain(text: str) -> str:
@@ -150,7 +159,19 @@ def _plain(text: str) -> str:
 
 _MARK = "<!-- tiro session "
 _FIRST_LINE = re.compile(re.escape(_MARK) + r"(\".*\") -->")
-_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)")
+_FENCE = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})")
+_HTML = [
+    (re.compile(rf" {{0,3}}<{start}", re.IGNORECASE), re.compile(end, re.IGNORECASE), closing)
+    for start, end, closing in (
+        ("!--", "-->", "-->"),
+        (r"\?", r"\?>", "?>"),
+        (r"!\[CDATA\[", r"\]\]>", "]]>"),
+        ("![a-z]", ">", ">"),
+        (r"(?:script|pre|style|textarea)\b", "</(?:script|pre|style|textarea)>", "</pre>"),
+        ("/?[a-z]", r"^\s*$", ""),
+    )
+]
+"""Lines that begin HTML, what ends it, and how it can be ended."""
 _SPECIAL = re.compile(r"[\\`*_\[\]<>#]")
 
 FORMAT = Format("markdown", dumps, loads, looks_like, earlier_id)
