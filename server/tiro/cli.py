@@ -125,7 +125,7 @@ def replay(given: argparse.Namespace) -> int:
     """Play the provider's side of a recording until Ctrl-C."""
     from tiro.recording import play
 
-    return play.play(given.file, given.port, given.fast)
+    return play.play(given.file, given.port, given.fast, given.provider)
 
 
 def ask(given: argparse.Namespace) -> int:
@@ -307,14 +307,14 @@ def parser() -> argparse.ArgumentParser:
 def _add_serve_and_replay(commands: Commands) -> None:
     about = "start the server; editors do this"
     one = _command(commands, "serve", serve, about, SERVE_EXAMPLES)
-    one.add_argument(
-        "--record", metavar="FILE", help="a new file for all that goes over both wires"
-    )
+    about = "a new file, or a directory for one, for all that goes over both wires"
+    one.add_argument("--record", metavar="FILE", help=about)
     about = "play the provider's side of a recording"
     one = _command(commands, "replay", replay, about, REPLAY_EXAMPLES)
     one.add_argument("file", help="what `tiro serve --record` made")
     one.add_argument("--port", type=_count, default=0, help="where to listen (any free port)")
     one.add_argument("--fast", action="store_true", help="without the recorded pauses")
+    one.add_argument("--provider", help="whose side, where several were asked")
 
 
 def _add_ask(commands: Commands) -> None:

@@ -125,6 +125,17 @@ def test_full_disk_ends_the_recording_and_nothing_else(
     assert path.read_bytes().endswith(b"\n")
 
 
+def test_directory_gets_a_file_for_each_start(start: StartServer, home: Home) -> None:
+    """An editor starts its server again, always with the same words; and no shell expands `~`."""
+    command = [sys.executable, "-m", "tiro", "serve", "--record", "~/bugs"]
+    (home.root / "bugs").mkdir()
+    for _ in range(2):
+        start(command=command).shutdown()
+    files = list((home.root / "bugs").iterdir())
+    assert len(files) == 2
+    assert all(read_recording(file).messages_out for file in files)
+
+
 @pytest.mark.parametrize(
     ("name", "why"),
     [

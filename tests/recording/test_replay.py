@@ -220,12 +220,12 @@ def test_command_says_how_to_use_it_and_what_is_left(path: Path) -> None:
 
 
 def test_command_refuses_what_is_no_recording(path: Path) -> None:
-    for text, code in ((None, 1), ("hello\n", 2)):
+    for text, code in ((None, 1), ("hello\n", 2), (made(path).read_text(), 2)):
+        path.unlink(missing_ok=True)
         if text is not None:
             path.write_text(text)
-        done = subprocess.run(
-            [sys.executable, "-m", "tiro", "replay", str(path)], capture_output=True, text=True
-        )
+        command = [sys.executable, "-m", "tiro", "replay", str(path), "--provider", "nobody"]
+        done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == code
         assert done.stderr.startswith("tiro: ")
         assert len(done.stderr.splitlines()) == 1

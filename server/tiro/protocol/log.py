@@ -11,12 +11,11 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tiro.config import LogSettings, state_directory
 from tiro.errors import StorageError
-from tiro.recording.strainer import Secrets
 from tiro.session.redact import redact, redact_shapes
 from tiro.stores.disk import Disk, make_directories
 
@@ -33,7 +32,7 @@ class ProcessLog:
     """The one handler of a process; it goes to stderr until `follow` says otherwise."""
 
     def __init__(self, *, max_file_bytes: int = MAX_FILE_BYTES) -> None:
-        self._secrets = Secrets()
+        self._secrets: set[str] = set()
         self._max_file_bytes = max_file_bytes
         self._settings: LogSettings | None = None
         self._problems: list[str] = []
@@ -41,7 +40,7 @@ class ProcessLog:
 
     def keep_out(self, secrets: Iterable[str]) -> None:
         """Let none of these values into the log from now on; may be called from any thread."""
-        self._secrets.add(secrets)
+        self._secrets = self._secrets.union(secrets)
 
     def follow(self, settings: LogSettings) -> list[str]:
         """Log as these say; what is wrong with them, one sentence each."""
@@ -54,7 +53,7 @@ class ProcessLog:
                 handler = _LogFile(path_of(settings.file), self._max_file_bytes)
             except StorageError as error:
                 self._problems = [f"{error}; stderr is used"]
-        handler.setFormatter(_Formatter(self._secrets))
+        handler.setFormatter(_Formatter(lambda: self._secrets))
         self._replace(handler)
         for name in OURS:
             logging.getLogger(name).setLevel(settings.level.upper())
@@ -82,13 +81,12 @@ def path_of(file: str) -> Path:
 class _Formatter(logging.Formatter):
     """A line of the log, tracebacks included, without secrets."""
 
-    def __init__(self, secrets: Secrets) -> None:
+    def __init__(self, secrets: Callable[[], Iterable[str]]) -> None:
         super().__init__(FORMAT, TIME_FORMAT)
         self._secrets = secrets
 
     def format(self, record: logging.LogRecord) -> str:
-        spellings = (spelled.decode("utf-8", "replace") for spelled in self._secrets.spellings)
-        return redact_shapes(redact(super().format(record), spellings))
+        return redact_shapes(redact(super().format(record), self._secrets()))
 
 
 class _LogFile(logging.Handler):

@@ -4,7 +4,9 @@ A client may send a key in its settings, before the configuration could tell tha
 these are looked for by their names.
 """
 
+import os
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,13 @@ class RecordedConnection:
     """One connection, for `lifetime`; `recorder` is for whoever asks providers meanwhile."""
 
     def __init__(self, path: Path) -> None:
-        """Begin the recording; StorageError when its file cannot be made."""
+        """Begin the recording, in a new file of its own where the path is that of a directory.
+
+        Raises StorageError when the file cannot be made.
+        """
+        path = path.expanduser()
+        if path.is_dir():
+            path /= time.strftime(f"tiro-%Y%m%d-%H%M%S-{os.getpid()}.jsonl")
         self.recorder = Recorder(path, protocol=types.PROTOCOL_VERSION)
 
     def received(self, body: bytes) -> None:

@@ -21,10 +21,10 @@ Ctrl-C ends it.
 """
 
 
-def play(file: str, port: int, fast: bool) -> int:
+def play(file: str, port: int, fast: bool, provider: str | None = None) -> int:
     """Play until the user interrupts it; returns the exit code."""
     with (
-        Replay(Path(file), port=port, fast=fast, on_note=_tell) as replay,
+        Replay(Path(file), port=port, fast=fast, provider=provider, on_note=_tell) as replay,
         contextlib.suppress(KeyboardInterrupt),
     ):
         sys.stdout.write(_use(replay))
