@@ -320,7 +320,7 @@ def test_tool_result(tool: Tool, status: str, content: str, is_error: bool) -> N
     events = run(turn)
     assert told(turn.session)[2] == ("tool", ("c1", content, is_error))
     assert statuses(events, "c1") == ["proposed", "running", status]
-    assert ToolResult(tool_use_id="c1", is_error=is_error, content=content) in events
+    assert ToolResult(tool_use_id="c1", is_error=is_error, content=content, seq=3) in events
 
 
 @pytest.mark.parametrize("error", [RuntimeError("secret /path"), asyncio.CancelledError()])

@@ -270,7 +270,7 @@ def test_every_event_has_its_fields() -> None:
     }  # fmt: skip
     assert wire(events.ToolResult(tool_use_id="c1", is_error=True, content="no")) == {
         "type": "toolResult", "toolUseId": "c1", "isError": True, "content": "no",
-        "truncated": False,
+        "truncated": False, "seq": None,
     }  # fmt: skip
     assert wire(STORED) == {"type": "stored", "seq": 1, "role": "user"}
     assert wire(events.Retry(2, 1.5, "429")) == {

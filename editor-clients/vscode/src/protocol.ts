@@ -594,7 +594,7 @@ export interface ToolOutputEvent {
   delta: string;
 }
 
-/** A tool's result, cut to 4,096 bytes. */
+/** A tool's result, cut to 4,096 bytes; `session/content` with its seq gives all of it. */
 export interface ToolResultEvent {
   type: "toolResult";
   sessionId: string | null;
@@ -604,6 +604,7 @@ export interface ToolResultEvent {
   isError: boolean;
   content: string;
   truncated: boolean;
+  seq: number | null;
 }
 
 /** A finished message is part of the session. */

@@ -63,12 +63,13 @@ class ToolOutput(Struct, frozen=True, tag="toolOutput"):
 
 
 class ToolResult(Struct, frozen=True, tag="toolResult", kw_only=True):
-    """The stored result of a tool use, cut for display."""
+    """The stored result of a tool use, cut for display; `seq` is that of its message."""
 
     tool_use_id: str
     is_error: bool
     content: str
     truncated: bool = False
+    seq: int | None = None
 
 
 class Stored(Struct, frozen=True, tag="stored"):
@@ -144,10 +145,16 @@ TurnEvent: TypeAlias = (
 )
 
 
-def shown_result(tool_use_id: str, content: str, *, is_error: bool) -> ToolResult:
+def shown_result(
+    tool_use_id: str, content: str, *, is_error: bool, seq: int | None = None
+) -> ToolResult:
     """The event of a stored result, cut to what an event may show, at a whole character."""
     data = content.encode("utf-8", "replace")
-    if len(data) <= MAX_SHOWN_BYTES:
-        return ToolResult(tool_use_id=tool_use_id, is_error=is_error, content=content)
-    cut = data[:MAX_SHOWN_BYTES].decode("utf-8", "ignore")
-    return ToolResult(tool_use_id=tool_use_id, is_error=is_error, content=cut, truncated=True)
+    is_cut = len(data) > MAX_SHOWN_BYTES
+    return ToolResult(
+        tool_use_id=tool_use_id,
+        is_error=is_error,
+        content=data[:MAX_SHOWN_BYTES].decode("utf-8", "ignore") if is_cut else content,
+        truncated=is_cut,
+        seq=seq,
+    )

@@ -153,8 +153,10 @@ class ToolUses:
         block = {"type": "tool_result", "tool_use_id": done.id, "content": content}
         if output.is_error:
             block["is_error"] = True
-        yield shown_result(done.id, content, is_error=output.is_error)
-        yield from self._needs.record.store(Message("tool", block))
+        stored = self._needs.record.store(Message("tool", block))
+        seq = stored[0].seq if stored else None
+        yield shown_result(done.id, content, is_error=output.is_error, seq=seq)
+        yield from stored
 
     def _batches(self) -> Iterator[list[int]]:
         """Neighbouring reads together, everything else alone, in call order."""

@@ -2,6 +2,7 @@
 
 import heapq
 from itertools import islice
+from typing import assert_never
 
 import msgspec
 
@@ -10,7 +11,9 @@ from tiro.session.core import Core
 from tiro.session.messages import (
     AttachmentBlock,
     Block,
+    ImageBlock,
     Message,
+    OpaqueBlock,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -65,12 +68,17 @@ def piece(core: Core, seq: int, block: int | None, offset: int, limit: int | Non
 
 
 def _text(block: Block) -> str:
-    if isinstance(block, TextBlock | AttachmentBlock):
-        return block.text
-    if isinstance(block, ThinkingBlock):
-        return block.thinking
-    if isinstance(block, ToolResultBlock):
-        return result_text(block.content)
-    if isinstance(block, ToolUseBlock):
-        return encode(block.input).decode()
-    return encode(getattr(block, "data", None) or getattr(block, "source", None)).decode()
+    """What a block says, or the JSON of what it holds."""
+    match block:
+        case TextBlock(text) | AttachmentBlock(text=text) | ThinkingBlock(text):
+            return text
+        case ToolResultBlock():
+            return result_text(block.content)
+        case ToolUseBlock():
+            return encode(block.input).decode()
+        case ImageBlock():
+            return encode(block.source).decode()
+        case OpaqueBlock():
+            return encode(block.data).decode()
+        case _:
+            assert_never(block)

@@ -716,12 +716,13 @@ class ToolOutputEvent(Event, frozen=True, tag="toolOutput"):
 
 
 class ToolResultEvent(Event, frozen=True, tag="toolResult"):
-    """A tool's result, cut to 4,096 bytes."""
+    """A tool's result, cut to 4,096 bytes; `session/content` with its seq gives all of it."""
 
     tool_use_id: str
     is_error: bool
     content: str
     truncated: bool
+    seq: int | None
 
 
 class StoredEvent(Event, frozen=True, tag="stored"):

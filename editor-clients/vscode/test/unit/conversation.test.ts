@@ -44,7 +44,7 @@ test("a turn is shown in the order in which it happened", () => {
     { type: "text", delta: "I look. " },
     { type: "toolUse", toolUse: READ, status: "running" },
     { type: "toolUse", toolUse: READ, status: "done" },
-    { type: "toolResult", toolUseId: "c1", isError: false, content: "print()", truncated: false },
+    { type: "toolResult", toolUseId: "c1", isError: false, content: "print()", truncated: false, seq: 3 },
     { type: "text", delta: "It " },
     { type: "text", delta: "prints." },
     END,
