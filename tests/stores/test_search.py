@@ -2,8 +2,10 @@
 
 import multiprocessing
 import os
+import signal
 import sqlite3
 import stat
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -253,7 +255,7 @@ def test_where_no_index_can_be_every_file_is_read(make_manager: Make, cache: Pat
 def test_an_index_that_another_process_locks_does_not_stop_the_search(
     make_manager: Make, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_index, "_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(search_index, "BUSY_SECONDS", 0.05)
     manager = make_manager(cache_directory=cache)
     save(manager, "a", "needle")
     assert found(manager, "needle") == [("a", 1)]
@@ -293,6 +295,66 @@ def test_two_processes_share_one_index(make_manager: Make, directory: Path, cach
     search.close()
 
 
+def _die_while_reading(directory: Path, cache: Path) -> None:
+    search_index.BATCH_CHARACTERS = 1
+    patched = pytest.MonkeyPatch()
+    patched.setattr("tiro.stores.search.LONG_SECONDS", 0.0)
+    patched.setattr("tiro.stores.search.REPORT_SECONDS", 0.0)
+
+    def die(done: int, total: int) -> None:
+        if done == total // 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with SessionManager(directory, cache_directory=cache) as manager:
+        Search(manager).find("needle", 100, on_progress=die)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing dies like that there")
+def test_a_process_that_is_killed_while_it_reads_leaves_a_sound_index(
+    make_manager: Make, directory: Path, cache: Path
+) -> None:
+    manager = make_manager(cache_directory=cache)
+    for n in range(10):
+        save(manager, f"s{n}", f"needle {n}")
+    context = multiprocessing.get_context("spawn")
+    child = context.Process(target=_die_while_reading, args=(directory, cache))
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    assert 0 < rows_in(cache) < 10
+    assert len(found(manager, "needle")) == 10
+    assert rows_in(cache) == 10
+
+
+def test_a_full_disk_does_not_stop_the_search(
+    make_manager: Make, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = (*search_index.SETTINGS, "max_page_count = 16")
+    monkeypatch.setattr(search_index, "SETTINGS", settings)
+    manager = make_manager(cache_directory=cache)
+    for n in range(20):
+        save(manager, f"s{n}", " ".join(f"needle{n * k}" for k in range(2000)))
+    assert [id for id, _ in found(manager, "needle399")] == ["s19", "s7", "s3", "s1"]
+    assert index_file(cache).stat().st_size <= 16 * 4096
+
+
+def test_a_session_that_lives_here_is_read_from_memory_and_later_from_its_file(
+    make_manager: Make, cache: Path
+) -> None:
+    manager = make_manager(cache_directory=cache)
+    save(manager, "other", "needle")
+    session = manager.create(id="live")
+    session.add_message("user", "needle")
+    search = Search(manager)
+    assert [hit.id for hit in search.find("needle", 9, live=[session])] == ["live", "other"]
+    assert rows_in(cache) == 1
+    session.edit_message(1, "pin")
+    assert [hit.taken_back for hit in search.find("needle", 9, live=[session])] == [True, False]
+    assert [hit.taken_back for hit in search.find("needle", 9)] == [True, False]
+    assert rows_in(cache) == 3
+    search.close()
+
+
 def test_threads_may_search_at_once(make_manager: Make, cache: Path) -> None:
     manager = make_manager(cache_directory=cache)
     for n in range(10):
@@ -316,7 +378,7 @@ def test_a_long_search_tells_how_far_it_is_and_can_be_ended(
 ) -> None:
     monkeypatch.setattr("tiro.stores.search.LONG_SECONDS", 0.0)
     monkeypatch.setattr("tiro.stores.search.REPORT_SECONDS", 0.0)
-    monkeypatch.setattr(search_index, "_BATCH_CHARACTERS", 1)
+    monkeypatch.setattr(search_index, "BATCH_CHARACTERS", 1)
     manager = make_manager(cache_directory=cache)
     for n in range(4):
         save(manager, f"s{n}", "needle")

@@ -27,12 +27,12 @@ from tiro.stores.places import Place, matching, saved_places
 Progress = Callable[[int, int], None]
 
 _FORM = 1
-_BATCH_CHARACTERS = 8_000_000
-_BUSY_SECONDS = 10.0
+BATCH_CHARACTERS = 8_000_000
+BUSY_SECONDS = 10.0
 _MOST_PHRASES, _MOST_WORDS = 64, 100
 """How much of a query the index is asked; the rest is looked for in what it finds."""
 _SMALL_BYTES = 50_000_000
-_SETTINGS = (
+SETTINGS = (
     "journal_mode = WAL",
     "synchronous = NORMAL",
     "secure_delete = ON",
@@ -108,7 +108,7 @@ class _Tables:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, FILE_MODE))  # for its owner only
         self._path = path
         self._sql = sqlite3.connect(
-            path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         self._known: dict[str, Version | None] = {}
         self._data_version = -1
@@ -116,7 +116,7 @@ class _Tables:
         self._next: dict[int, int] = {}
         """The number to try first for the next message of a moment."""
         try:
-            for setting in _SETTINGS:
+            for setting in SETTINGS:
                 self._sql.execute(f"PRAGMA {setting}")
             self._make()
         except BaseException:
@@ -294,7 +294,7 @@ def _read(
         places = saved_places(path)
         batch.append((path, version, places))
         size += sum(len(place.text) for place in places)
-        if size >= _BATCH_CHARACTERS or done == len(changed):
+        if size >= BATCH_CHARACTERS or done == len(changed):
             yield done, batch
             batch, size = [], 0
 
