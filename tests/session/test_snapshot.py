@@ -33,6 +33,14 @@ def test_a_file_with_three_fields_loads() -> None:
     assert {m.timestamp for m in core.oldest_first()} == {"2025-02-21T14:30:15-0800"}
 
 
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_time_that_no_clock_can_show_is_no_time(time: str) -> None:
+    """U7.2: the file opens all the same."""
+    row = {"role": "user", "content": "a", "timestamp": time}
+    core = opened({"messages": [row], "created_at": time, "updated_at": time, "timestamp": time})
+    assert core.oldest_first()[0].timestamp == time
+
+
 def test_unknown_fields_and_blocks_survive() -> None:
     """U7.2, B14."""
     message = {

@@ -410,3 +410,17 @@ def test_many_messages_of_one_moment_come_in_one_order(make_manager: Make, cache
         )
     manager.save(session)
     assert [seq for _, seq in found(manager, "needle", 5)] == [50, 49, 48, 47, 46]
+
+
+def test_times_of_any_year_are_put_in_order(make_manager: Make, cache: Path) -> None:
+    """Whatever an imported file says; what is no time counts as the session's own."""
+    years = ["0001-01-01T00:00:00+14:00", "1900-01-01", "1969-12-31T23:59:59Z", "9999-12-31"]
+    for options in ({"cache_directory": cache}, {}):
+        manager = make_manager(**options)
+        if options:
+            session = manager.create(id="a")
+            for year in years:
+                row = {"role": "user", "content": "needle", "timestamp": year}
+                session.append_message(row)
+            manager.save(session)
+        assert [seq for _, seq in found(manager, "needle")] == [4, 1, 3, 2]

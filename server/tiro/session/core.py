@@ -56,7 +56,7 @@ def from_rfc3339(text: str | None) -> datetime | None:
     """The time that `text` names; None where it names none. A time without offset is local."""
     try:
         return datetime.fromisoformat(text).astimezone(UTC) if text else None
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter for the first and last day of all
         return None
 
 

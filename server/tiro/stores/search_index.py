@@ -28,10 +28,13 @@ Progress = Callable[[int, int], None]
 
 _FORM = 1
 BATCH_CHARACTERS = 8_000_000
+"""About how much text is taken in by one transaction."""
 BUSY_SECONDS = 10.0
+"""How long to wait for another process that writes."""
 _MOST_PHRASES, _MOST_WORDS = 64, 100
 """How much of a query the index is asked; the rest is looked for in what it finds."""
 _SMALL_BYTES = 50_000_000
+"""Up to this size an old SQLite can make its file anew after something was deleted."""
 SETTINGS = (
     "journal_mode = WAL",
     "synchronous = NORMAL",
