@@ -19,7 +19,7 @@ from tiro.session.messages import clean, decode, encode
 from tiro.stores.formats import registry
 from tiro.stores.formats.format import Imported
 
-EXAMPLES = sized(fast=60, normal=300, long=3000)
+EXAMPLES = sized(fast=60, normal=120, long=3000)
 ODD = ["no", "1e3", "~", "", " a", "a ", "a\tb", "\u0085", "x\u0085y\n", "\u2028", "\ufeff", "\0",
        "half \ud83d", "a\r\nb", "- x: [", "---\n...", "#", "12:30:45", "2025-02-21", "<<", "=",
        "\n", "\n\n x\n  y \n", " \n", "é\n漢字 🙂", "'\"", "\x1b[0m\n", "```\n"]  # fmt: skip

@@ -92,7 +92,7 @@ def times_read(manager: SessionManager, query: str, monkeypatch: pytest.MonkeyPa
     ),
     limit=st.integers(1, 6),
 )
-@settings(max_examples=sized(fast=15, normal=60, long=600), deadline=None)
+@settings(max_examples=sized(fast=15, normal=25, long=600), deadline=None)
 def test_the_index_finds_what_reading_every_file_finds(
     tmp_path_factory: pytest.TempPathFactory, texts: list[list[str]], limit: int
 ) -> None:
