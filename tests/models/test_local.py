@@ -68,6 +68,19 @@ def finished(deltas: list[Delta]) -> Finished:
     return last
 
 
+@pytest.mark.parametrize(("in_ci", "outcome"), [("", "1 skipped"), ("1", "1 error")])
+def test_missing_model_is_no_success_in_ci(tmp_path: Path, in_ci: str, outcome: str) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    done = subprocess.run(
+        [*command, "-k", "test_it_answers_with_usage"],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "CI": in_ci, "XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert outcome in done.stdout
+
+
 @pytest.mark.local
 def test_it_answers_with_usage_and_the_same_at_temperature_0(real_cache: Path) -> None:
     async def scenario(model: LocalModel) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.models.wire import (
@@ -785,14 +785,23 @@ CHUNKS = st.one_of(
 )
 
 
-@given(st.lists(CHUNKS, max_size=6))
-def test_any_stream_ends_with_one_finished_or_with_our_error(chunks: list[bytes]) -> None:
+ENDS = ((), (DONE,), (piece("stop"),), (piece("stop"), DONE))
+
+
+@given(st.lists(st.text(max_size=4)), st.lists(CHUNKS, max_size=6), st.sampled_from(ENDS))
+def test_any_stream_ends_with_one_finished_or_with_our_error(
+    said: list[str], odd: list[bytes], end: tuple[bytes, ...]
+) -> None:
+    """Only what is odd or has no end may be refused; what was said before it comes first."""
+    chunks = (*map(text, said), *odd, *end)
     try:
         deltas = answer(*(streams(*chunks) for _ in range(4)))
     except (ModelError, ContextOverflowError):
+        assert odd or not end
         return
     assert isinstance(deltas[-1], Finished)
     assert len(only(deltas, Finished)) == 1
+    assert joined(deltas).startswith("".join(said))
     ids = [delta.id for delta in deltas if isinstance(delta, ToolUseDone)]
     assert len(set(ids)) == len(ids)
     assert all(ids)
@@ -801,14 +810,22 @@ def test_any_stream_ends_with_one_finished_or_with_our_error(chunks: list[bytes]
         assert delta.text.encode()
 
 
+GOOD = json.dumps(
+    {"choices": [{"message": {"content": "Blue."}, "finish_reason": "stop"}]}
+).encode()
+
+
 @pytest.mark.parametrize("status", [200, 400, 500])
 @given(
     body=st.one_of(JSON.map(json.dumps).map(str.encode), ANSWERS.map(json.dumps).map(str.encode))
 )
+@example(body=GOOD)
 def test_any_document_too(status: int, body: bytes) -> None:
     try:
         deltas = answer(*(httpx.Response(status, stream=Body(body)) for _ in range(4)))
     except (ModelError, ContextOverflowError):
+        assert (status, body) != (200, GOOD)
         return
     assert isinstance(deltas[-1], Finished)
     assert status == 200
+    assert body != GOOD or joined(deltas) == "Blue."

@@ -5,6 +5,8 @@ import inspect
 import logging
 import re
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -347,6 +349,16 @@ def test_b52_no_secret_in_a_log(caplog: pytest.LogCaptureFixture) -> None:
     run(says("a"), **LEAKY)
     assert "provider.test" in caplog.text
     assert "c0ffee" not in caplog.text
+
+
+def test_loading_changes_no_logger() -> None:
+    """Whoever only imports us keeps the logging that they have set up."""
+    code = (
+        "import logging, httpx, tiro.models.transport, tiro.models.download;"
+        "print(logging.getLogger('httpx').filters)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_the_key_is_sent_and_its_line_break_is_not() -> None:

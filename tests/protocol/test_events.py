@@ -15,7 +15,7 @@ from tiro.errors import ModelError
 from tiro.protocol import types
 from tiro.protocol.events import JOIN_SECONDS, MAX_WAITING_OUTPUT_CHARS, TurnEvents
 from tiro.protocol.frames import MAX_OWN_BYTES, encode_body
-from tiro.protocol.wire import MAX_RESULT_BYTES, cut_text, displayed, to_wire_event
+from tiro.protocol.wire import MAX_RESULT_BYTES, camel, cut_text, displayed, to_wire_event
 from tiro.session.messages import Usage
 from tiro.session.meter import Meter
 
@@ -229,7 +229,8 @@ def test_no_event_is_lost_or_out_of_order(told: list[Any], seed: int) -> None:
     given = streams(
         told,
         lambda e: (
-            e.__struct_config__.tag, getattr(e, "tool_use_id", None), getattr(e, "delta", None)
+            camel(e.__struct_config__.tag),
+            getattr(e, "tool_use_id", None), getattr(e, "delta", None)
         ),
     )  # fmt: skip
     got = streams(turn.got, lambda e: (e["type"], e.get("toolUseId"), e.get("delta")))

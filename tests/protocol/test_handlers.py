@@ -505,7 +505,7 @@ async def test_the_server_loads_by_itself_only_where_it_is_told_to() -> None:
 @pytest.mark.parametrize("options", [None, {"features": {"turnEvents": True}}])
 async def test_a_change_that_nobody_asked_for_is_told(options: Any) -> None:
     client = await ready(initializationOptions=options)
-    notice = Notice("saveFailed", client.assistant.session, {})
+    notice = Notice("save_failed", client.assistant.session, {})
     client.assistant.on_changed(notice)
     [told] = client.sent("tiro/session/changed")
     assert (told["reason"], told["id"], told["total"]) == ("saveFailed", None, 0)

@@ -8,7 +8,7 @@ import msgspec
 
 from tiro.agents import events
 from tiro.protocol import types
-from tiro.protocol.wire import WIRE_EVENTS
+from tiro.protocol.wire import WIRE_EVENTS, camel
 
 DOCUMENT = (Path(__file__).parents[2] / "server" / "PROTOCOL.md").read_text(encoding="utf-8")
 LATER = {
@@ -49,7 +49,7 @@ def test_every_turn_event_has_a_wire_type_of_the_same_name_and_fields() -> None:
     told = set(get_args(events.TurnEvent)) - {events.Progress}
     assert set(WIRE_EVENTS) == told
     for kind, wire in WIRE_EVENTS.items():
-        assert kind.__struct_config__.tag == wire.__struct_config__.tag
+        assert camel(str(kind.__struct_config__.tag)) == wire.__struct_config__.tag
         if kind is not events.Finished:
             own = set(wire.__struct_fields__) - {"session_id", "turn_id", "n"}
             assert own == set(kind.__struct_fields__)

@@ -45,7 +45,7 @@ def test_an_edit_is_seen_with_the_next_turn(manager: SessionManager, notices: No
     with manager.writing(session):
         assert texts(session) == ["0", "edited", "2"]
         session.add_message("user", "3")
-    assert notices.reasons == ["changedOnDisk"]
+    assert notices.reasons == ["changed_on_disk"]
     assert texts(manager.load(path)) == ["0", "edited", "2", "3"]
 
 
@@ -62,7 +62,7 @@ def test_an_edit_and_our_changes_are_both_kept(
     wait_for_snapshot(path, '"4"')
     with session.lock:
         assert texts(session) == ["0", "edited", "2", "3", "4"]
-        assert notices.reasons == ["changedOnDisk"]
+        assert notices.reasons == ["changed_on_disk"]
     assert notices[0].detail["dropped"] == 0
 
 
@@ -154,7 +154,7 @@ def test_an_edit_that_made_the_file_unreadable_is_set_aside(
     assert aside.startswith("x.json.bad-")
     assert (path.parent / aside).read_text() == "{ oops"
     with session.lock:
-        assert notices.reasons == ["changedOnDisk"]
+        assert notices.reasons == ["changed_on_disk"]
 
 
 @pytest.mark.parametrize("how", ["save", "writing", "message"])
@@ -204,4 +204,4 @@ def test_an_edit_while_saving_fails_is_not_overwritten(
     assert manager.is_stored(session)
     assert texts(make_manager().load(path)) == ["0", "edited", "2"]
     assert texts(make_manager().load_id("x-01")) == ["0", "1", "2", "3", "4"]
-    assert notices.reasons == ["saveFailed", "renamed", "saveResumed"]
+    assert notices.reasons == ["save_failed", "renamed", "save_resumed"]

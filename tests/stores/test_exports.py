@@ -62,10 +62,10 @@ def test_what_comes_from_elsewhere_is_kept_in_memory_where_the_disk_refuses(
     disk.fail(errno.ENOSPC)
     session = manager.adopt(read_import(path, None).stored)
     assert texts(session) == ["hello"]
-    assert notices.reasons == ["saveFailed"]
+    assert notices.reasons == ["save_failed"]
     disk.heal()
     session.add_message("user", "more")
-    assert notices.reasons == ["saveFailed", "saveResumed"]
+    assert notices.reasons == ["save_failed", "save_resumed"]
     assert texts(make_manager(directory=tmp_path / "other").load_id("talk")) == ["hello", "more"]
 
 

@@ -68,7 +68,7 @@ def test_every_single_fault_costs_nothing(
         assert path is not None
         assert texts(make_manager().load(path)) == ["one", "two", LARGE, "four", "five"]
         told = [notice.reason for notice in notices if notice.session is session]
-        assert told in ([], ["saveFailed", "saveResumed"]), (number, disk.calls[number], told)
+        assert told in ([], ["save_failed", "save_resumed"]), (number, disk.calls[number], told)
         manager.close()
         assert names(path.parent) == ["blobs", path.name], (number, disk.calls[number])
         assert len(names(path.parent / "blobs")) == 1, (number, disk.calls[number])
@@ -89,7 +89,7 @@ def test_a_fault_that_lasts_is_told_once_and_ends(
     session = live(manager, disk)
     for number in range(20):
         session.add_message("user", f"more {number}")
-    assert notices.reasons in ([], ["saveFailed"])
+    assert notices.reasons in ([], ["save_failed"])
     assert len(session.messages) == 24
     if notices:
         assert notices[0].detail["errno"] == errno.errorcode[code]
@@ -97,7 +97,7 @@ def test_a_fault_that_lasts_is_told_once_and_ends(
     disk.heal()
     session.add_message("user", "last")
     assert manager.is_stored(session)
-    assert notices.reasons in ([], ["saveFailed", "saveResumed"])
+    assert notices.reasons in ([], ["save_failed", "save_resumed"])
     path = manager.path_of(session)
     assert path is not None
     assert texts(make_manager().load(path)) == texts(session)
@@ -124,7 +124,7 @@ def test_a_short_write_is_cut_away(make_manager: Make, notices: Notices) -> None
     assert texts(make_manager().load(path)) == ["one", "two"]
     session.add_message("user", "four")
     assert manager.is_stored(session)
-    assert notices.reasons == ["saveFailed", "saveResumed"]
+    assert notices.reasons == ["save_failed", "save_resumed"]
     assert texts(make_manager().load(path)) == ["one", "two", "three", "four"]
 
 
@@ -183,10 +183,10 @@ def test_a_snapshot_that_fails_while_the_journal_works_loses_nothing(
     time.sleep(0.6)
     session.add_message("user", "three")
     assert manager.is_stored(session)
-    assert notices.reasons == ["saveFailed"]
+    assert notices.reasons == ["save_failed"]
     disk.heal()
     manager.save(session)
-    assert notices.reasons == ["saveFailed", "saveResumed"]
+    assert notices.reasons == ["save_failed", "save_resumed"]
 
 
 @pytest.mark.parametrize("kind", ["a file", "read-only", "below a read-only one"])
@@ -216,7 +216,7 @@ def test_a_directory_that_cannot_be_written_costs_one_warning(
     assert str(directory.parent) in caught.value.data["path"]
     manager.reset()
     manager.get().add_message("user", "in another session")
-    assert notices.reasons == ["saveFailed"]
+    assert notices.reasons == ["save_failed"]
 
 
 @pytest.fixture
@@ -249,8 +249,8 @@ def test_a_really_full_disk(make_manager: Make, notices: Notices, small_disk: Pa
             stored = number
         if number % 50 == 0:
             assert len(texts(make_manager().load(path))) >= 1
-    assert notices.reasons[0] == "saveFailed"
-    assert notices.reasons.count("saveFailed") - notices.reasons.count("saveResumed") == 1
+    assert notices.reasons[0] == "save_failed"
+    assert notices.reasons.count("save_failed") - notices.reasons.count("save_resumed") == 1
     assert len(session.messages) == 301
     assert len(texts(make_manager(on_notice=None).load(path))) >= stored
     with pytest.raises(StorageError) as caught:
@@ -261,7 +261,7 @@ def test_a_really_full_disk(make_manager: Make, notices: Notices, small_disk: Pa
     subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
     session.add_message("user", "last")
     assert manager.is_stored(session)
-    assert notices.reasons[-1] == "saveResumed"
+    assert notices.reasons[-1] == "save_resumed"
     assert texts(make_manager().load(path)) == texts(session)
     manager.close()
     assert names(path.parent) == [path.name]
@@ -294,7 +294,10 @@ def test_a_file_that_may_not_grow(directory: Path, make_manager: Make) -> None:
     )
     stored, total, told = done.stdout.split(maxsplit=2)
     assert total == "100"
-    assert json.loads(told.replace("'", '"'))[:2] in (["saveFailed"], ["saveFailed", "saveResumed"])
+    assert json.loads(told.replace("'", '"'))[:2] in (
+        ["save_failed"],
+        ["save_failed", "save_resumed"],
+    )
     assert int(stored) >= 40
     [path] = directory.glob("*.json")
     assert len(texts(make_manager().load(path))) >= int(stored)

@@ -44,7 +44,7 @@ def test_two_go_on_in_turn(make_manager: Make, notices: Notices) -> None:
     assert texts(mine) == expected
     assert texts(make_manager().load(path)) == expected
     assert [message.seq for message in mine.messages] == [1, 2, 3, 4, 5, 6]
-    assert set(notices.reasons) == {"changedOnDisk"}
+    assert set(notices.reasons) == {"changed_on_disk"}
 
 
 def test_saves_of_two_stale_copies_lose_nothing(make_manager: Make) -> None:
@@ -170,7 +170,7 @@ def test_a_change_while_another_process_answers_is_kept(
     assert texts(make_manager().load_id("x")) == ["one", "two", "three"]
     found = texts(make_manager().load_id("x-01"))
     assert found == ["one", "meanwhile", "and again", "later"]
-    assert notices.reasons == ["saveFailed", "renamed", "saveResumed"]
+    assert notices.reasons == ["save_failed", "renamed", "save_resumed"]
 
 
 def test_an_idle_session_is_not_locked(make_manager: Make) -> None:
@@ -252,7 +252,7 @@ def test_interleaved_saves_of_two_processes_lose_nothing(
     answers = share(*(("add_in_turn", str(directory), who, str(count)) for who in ("one", "two")))
     for answer in answers:
         assert answer["id"] == "shared"
-        assert set(answer["told"]) <= {"changedOnDisk"}
+        assert set(answer["told"]) <= {"changed_on_disk"}
     found = texts(make_manager().load_id("shared"))
     assert len(found) == 2 * count + 1
     for who in ("one", "two"):
@@ -353,7 +353,7 @@ def test_without_autosave_others_are_seen_until_something_is_unsaved(
     with one.changing(damaged):
         assert texts(damaged) == ["one", "two", "three"]
     assert path.read_text() == "{"
-    assert notices.reasons == ["changedOnDisk", "renamed"]
+    assert notices.reasons == ["changed_on_disk", "renamed"]
 
 
 def test_a_lock_is_never_on_a_deleted_journal(make_manager: Make) -> None:

@@ -1,6 +1,6 @@
 """What a turn tells whoever watches it: one Struct an event, in the order of their happening.
 
-The names on the wire follow from these: the tag is the type, the fields are the camelCase ones.
+The names on the wire follow from these: the type is the tag, in camelCase as the fields.
 """
 
 from typing import Any, Literal, TypeAlias
@@ -44,7 +44,7 @@ class Thinking(Struct, frozen=True, tag="thinking"):
     delta: str
 
 
-class ToolUse(Struct, frozen=True, tag="toolUse", kw_only=True):
+class ToolUse(Struct, frozen=True, tag="tool_use", kw_only=True):
     """A tool use came into another state."""
 
     tool_use: ToolUseShown
@@ -55,14 +55,14 @@ class ToolUse(Struct, frozen=True, tag="toolUse", kw_only=True):
     parent_tool_use_id: str | None = None
 
 
-class ToolOutput(Struct, frozen=True, tag="toolOutput"):
+class ToolOutput(Struct, frozen=True, tag="tool_output"):
     """A piece of a running tool's output."""
 
     tool_use_id: str
     delta: str
 
 
-class ToolResult(Struct, frozen=True, tag="toolResult", kw_only=True):
+class ToolResult(Struct, frozen=True, tag="tool_result", kw_only=True):
     """The stored result of a tool use, cut for display; `seq` is that of its message."""
 
     tool_use_id: str

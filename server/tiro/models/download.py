@@ -21,7 +21,7 @@ from tiro.models.part_file import (
     failure,
     megabytes,
 )
-from tiro.models.transport import Sleep
+from tiro.models.transport import Sleep, keep_secrets_out_of_the_log
 
 MAX_STALLS = 4
 """How many attempts in a row may bring nothing before it is given up."""
@@ -152,7 +152,8 @@ def _client(url: str, http: httpx.AsyncBaseTransport | None) -> httpx.AsyncClien
     try:
         host = httpx.URL(url).host
     except httpx.InvalidURL:
-        raise InvalidInputError(f"{bare_url(url)!r} is no address") from None
+        raise InvalidInputError(f"{bare_url(url)!r} is no address") from None  # it quotes the whole
+    keep_secrets_out_of_the_log()
     return httpx.AsyncClient(
         timeout=httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
         follow_redirects=True,

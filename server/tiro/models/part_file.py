@@ -7,6 +7,7 @@ import hashlib
 import math
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -198,14 +199,19 @@ def _mismatch(brought: Brought, magic: bytes, expected: Expected) -> str:
     return "" if magic == GGUF_MAGIC else "it is no GGUF file"
 
 
-def _lock(file: IO[bytes]) -> bool:
-    """Take the lock of an open file; it ends with the file. Windows goes without."""
-    try:
-        import fcntl  # POSIX only
-    except ImportError:
+if sys.platform == "win32":
+
+    def _lock(file: IO[bytes]) -> bool:
+        """Windows goes without."""
         return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+
+else:
+    import fcntl
+
+    def _lock(file: IO[bytes]) -> bool:
+        """Take the lock of an open file; it ends with the file."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True

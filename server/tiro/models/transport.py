@@ -236,6 +236,7 @@ class Transport:
         return self._client
 
     def _open(self) -> httpx.AsyncClient:
+        keep_secrets_out_of_the_log()
         loopback = is_loopback(self.provider)
         silence = LOOPBACK_SILENCE_SECONDS if loopback else SILENCE_SECONDS
         is_plain = (
@@ -356,6 +357,11 @@ def _may_repeat(error: ModelError) -> bool:
     return retryable and not is_silence and asked_for <= failures.LONGEST_WAIT_SECONDS
 
 
+def keep_secrets_out_of_the_log() -> None:
+    """Shorten the addresses that httpx logs; for whoever opens a client, before it is used."""
+    logging.getLogger("httpx").addFilter(_WITHOUT_SECRETS)  # once, however often it is called
+
+
 def _wait_seconds(error: ModelError, repeats: int, jitter: Callable[[], float]) -> float:
     asked_for = error.data.get("retry_after_seconds")
     if isinstance(asked_for, float):
@@ -374,4 +380,4 @@ class _WithoutSecretsInAddresses(logging.Filter):
         return True
 
 
-logging.getLogger("httpx").addFilter(_WithoutSecretsInAddresses())
+_WITHOUT_SECRETS = _WithoutSecretsInAddresses()

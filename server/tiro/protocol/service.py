@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TOLD = {
-    "saveFailed": "The session cannot be saved; it goes on in memory and saving is tried again",
-    "saveResumed": "The session is saved again",
-    "changedOnDisk": "The session's file was changed by another program; the change was taken over",
+    "save_failed": "The session cannot be saved; it goes on in memory and saving is tried again",
+    "save_resumed": "The session is saved again",
+    "changed_on_disk": "Another program changed the session's file; the change was taken over",
     "renamed": "The session got another name, since its own was taken",
 }
 """What a client hears that does not know `tiro/session/changed`."""

@@ -69,10 +69,11 @@ def to_wire_view(assistant: "Assistant", rows: Iterable[messages.Message]) -> ty
     )
 
 
-def to_wire_changed(assistant: "Assistant", reason: Any, session: Core) -> types.SessionChanged:
+def to_wire_changed(assistant: "Assistant", reason: str, session: Core) -> types.SessionChanged:
     """What a client is told about a change that it did not ask for."""
+    spelled: Any = camel(reason)
     return types.SessionChanged(
-        reason=reason,
+        reason=spelled,
         id=session.id,
         total=len(session.newest_first),
         context_size=to_wire(types.ContextSize, assistant.context_size()),
@@ -207,7 +208,8 @@ def to_wire_error(error: BaseException) -> types.ErrorObject:
         if kind in types.ERRORS:
             code, name = types.ERRORS[kind]
             data = {"kind": name} if name else {}
-            data |= {camel(key): value for key, value in getattr(error, "data", {}).items()}
+            for key, value in getattr(error, "data", {}).items():
+                data[camel(key)] = _code(value) if key == "reason" else value
             return bounded(types.ErrorObject(code, str(error), data or msgspec.UNSET))
     return types.ErrorObject(types.INTERNAL_ERROR, "The server failed; its log says why")
 
@@ -219,6 +221,11 @@ def bounded(error: types.ErrorObject) -> types.ErrorObject:
         message = message[:MAX_ERROR_CHARS] + CUT + message[-MAX_ERROR_CHARS:]
     data = _cut(error.data, MAX_ERROR_DATA_CHARS, MAX_ERROR_ITEMS)
     return types.ErrorObject(error.code, message, data)
+
+
+def _code(reason: Any) -> Any:
+    """A reason that is a word for programs, in the wire's spelling; a sentence stays as it is."""
+    return camel(reason) if isinstance(reason, str) and reason.isidentifier() else reason
 
 
 def camel(name: str) -> str:

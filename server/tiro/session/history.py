@@ -73,7 +73,7 @@ def check_answers(core: Core, message: Message) -> None:
                 f"No open tool use has the id {result.tool_use_id!r}: it is unknown or was"
                 " answered before",
                 tool_use_id=result.tool_use_id,
-                reason="noOpenToolUse",
+                reason="no_open_tool_use",
             )
         open_ids.remove(result.tool_use_id)
 

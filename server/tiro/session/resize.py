@@ -169,7 +169,7 @@ def undo(core: Core) -> None:
     """
     with core.lock:
         if core.undo is None:
-            raise ResizeError("There is no resize to undo", reason="nothingToUndo")
+            raise ResizeError("There is no resize to undo", reason="nothing_to_undo")
         at, before = core.stamp(), core.undo
         fields = {name: before[name] for name in _UNDONE_FIELDS if name in before}
         core.commit(

@@ -51,7 +51,7 @@ class Notice(msgspec.Struct, frozen=True):
     """Something about a session's files that its user should know."""
 
     reason: str
-    """`saveFailed`, `saveResumed`, `changedOnDisk` or `renamed`."""
+    """`save_failed`, `save_resumed`, `changed_on_disk` or `renamed`."""
     session: Core
     detail: dict[str, Any]
 
@@ -381,11 +381,11 @@ class SessionManager:
 
     def told(self, reason: str, session: Core, detail: dict[str, Any]) -> None:
         """Pass a notice on; a directory's failure and its end are told once each."""
-        if reason in ("saveFailed", "saveResumed"):
+        if reason in ("save_failed", "save_resumed"):
             autosave = self._autosaves.get(session)
             directory = autosave.directory if autosave else self.directory
             with self._lock:
-                if (reason == "saveFailed") == (directory in self._failing):
+                if (reason == "save_failed") == (directory in self._failing):
                     return
                 self._failing ^= {directory}
         if reason == "renamed":

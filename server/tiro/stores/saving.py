@@ -112,7 +112,7 @@ class Saving:
             self._remember(session, reading, restored)
             self.saved_at = reading.saved_at(session)
             if reading.bad or restored.dropped or restored.missing:
-                self.owner.told("changedOnDisk", session, restored.detail(reading.bad))
+                self.owner.told("changed_on_disk", session, restored.detail(reading.bad))
 
     @contextmanager
     def silent(self) -> Iterator[None]:
@@ -232,7 +232,7 @@ class Saving:
             session.n = max(n, session.n)  # a number is never given twice
             self._needs_snapshot = self._wants_snapshot = True
         if encode(session.snapshot()) != before:
-            self.owner.told("changedOnDisk", session, restored.detail(reading.bad))
+            self.owner.told("changed_on_disk", session, restored.detail(reading.bad))
         if self._wants_snapshot and self.owner.autosave:
             self._save_whole(session)
 
@@ -244,7 +244,7 @@ class Saving:
         aside = copy_aside(self.owner.disk, files.path, self._stamp())
         self._save_whole(session)
         detail = {"path": str(aside), "reason": error.data.get("reason")}
-        self.owner.told("changedOnDisk", session, detail)
+        self.owner.told("changed_on_disk", session, detail)
 
     def _remember(self, session: Core, reading: Reading, restored: Restored) -> None:
         assert self.files is not None
@@ -260,11 +260,11 @@ class Saving:
             "reason": error.strerror or str(error),
         }
         self._has_failed = True
-        self.owner.told("saveFailed", session, detail)
+        self.owner.told("save_failed", session, detail)
 
     def _worked(self, session: Core) -> None:
         self._has_failed = False
-        self.owner.told("saveResumed", session, {})
+        self.owner.told("save_resumed", session, {})
 
     @contextmanager
     def _encoded(self, session: Core) -> Iterator[tuple[bytes, int]]:

@@ -49,67 +49,74 @@ _PATH = {
 
 
 def search_tools() -> list[Tool]:
-    """The tools of this file."""
-    return [
-        Tool(
-            name="glob",
-            description=GLOB,
-            input_schema={
-                "type": "object",
-                "properties": {
-                    "pattern": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": 1000,
-                        "description": "For example `**/*.py` or `src/*.{ts,tsx}`",
-                    },
-                    "path": _PATH,
+    """The tools that search: paths, and text in files."""
+    return [glob_tool(), grep_tool()]
+
+
+def glob_tool() -> Tool:
+    """Files by the pattern of their path."""
+    return Tool(
+        name="glob",
+        description=GLOB,
+        input_schema={
+            "type": "object",
+            "properties": {
+                "pattern": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 1000,
+                    "description": "For example `**/*.py` or `src/*.{ts,tsx}`",
                 },
-                "required": ["pattern"],
-                "additionalProperties": False,
+                "path": _PATH,
             },
-            effect="read",
-            permission_key="glob",
-            subject_field="path",
-            run=_glob,
-        ),
-        Tool(
-            name="grep",
-            description=GREP,
-            input_schema={
-                "type": "object",
-                "properties": {
-                    "pattern": {"type": "string", "minLength": 1, "maxLength": 2000},
-                    "path": {**_PATH, "description": "The folder or file to search in"},
-                    "glob": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": 1000,
-                        "description": "Search only files that match, for example `*.py`",
-                    },
-                    "ignore_case": {"type": "boolean"},
-                    "context": {
-                        "type": "integer",
-                        "minimum": 0,
-                        "maximum": 10,
-                        "description": "Lines to show around each match, default 0",
-                    },
-                    "max_matches": {
-                        "type": "integer",
-                        "minimum": 1,
-                        "maximum": MAX_MATCHES,
-                        "description": f"Default {DEFAULT_MATCHES}",
-                    },
+            "required": ["pattern"],
+            "additionalProperties": False,
+        },
+        effect="read",
+        permission_key="glob",
+        subject_field="path",
+        run=_glob,
+    )
+
+
+def grep_tool() -> Tool:
+    """Lines of files by a regular expression."""
+    return Tool(
+        name="grep",
+        description=GREP,
+        input_schema={
+            "type": "object",
+            "properties": {
+                "pattern": {"type": "string", "minLength": 1, "maxLength": 2000},
+                "path": {**_PATH, "description": "The folder or file to search in"},
+                "glob": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 1000,
+                    "description": "Search only files that match, for example `*.py`",
                 },
-                "required": ["pattern"],
-                "additionalProperties": False,
+                "ignore_case": {"type": "boolean"},
+                "context": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "maximum": 10,
+                    "description": "Lines to show around each match, default 0",
+                },
+                "max_matches": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": MAX_MATCHES,
+                    "description": f"Default {DEFAULT_MATCHES}",
+                },
             },
-            effect="read",
-            permission_key="grep",
-            subject_field="path",
-            run=_grep,
-        ),
-    ]
+            "required": ["pattern"],
+            "additionalProperties": False,
+        },
+        effect="read",
+        permission_key="grep",
+        subject_field="path",
+        run=_grep,
+    )
 
 
 async def _glob(given: dict[str, Any], run: ToolRun) -> ToolOutput:
