@@ -20,8 +20,7 @@ import platformdirs
 
 from tiro.agents.agent import DEFAULT_AGENT
 from tiro.agents.permissions import PERMISSION_KEYS, narrowing, problem_of
-from tiro.agents.settings import Seconds, SessionDefaults
-from tiro.agents.turn import TurnSettings
+from tiro.agents.settings import Seconds, SessionDefaults, TurnSettings
 from tiro.agents.wording import expected, shown
 from tiro.agents.yaml_tree import parse_yaml
 from tiro.models.model import ModelFacts, ProviderApi, ProviderSettings

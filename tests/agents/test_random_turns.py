@@ -20,7 +20,8 @@ from tests.agents.turns import (
 from tests.fakes import ScriptedModel, says
 from tiro.agents.events import TurnEvent
 from tiro.agents.permissions import Rules
-from tiro.agents.turn import Turn, TurnSettings, run_turn
+from tiro.agents.settings import TurnSettings
+from tiro.agents.turn import Turn, run_turn
 from tiro.errors import ModelError, ToolError
 from tiro.models import model as m
 from tiro.session.core import Core

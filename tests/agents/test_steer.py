@@ -12,7 +12,8 @@ from tests.agents.test_random_turns import a_random_turn, check_usable, scripts
 from tests.agents.turns import a_tool, a_turn, assert_sound, events_of, finished, run, told
 from tests.fakes import ScriptedModel, says, uses
 from tiro.agents.events import Stored, Text, ToolResult, TurnEvent
-from tiro.agents.turn import Turn, TurnSettings, run_turn
+from tiro.agents.settings import TurnSettings
+from tiro.agents.turn import Turn, run_turn
 from tiro.errors import ModelError
 from tiro.models import model as m
 from tiro.session.core import Core

@@ -39,6 +39,7 @@ from tiro.agents.events import (
 )
 from tiro.agents.permissions import Rules
 from tiro.agents.prompt import build_request
+from tiro.agents.settings import TurnSettings
 from tiro.agents.tool_uses import (
     BROKEN_OFF,
     CANCELLED,
@@ -47,7 +48,7 @@ from tiro.agents.tool_uses import (
     NOT_STARTED,
     REFUSED_ANSWER,
 )
-from tiro.agents.turn import STATES, Turn, TurnSettings, run_turn
+from tiro.agents.turn import STATES, Turn, run_turn
 from tiro.errors import ContextOverflowError, ModelError, ToolError
 from tiro.models import model as m
 from tiro.models.model import ModelFacts, Price, TextDelta, ThinkingDelta, ToolUseDone
@@ -518,7 +519,7 @@ def test_hook_runs_before_each_request_and_is_told() -> None:
     resized = Resized(decision={"type": "lite"}, evicted=1, tokens_before=9, tokens_after=5)
     calls = 0
 
-    async def before_step() -> Resized | None:
+    async def before_step(_: object) -> Resized | None:
         nonlocal calls
         calls += 1
         return resized if calls == 2 else None
@@ -595,7 +596,7 @@ def test_nothing_after_the_end_of_an_answer_counts() -> None:
 
 
 def test_failing_hook_ends_the_turn_with_its_error() -> None:
-    async def before_step() -> Resized | None:
+    async def before_step(_: object) -> Resized | None:
         raise ModelError("No room")
 
     turn = a_turn(says("x"), before_step=before_step)
@@ -676,7 +677,7 @@ class TickingModel(ScriptedModel):
                 yield delta
 
 
-async def _ticking_hook() -> None:
+async def _ticking_hook(_: object) -> None:
     await asyncio.sleep(0)
 
 
@@ -908,7 +909,7 @@ def test_cancel_while_the_user_is_asked() -> None:
 
 
 def test_cancel_in_the_hook() -> None:
-    async def before_step() -> None:
+    async def before_step(_: object) -> None:
         turn.cancel.set()
         await asyncio.Event().wait()
 

@@ -61,6 +61,7 @@ class Home:
             "model": f"fake/{MODEL}",
             "providers": {"fake": self.fake(), "claude": self.claude()},
             "permission": {"read": {"ask-first*.txt": "ask", DENIED: "deny"}},
+            "session": {"summary": {"enabled": False}},  # its requests would take scripted replies
         }
         for key, value in more.items():
             old = config.get(key)

@@ -142,6 +142,10 @@ class Provider:
         """Add replies to the end of the script."""
         self._script.extend(given)
 
+    def unscript(self) -> None:
+        """Forget what is left of the script."""
+        self._script.clear()
+
     @property
     def scripted(self) -> int:
         """How many scripted replies are still unused."""

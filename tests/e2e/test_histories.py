@@ -35,6 +35,7 @@ class Walk:
             self.limit, self.rewind, self.edit, self.resize, self.turn, self.tool_turn,
             self.thoughtful_turn,
             self.cancelled_turn, self.failed_turn, self.reload,
+            self.apply_draft, self.undo_resize, self.compact, self.pin, self.write_memory,
         ]  # fmt: skip
         self.dice.choice(actions)()
 
@@ -105,6 +106,39 @@ class Walk:
         limits = {"messages": self.dice.choice([None, 2, 6]), "chars": self.dice.choice([None, 80])}
         self.server.request("tiro/session/configure", {"limit": limits})
         self.server.request("tiro/session/resize", {"force": "lite"})
+
+    def apply_draft(self) -> None:
+        shown = self.server.request("tiro/session/previewResize", {"force": "lite"})
+        if self.dice.random() < 0.5:
+            self.note(add(self.server, "user", "after the preview"))
+        given = {"draftId": shown["draftId"], "summary": self.dice.choice([None, "mine"])}
+        self.server.request("tiro/session/applyResize", given)
+
+    def undo_resize(self) -> None:
+        try:
+            self.server.request("tiro/session/undoResize")
+        except RpcError as error:
+            self.expect(error, "resizeFailed")  # there was nothing to undo
+
+    def compact(self) -> None:
+        reply = self.dice.choice(["All of it, in short.", "", '{"a": 1}'])
+        self.provider.script(STYLES[0].text(reply))
+        self.server.request("tiro/models/set", {"name": STYLES[0].model})
+        try:
+            self.server.request("tiro/session/compact")
+        except RpcError as error:
+            self.expect(error, "resizeFailed")  # it was unusable, and nothing has changed
+        self.provider.unscript()
+
+    def pin(self) -> None:
+        messages = view(self.server)["messages"]
+        if messages:
+            seq, pinned = self.dice.choice(messages)["seq"], self.dice.random() < 0.6
+            self.server.request("tiro/session/pin", {"seq": seq, "pinned": pinned})
+
+    def write_memory(self) -> None:
+        fields = self.dice.choice([{"memo": {"a": 1}}, {"summary": "short"}, {"summary": ""}])
+        self.server.request("tiro/memo/set", fields)
 
     def turn(self) -> None:
         style = self.dice.choice(STYLES)

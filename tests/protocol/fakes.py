@@ -49,7 +49,7 @@ class FakeAssistant:
         self.calls: list[tuple[Any, ...]] = []
         self.files: dict[str, Session] = {}
         self.exported = "the text"
-        self.saved = self.turns = self  # one object plays all parts of the real one
+        self.saved = self.turns = self.memory = self  # one object plays all parts of the real one
         self.problems: list[str] = []
         self.before: Callable[[str], Any] | None = None
         self.is_shut_down = False
@@ -167,8 +167,34 @@ class FakeAssistant:
         self.session.delete(key)
         return found
 
-    async def judge_resize(self, force: Any = None) -> Any:
+    async def judge(self, force: Any = None) -> Any:
         return None
+
+    async def compact(self) -> Any:
+        return await self.resize()
+
+    async def preview(self, force: Any = None) -> Any:
+        return SimpleNamespace(
+            decision=None, evict=[], keep=[], memo={}, summary="", tokens_before=1,
+            tokens_after=1, draft_id=None,
+        )  # fmt: skip
+
+    async def apply(self, draft_id: str, memo: Any, summary: Any) -> Any:
+        return await self.resize()
+
+    async def undo(self) -> Session:
+        return self.session
+
+    async def pin(self, seq: int, pinned: bool) -> list[int]:
+        return [seq] if pinned else []
+
+    def get(self) -> Any:
+        return SimpleNamespace(
+            memo={}, summary="", memo_cursor=0, last_resize=None, summary_in_progress=False
+        )
+
+    async def set(self, memo: Any, summary: Any) -> Any:
+        return self.get()
 
     async def resize(self, force: Any = None) -> Any:
         await self._step("resize", force)

@@ -42,6 +42,7 @@ async def result(client: Client, name: str, *arguments: Any) -> Any:
         ("tiro.showCurrentAgent", "tiro/session/getAgent"),
         ("tiro.cancel", "tiro/turn/cancel"),
         ("tiro.resizeSession", "tiro/session/resize"),
+        ("tiro.compactSession", "tiro/session/compact"),
         ("tiro.contextSize", "tiro/session/contextSize"),
     ],
 )
@@ -186,7 +187,6 @@ async def test_cancel_ends_an_ask() -> None:
         ("tiro.loadSession", [5]),
         ("tiro.selectAgent", [{}]),
         ("tiro.unknown", []),
-        ("tiro.compactSession", []),
         ("tiro.undoEdits", []),
     ],
 )

@@ -41,6 +41,8 @@ async def test_every_result_has_exactly_the_fields_of_its_type() -> None:
         "tiro/session/import": {"text": "{}"},
         "tiro/session/rewind": {"toSeq": 1},
         "tiro/session/editMessage": {"seq": 1, "content": "c"},
+        "tiro/session/applyResize": {"draftId": "d"},
+        "tiro/session/pin": {"seq": 1, "pinned": True},
         "tiro/state/get": {"key": "k"},
         "tiro/state/set": {"key": "k", "value": None},
         "tiro/state/delete": {"key": "k"},

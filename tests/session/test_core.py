@@ -89,6 +89,7 @@ class Histories(RuleBasedStateMachine):
     @rule(agent=st.sampled_from(["build", "plan", None]), limit=st.sampled_from([1, 3, 5, None]))
     def set_fields(self, agent: str | None, limit: int | None) -> None:
         self.session.change(agent=agent, max_history=limit)
+        self.session.prune()
 
     @rule(
         force=st.sampled_from(["lite", "deep", "noting", "dropping"]),
@@ -107,10 +108,11 @@ class Histories(RuleBasedStateMachine):
         else:
             resize.undo(self.session)
 
-    @rule(seq=st.integers(0, 30))
-    def pin(self, seq: int) -> None:
+    @rule(seq=st.integers(0, 30), pinned=st.booleans())
+    def pin(self, seq: int, pinned: bool) -> None:
         if any(m.seq == seq for m in self.session.messages):
-            self.session.pin(seq)
+            self.session.pin(seq, pinned)
+            self._the_limit_holds()
 
     @rule()
     def clear(self) -> None:

@@ -328,6 +328,17 @@ def test_undo_brings_back_nothing_that_was_taken_back() -> None:
     assert texts(session.messages) == ["one", "two"]
 
 
+def test_max_history_holds_for_undo_and_handlers() -> None:
+    """M3.4: a window that a reload would prune is not left behind."""
+    session = talk(Session(), "one", "two", "three", "four")
+    session.set_limit(messages=1).resize("lite")
+    session.change(max_history=2)
+    resize.undo(session)
+    assert texts(session.messages) == ["three", "four"]
+    session.set_resize_handlers("mine", lambda f, c, m, s: (f, f, m)).resize("mine")
+    assert texts(session.messages) == ["three", "four"]
+
+
 # --- the model and its input ----------------------------------------------------------------
 
 

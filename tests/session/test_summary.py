@@ -356,6 +356,14 @@ async def test_with_nothing_to_compact_no_model_is_called() -> None:
     assert provider.calls == []
 
 
+async def test_messages_that_say_nothing_need_no_model() -> None:
+    """U3.6, M7.1: no provider takes an empty prompt."""
+    session, provider = Session(), Provider("text")
+    session.add_message("user", "").add_message("assistant", [])
+    assert await session.async_compact(Summarizer(provider, "m")) == 2
+    assert (provider.calls, session.messages, session.summary) == ([], [], "")
+
+
 async def test_messages_added_during_a_compaction_stay() -> None:
     """U4.5."""
     session, gate = talk(2), asyncio.Event()

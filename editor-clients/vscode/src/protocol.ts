@@ -407,6 +407,51 @@ export interface ResizeResult {
   summary: string;
 }
 
+/** What a resize would do; `draftId` is null where it would do nothing. */
+export interface PreviewResult {
+  decision: Decision | null;
+  evict: number[];
+  keep: number[];
+  memo: unknown;
+  summary: string;
+  tokensBefore: number;
+  tokensAfter: number;
+  draftId: string | null;
+}
+
+/** Which draft, and the user's own memo or summary in place of the draft's. */
+export interface ApplyResizeParams {
+  draftId: string;
+  memo?: unknown;
+  summary?: string | null;
+}
+
+/** Which message, and whether to hold it. */
+export interface PinParams {
+  seq: number;
+  pinned: boolean;
+}
+
+/** The seqs that are pinned now. */
+export interface PinResult {
+  pins: number[];
+}
+
+/** Memo and summary, and how far they have come. */
+export interface MemoResult {
+  memo: unknown;
+  summary: string;
+  memoCursor: number;
+  lastResize: unknown;
+  summaryInProgress: boolean;
+}
+
+/** What to write; what is missing stays as it is. */
+export interface MemoSetParams {
+  memo?: unknown;
+  summary?: string | null;
+}
+
 /** Which key; without one the whole state. */
 export interface StateGetParams {
   key?: string | null;
@@ -780,6 +825,19 @@ export const sessionJudgeResize = new RequestType<ForceParams, JudgeResult, void
 export const sessionResize = new RequestType<ForceParams, ResizeResult, void>(
   "tiro/session/resize",
 );
+export const sessionCompact = new RequestType<Empty, ResizeResult, void>("tiro/session/compact");
+export const sessionPreviewResize = new RequestType<ForceParams, PreviewResult, void>(
+  "tiro/session/previewResize",
+);
+export const sessionApplyResize = new RequestType<ApplyResizeParams, ResizeResult, void>(
+  "tiro/session/applyResize",
+);
+export const sessionUndoResize = new RequestType<Empty, SessionView, void>(
+  "tiro/session/undoResize",
+);
+export const sessionPin = new RequestType<PinParams, PinResult, void>("tiro/session/pin");
+export const memoGet = new RequestType<Empty, MemoResult, void>("tiro/memo/get");
+export const memoSet = new RequestType<MemoSetParams, MemoResult, void>("tiro/memo/set");
 export const stateGet = new RequestType<StateGetParams, StateGetResult, void>("tiro/state/get");
 export const stateSet = new RequestType<StateSetParams, Empty, void>("tiro/state/set");
 export const stateDelete = new RequestType<StateDeleteParams, DeletedResult, void>(

@@ -45,6 +45,10 @@ class Answer:
         block = {"type": "tool_use", "id": done.id, "name": done.name, "input": done.input or {}}
         self._blocks.append(block)
 
+    def is_empty(self) -> bool:
+        """Whether nothing has arrived yet."""
+        return not (self._blocks or self._open or self.tool_uses)
+
     def is_cut_off(self) -> bool:
         """Whether the last tool use ends in the middle; not every server says that it was cut."""
         if not self.tool_uses or self.tool_uses[-1].input is not None:

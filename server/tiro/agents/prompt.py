@@ -5,22 +5,23 @@ caches hold.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tiro.agents.agent import AgentInfo
 from tiro.models.model import Model, ModelRequest, ToolSchema
 from tiro.session.core import Core
+from tiro.session.memo import BOOKKEEPING
+from tiro.session.messages import Message
 from tiro.session.meter import ContextSize
 from tiro.session.provider_view import SYSTEM_ROLES, provider_view, standing_instructions
+from tiro.session.tokens import Weights
 
 MEMO_HEADING = "## Session Memo"
 SUMMARY_HEADING = "## Conversation Summary"
 SUMMARY_SENTENCE = (
     "This sums up earlier conversation that is no longer part of the message history."
 )
-BOOKKEEPING_KEY = "last_resize"
-"""The memo's key that no model gets to see (U5.1)."""
 
 
 def build_system_prompt(prompt: str, memo: Any = None, summary: str | None = None) -> str:
@@ -36,7 +37,7 @@ def memo_text(memo: Any) -> str:
     """The memo as its part of the system prompt; empty when there is nothing to show."""
     shown = memo
     if isinstance(memo, Mapping):
-        shown = {key: value for key, value in memo.items() if key != BOOKKEEPING_KEY}
+        shown = {key: value for key, value in memo.items() if key != BOOKKEEPING}
     if not shown:
         return ""
     return f"{MEMO_HEADING}\n\n{_as_json(shown)}"
@@ -83,16 +84,31 @@ def request_size(
 ) -> ContextSize:
     """The estimated size of the next request, with its parts counted apart."""
     return session.meter.measure(
-        (m for m in reversed(session.newest_first) if m.role not in SYSTEM_ROLES),
-        system=_with_instructions(session, prompt),
-        tools="".join(
-            tool.name + tool.description + json.dumps(tool.input_schema) for tool in tools
-        ),
-        memo=memo_text(session.memo),
-        summary=summary_text(session.summary),
+        _sent(session),
+        **_texts(session, prompt, tools),
         draft=draft,
         context_window=context_window,
     )
+
+
+def request_weights(session: Core, prompt: str, tools: Sequence[ToolSchema]) -> Weights:
+    """What the next request weighs, for the calibration of the meter."""
+    return session.meter.weights(_sent(session), *_texts(session, prompt, tools).values())
+
+
+def _sent(session: Core) -> Iterator[Message]:
+    return (m for m in reversed(session.newest_first) if m.role not in SYSTEM_ROLES)
+
+
+def _texts(session: Core, prompt: str, tools: Sequence[ToolSchema]) -> dict[str, str]:
+    """The texts of a request besides its messages, by the names of the breakdown."""
+    shown = (tool.name + tool.description + json.dumps(tool.input_schema) for tool in tools)
+    return {
+        "system": _with_instructions(session, prompt),
+        "tools": "".join(shown),
+        "memo": memo_text(session.memo),
+        "summary": summary_text(session.summary),
+    }
 
 
 def _with_instructions(session: Core, prompt: str) -> str:

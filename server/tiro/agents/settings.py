@@ -59,3 +59,18 @@ class SessionDefaults(msgspec.Struct, frozen=True, kw_only=True):
     resume: Literal["latest", "new", "ask"] = "ask"
     ttl_seconds: Seconds | None = None
     redact: bool = True
+
+
+class TurnBudget(msgspec.Struct, frozen=True, kw_only=True):
+    """What one turn may cost; None is no limit."""
+
+    tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    usd: Annotated[float, msgspec.Meta(gt=0)] | None = None
+
+
+class TurnSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits of a turn."""
+
+    max_steps: Annotated[int, msgspec.Meta(ge=1)] = 50
+    max_output_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    budget: TurnBudget = TurnBudget()

@@ -21,18 +21,20 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from tiro.agents import events
 from tiro.agents.agent import AgentInfo
 from tiro.agents.answer import Answer
+from tiro.agents.budget import check_budget
 from tiro.agents.events import TurnEvent, TurnOutcome
 from tiro.agents.inbox import Inbox
 from tiro.agents.permissions import Rules
-from tiro.agents.prompt import build_request, request_size
+from tiro.agents.prompt import build_request, request_size, request_weights
 from tiro.agents.record import Record
+from tiro.agents.settings import TurnSettings
 from tiro.agents.tool_uses import (
     BROKEN_OFF,
     BROKEN_TOOL,
@@ -46,7 +48,7 @@ from tiro.agents.tool_uses import (
     output_chars,
     shown_use,
 )
-from tiro.errors import ModelError, TiroError
+from tiro.errors import ContextOverflowError, ModelError, TiroError
 from tiro.models.model import (
     BlockDone,
     Delta,
@@ -80,6 +82,7 @@ State: TypeAlias = Literal["new", "resizing", "asking", "using", "finished"]
 STATES: dict[tuple[State, str], State] = {
     ("new", "start"): "resizing",
     ("resizing", "ask"): "asking",
+    ("asking", "overflow"): "resizing",
     ("asking", "use"): "using",
     ("asking", "step"): "resizing",
     ("asking", "stop"): "finished",
@@ -91,22 +94,7 @@ STATES: dict[tuple[State, str], State] = {
 """(state, what happens) → state of a turn."""
 
 
-class TurnBudget(msgspec.Struct, frozen=True, kw_only=True):
-    """What one turn may cost; None is no limit."""
-
-    tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    usd: Annotated[float, msgspec.Meta(gt=0)] | None = None
-
-
-class TurnSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of a turn."""
-
-    max_steps: Annotated[int, msgspec.Meta(ge=1)] = 50
-    max_output_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    budget: TurnBudget = TurnBudget()
-
-
-async def _no_resize() -> events.Resized | None:
+async def _no_resize(_: ContextOverflowError | None) -> events.Resized | None:
     return None
 
 
@@ -131,8 +119,14 @@ class Turn(msgspec.Struct, kw_only=True):
     settings: TurnSettings = TurnSettings()
     rules: Rules = Rules()
     """The permission rules, without the session's own."""
-    before_step: Callable[[], Awaitable[events.Resized | None]] = _no_resize
-    """Brings the session under its limits before each request; what it did becomes an event."""
+    before_step: Callable[[ContextOverflowError | None], Awaitable[events.Resized | None]] = (
+        _no_resize
+    )
+    """Brings the session under its limits before each request; what it did becomes an event.
+
+    It is given the error with which a provider refused the request before as too long, and raises
+    it where the request cannot get shorter.
+    """
     ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]] = _reject
     """The question to the user."""
     cancel: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
@@ -222,6 +216,8 @@ class _Running:
         self._steps = 0
         self._is_cut_off = False
         self._cut_off_steps = 0
+        self._has_shrunk = False
+        self._weights = (0.0, 0.0, 0.0)
         self._text = ""
         self._stop_reason: StopReason = "end_turn"
         self._error: TiroError | None = None
@@ -288,7 +284,7 @@ class _Running:
             Moved: lambda item: self._needed_uses().act(item),
             Said: lambda item: [events.ToolOutput(item.tool_use_id, item.text)],
             AllEnded: self._on_all_ended,
-            _Failed: lambda item: self._stop("error", BROKEN_OFF, item.error),
+            _Failed: self._on_failed,
             _Cancelled: lambda _: self._stop("cancelled", NOT_STARTED),
         }
 
@@ -299,6 +295,22 @@ class _Running:
         self._task(self._ask_model())
         if item.resized is not None:
             yield item.resized
+
+    def _on_failed(self, item: _Failed) -> Iterator[TurnEvent]:
+        """Stop; but a request that was too long is sent once more, after a resize (U8)."""
+        error = item.error
+        if (
+            isinstance(error, ContextOverflowError)
+            and self.state == "asking"
+            and self._answer.is_empty()
+            and not self._has_shrunk
+        ):
+            self._has_shrunk = True
+            self._steps -= 1
+            self._move("overflow")
+            self._task(self._prepare(error))
+        else:
+            yield from self._stop("error", BROKEN_OFF, error)
 
     def _on_text(self, delta: TextDelta) -> Iterator[TurnEvent]:
         self._answer.add_text(delta)
@@ -389,6 +401,8 @@ class _Running:
     def _count(self, usage: Usage | None) -> None:
         if usage is None:
             return
+        reported = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+        self.turn.session.meter.calibration.observe(self._weights, reported)
         price = self.turn.model.facts.price_per_million
         if usage.cost_usd is None and price is not None:
             usage = msgspec.structs.replace(usage, cost_usd=price.cost_usd(usage))
@@ -403,15 +417,21 @@ class _Running:
         await self.turn.cancel.wait()
         self.inbox.put(_Cancelled())
 
-    async def _prepare(self) -> None:
+    async def _prepare(self, overflow: ContextOverflowError | None = None) -> None:
         try:
-            self.inbox.put(_Ready(await self.turn.before_step()))
+            resized = await self.turn.before_step(overflow)
+            facts, spent = self.turn.model.facts, self._record.usage
+            budget, price = self.turn.settings.budget, facts.price_per_million
+            check_budget(budget, spent, self._size().tokens, price)
+            self.inbox.put(_Ready(resized))
         except Exception as error:
             self.inbox.put(_Failed(error))
 
     async def _ask_model(self) -> None:
         try:
-            await self._read(self.turn.model.stream(request_of(self.turn)))
+            turn = self.turn
+            self._weights = request_weights(turn.session, turn.system, self._schemas)
+            await self._read(turn.model.stream(request_of(turn)))
         except Exception as error:
             self.inbox.put(_Failed(error))
 

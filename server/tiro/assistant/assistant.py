@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import platform
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +19,24 @@ from tiro.agents.events import TurnOutcome
 from tiro.assistant import window
 from tiro.assistant.explain import Explained, explain
 from tiro.assistant.limits import configure
+from tiro.assistant.memory import Memory
 from tiro.assistant.model_choice import ModelRow, Models, load_adapters
 from tiro.assistant.prompt import Attachment, content_of, is_blank
-from tiro.assistant.results import Added, Exported, Resized, Status
+from tiro.assistant.results import Added, Exported, Status
 from tiro.assistant.running_turn import EventListener, RunningTurn, TurnResult, entered
 from tiro.assistant.saved_sessions import SavedSessions
 from tiro.assistant.setup import KeepOut, Setup
 from tiro.assistant.turns import Turns, new_turn_id
 from tiro.errors import (
     InvalidInputError,
-    ResizeError,
 )
 from tiro.models.observer import Observer
-from tiro.session import history, resize
+from tiro.session import history
 from tiro.session.changes import DeleteState, SetState
 from tiro.session.core import newest
 from tiro.session.messages import Content, Message, Usage
 from tiro.session.meter import ContextSize
 from tiro.session.queued import add_queued
-from tiro.session.resize import ResizeDecision
 from tiro.session.session import Session
 from tiro.session.settings import positive_or_none
 from tiro.session.transcript import SHOWN_MESSAGES, Statistics, count, summarize
@@ -70,10 +69,11 @@ class Assistant:
         self._observer, self._keep_out = observer, keep_out
         self._config_dir = config_dir or config.config_directory()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._closing: set[asyncio.Task[None]] = set()
+        self._beside: set[asyncio.Task[None]] = set()
         self.setup = Setup.load(self._config_dir, [], {})
         self.manager = self.setup.manager(self._config_dir / "sessions", self._noticed)
         self.saved = SavedSessions(self.manager, self.turns)
+        self.memory = Memory(self, self._noticed)
         self.models = self._open_models()
 
     # --- how it is set up ---
@@ -99,6 +99,7 @@ class Assistant:
     async def shutdown(self) -> None:
         """End the turn, what the models started, and everything that is not yet on the disk."""
         await self.turns.cancel()
+        await self.memory.close()
         await self.models.close()
         await asyncio.to_thread(self.saved.close)
         await asyncio.to_thread(self.manager.close)
@@ -272,31 +273,6 @@ class Assistant:
                 session.commit(DeleteState(key, session.stamp()))
             return there
 
-    async def judge_resize(self, force: bool | str | None = None) -> ResizeDecision | None:
-        """What a resize would do; changes nothing."""
-        session, budget = self.session, self.setup.budget(self.context_size())
-        return await resize.judge(session, session.settings, force, budget=budget)
-
-    async def resize(self, force: bool | str | None = None) -> Resized:
-        """Bring the window under its limits; ResizeError when it failed and nothing changed."""
-        async with self._changing(during_turn=False) as session:
-            before = self.context_size()
-            budget = self.setup.budget(before)
-            try:
-                outcome = await resize.resize(session, session.settings, force, budget=budget)
-            except (KeyError, TypeError) as error:
-                reason = str(error.args[0]) if error.args else str(error)
-                raise ResizeError(f"The resize failed: {reason}", reason=reason) from error
-            return Resized(
-                decision=outcome.decision,
-                evicted=outcome.evicted,
-                total=len(session.newest_first),
-                tokens_before=before.tokens,
-                tokens_after=self.context_size().tokens,
-                memo=session.memo,
-                summary=session.summary,
-            )
-
     # --- turns ---
 
     async def start_turn(
@@ -313,7 +289,10 @@ class Assistant:
         """
         self.turns.refuse_another()
         running = await self._begin(prompt, attachments, agent, model)
-        outcome = await running.outcome()
+        try:
+            outcome = await running.outcome()
+        finally:
+            self._keep(self.memory.summarize(running.session))
         size = self.setup.measure(running.session, self._context_window(running.session))
         return TurnResult(turn_id=running.turn_id, outcome=outcome, context_size=size)
 
@@ -394,6 +373,7 @@ class Assistant:
             self.manager.claim_id(session)
             add_queued(session)  # what a turn that was killed could not take any more
             self.setup.assign(session, content, info, model and chosen.name)
+            self.memory.use(session, chosen)
             turn = self.setup.turn(session, content, info, chosen, self.workspace, self.editor)
         except BaseException:
             await holding.__aexit__(None, None, None)
@@ -415,9 +395,13 @@ class Assistant:
         self.turns.when_over(lambda: self._close(before))
 
     def _close(self, models: Models) -> None:
-        closing = asyncio.ensure_future(models.close())
-        self._closing.add(closing)
-        closing.add_done_callback(self._closing.discard)
+        self._keep(models.close())
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let it run beside all else, and hold it until it has ended."""
+        task = asyncio.ensure_future(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
 
     def _noticed(self, notice: Notice) -> None:
         """Pass a notice on in the loop's thread; the manager may tell it from its own."""

@@ -53,6 +53,29 @@ class Resized(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
 
 
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What a resize would do; `draft_id` is None where it would do nothing."""
+
+    decision: ResizeDecision | None
+    evict: list[int]
+    keep: list[int]
+    memo: Any
+    summary: str
+    tokens_before: int
+    tokens_after: int
+    draft_id: str | None
+
+
+class MemoryView(msgspec.Struct, frozen=True, kw_only=True):
+    """Memo and summary, and how far they have come."""
+
+    memo: Any
+    summary: str
+    memo_cursor: int
+    last_resize: Any
+    summary_in_progress: bool
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """How this server is set up, and what is wrong with it."""
 

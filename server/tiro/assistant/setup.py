@@ -13,19 +13,19 @@ import msgspec
 
 from tiro import config
 from tiro.agents.agent import AgentInfo, AgentRegistry
-from tiro.agents.events import Resized
 from tiro.agents.permissions import PERMISSION_SETS, Rules
 from tiro.agents.prompt import request_size
 from tiro.agents.turn import Turn, offered_tools, schemas_of
+from tiro.assistant.fit import budget_of, fitted
 from tiro.assistant.model_choice import Models
 from tiro.config import Settings
-from tiro.errors import AgentNotFoundError, ContextOverflowError
+from tiro.errors import AgentNotFoundError
 from tiro.models.model import Model
 from tiro.models.observer import Observer
 from tiro.session.core import Core
 from tiro.session.messages import Content, Message
 from tiro.session.meter import ContextSize
-from tiro.session.resize import Budget, resize
+from tiro.session.resize import Budget
 from tiro.session.session import Session
 from tiro.session.transcript import first_line
 from tiro.stores.manager import Notice, SessionManager
@@ -36,9 +36,6 @@ from tiro.tools.workspace import Editor, Workspace
 
 KeepOut = Callable[[Iterable[str]], None]
 """Hears values that belong into no file and no log; may be called again with others."""
-
-OVERFLOW = 1.2
-"""A request estimated at more than this part of the window is not sent."""
 
 
 class Setup(msgspec.Struct, kw_only=True):
@@ -133,15 +130,8 @@ class Setup(msgspec.Struct, kw_only=True):
         return request_size(session, agent.prompt, tools, draft=draft, context_window=window)
 
     def budget(self, size: ContextSize) -> Budget | None:
-        """What a request may take of the model's context window; None where that is not known.
-
-        `size` is that of the next request as it is.
-        """
-        ratio, window = self.settings.session.budget_ratio, size.context_window
-        if ratio is None or window is None:
-            return None
-        parts = size.breakdown
-        return Budget(int(window * ratio), parts.system + parts.tools + parts.memo + parts.summary)
+        """What a request may take, where `size` is that of the next one as it is."""
+        return budget_of(size, self.settings.session.budget_ratio)
 
     def tools_of(self, agent: AgentInfo) -> list[Tool]:
         """The tools that this agent is offered."""
@@ -167,7 +157,12 @@ class Setup(msgspec.Struct, kw_only=True):
             system=agent.prompt,
             settings=self.settings.turn,
             rules=self._rules(agent),
-            before_step=lambda: self._resized(session, model.facts.context_window, agent),
+            before_step=lambda overflow: fitted(
+                session,
+                lambda: self.measure(session, model.facts.context_window, agent=agent),
+                self.settings.session.budget_ratio,
+                overflow,
+            ),
             ask=editor.ask_permission,
         )
 
@@ -254,32 +249,4 @@ class Setup(msgspec.Struct, kw_only=True):
             config=self.settings.permission,
             default=PERMISSION_SETS[self.settings.permission_set],
             workspace=self.settings.workspace_permission,
-        )
-
-    async def _resized(
-        self, session: Session, window: int | None, agent: AgentInfo
-    ) -> Resized | None:
-        """Bring the session under its limits before a request; None when it was.
-
-        Raises ContextOverflowError when the request is far too large all the same.
-        """
-        size = self.measure(session, window, agent=agent)
-        before = after = size.tokens
-        outcome = await resize(session, session.settings, budget=self.budget(size))
-        if outcome.decision is not None:
-            after = self.measure(session, window, agent=agent).tokens
-        if window is not None and after > window * OVERFLOW:
-            raise ContextOverflowError(
-                f"The request is about {after} tokens and the model takes {window}, even after a"
-                " resize; send less or choose a model with a larger context window",
-                tokens=after,
-                context_window=window,
-            )
-        if outcome.decision is None or outcome.evicted == 0:
-            return None
-        return Resized(
-            decision=msgspec.to_builtins(outcome.decision),
-            evicted=outcome.evicted,
-            tokens_before=before,
-            tokens_after=after,
         )

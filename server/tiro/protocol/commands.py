@@ -29,6 +29,7 @@ PLAIN: dict[str, str] = {
     "tiro.showCurrentAgent": "tiro/session/getAgent",
     "tiro.cancel": "tiro/turn/cancel",
     "tiro.resizeSession": "tiro/session/resize",
+    "tiro.compactSession": "tiro/session/compact",
     "tiro.contextSize": "tiro/session/contextSize",
 }
 """Commands without arguments of their own."""

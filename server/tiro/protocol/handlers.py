@@ -239,14 +239,59 @@ async def session_edit_message(desk: Desk, params: types.EditMessageParams) -> t
 @handles("tiro/session/judgeResize")
 async def session_judge_resize(desk: Desk, params: types.ForceParams) -> types.JudgeResult:
     """What a resize would do."""
-    decision = await desk.assistant.judge_resize(params.force)
+    decision = await desk.assistant.memory.judge(params.force)
     return types.JudgeResult(to_wire(types.Decision, decision))
 
 
 @handles("tiro/session/resize")
 async def session_resize(desk: Desk, params: types.ForceParams) -> types.ResizeResult:
     """Bring the window under its limits."""
-    return to_wire(types.ResizeResult, await desk.assistant.resize(params.force))
+    return to_wire(types.ResizeResult, await desk.assistant.memory.resize(params.force))
+
+
+@handles("tiro/session/compact")
+async def session_compact(desk: Desk, params: types.Empty) -> types.ResizeResult:
+    """Fold the window into the summary."""
+    return to_wire(types.ResizeResult, await desk.assistant.memory.compact())
+
+
+@handles("tiro/session/previewResize")
+async def session_preview_resize(desk: Desk, params: types.ForceParams) -> types.PreviewResult:
+    """What a resize would do, as a draft."""
+    return to_wire(types.PreviewResult, await desk.assistant.memory.preview(params.force))
+
+
+@handles("tiro/session/applyResize")
+async def session_apply_resize(desk: Desk, params: types.ApplyResizeParams) -> types.ResizeResult:
+    """Do what a preview showed, as the user edited it."""
+    memory = desk.assistant.memory
+    resized = await memory.apply(params.draft_id, params.memo, params.summary)
+    return to_wire(types.ResizeResult, resized)
+
+
+@handles("tiro/session/undoResize")
+async def session_undo_resize(desk: Desk, params: types.Empty) -> types.SessionView:
+    """Take back the last resize or compaction."""
+    await desk.assistant.memory.undo()
+    return await view(desk)
+
+
+@handles("tiro/session/pin")
+async def session_pin(desk: Desk, params: types.PinParams) -> types.PinResult:
+    """Hold a message in the window, or let it go."""
+    return types.PinResult(await desk.assistant.memory.pin(params.seq, params.pinned))
+
+
+@handles("tiro/memo/get")
+async def memo_get(desk: Desk, params: types.Empty) -> types.MemoResult:
+    """Memo and summary."""
+    return to_wire(types.MemoResult, desk.assistant.memory.get())
+
+
+@handles("tiro/memo/set")
+async def memo_set(desk: Desk, params: types.MemoSetParams) -> types.MemoResult:
+    """Write memo or summary."""
+    return to_wire(types.MemoResult, await desk.assistant.memory.set(params.memo, params.summary))
 
 
 @handles("tiro/state/get")

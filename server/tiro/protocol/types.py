@@ -480,6 +480,57 @@ class ResizeResult(Wire, frozen=True):
     summary: str
 
 
+class PreviewResult(Wire, frozen=True):
+    """What a resize would do; `draftId` is null where it would do nothing."""
+
+    decision: Decision | None
+    evict: list[int]
+    keep: list[int]
+    memo: Any
+    summary: str
+    tokens_before: int
+    tokens_after: int
+    draft_id: str | None
+
+
+class ApplyResizeParams(Wire, frozen=True):
+    """Which draft, and the user's own memo or summary in place of the draft's."""
+
+    draft_id: str
+    memo: Any = None
+    summary: str | None = None
+
+
+class PinParams(Wire, frozen=True):
+    """Which message, and whether to hold it."""
+
+    seq: int
+    pinned: bool
+
+
+class PinResult(Wire, frozen=True):
+    """The seqs that are pinned now."""
+
+    pins: list[int]
+
+
+class MemoSetParams(Wire, frozen=True):
+    """What to write; what is missing stays as it is."""
+
+    memo: Any = None
+    summary: str | None = None
+
+
+class MemoResult(Wire, frozen=True):
+    """Memo and summary, and how far they have come."""
+
+    memo: Any
+    summary: str
+    memo_cursor: int
+    last_resize: Any
+    summary_in_progress: bool
+
+
 class StateGetParams(Wire, frozen=True):
     """Which key; without one the whole state."""
 
@@ -845,6 +896,13 @@ METHODS: dict[str, Method] = {
     "tiro/session/editMessage": Method(EditMessageParams, SessionView),
     "tiro/session/judgeResize": Method(ForceParams, JudgeResult, is_cancellable=True),
     "tiro/session/resize": Method(ForceParams, ResizeResult, is_cancellable=True),
+    "tiro/session/compact": Method(Empty, ResizeResult, is_cancellable=True),
+    "tiro/session/previewResize": Method(ForceParams, PreviewResult, is_cancellable=True),
+    "tiro/session/applyResize": Method(ApplyResizeParams, ResizeResult),
+    "tiro/session/undoResize": Method(Empty, SessionView),
+    "tiro/session/pin": Method(PinParams, PinResult),
+    "tiro/memo/get": Method(Empty, MemoResult),
+    "tiro/memo/set": Method(MemoSetParams, MemoResult),
     "tiro/state/get": Method(StateGetParams, StateGetResult),
     "tiro/state/set": Method(StateSetParams, Empty),
     "tiro/state/delete": Method(StateDeleteParams, DeletedResult),
@@ -880,6 +938,7 @@ COMMANDS: tuple[str, ...] = (
     "tiro.ask",
     "tiro.cancel",
     "tiro.resizeSession",
+    "tiro.compactSession",
     "tiro.contextSize",
     "tiro.searchSessions",
     "tiro.exportSession",

@@ -164,6 +164,7 @@ def pin(core: Core, seq: int, pinned: bool = True) -> None:
         group = {rows[member].seq for member in group_of(rows, index)}
         pins = [kept for kept in core.pins if kept not in group]
         core.commit(Set({"pins": sorted([*pins, seq]) if pinned else pins}, core.stamp()))
+        core.prune()  # what a pin held counts for max_history again
 
 
 def _one_result_each(message: Message) -> list[Message]:

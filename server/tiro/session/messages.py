@@ -204,6 +204,11 @@ class Usage(msgspec.Struct, frozen=True):
     cache_write_tokens: int = 0
     cost_usd: float | None = None
 
+    def tokens(self) -> int:
+        """All tokens together."""
+        read = self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
+        return read + self.output_tokens
+
     def __add__(self, other: "Usage") -> "Usage":
         costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
         return Usage(

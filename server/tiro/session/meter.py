@@ -78,10 +78,13 @@ class Calibration:
         return round(_product(weights, self.factors))
 
     def observe(self, weights: Weights, reported: int) -> None:
-        """Learn from a request of this weight, and the input tokens its provider counted."""
-        expected = _product(weights, self.factors)
-        if expected <= 0 or reported <= 0:
+        """Learn from a request of this weight, and the input tokens its provider counted.
+
+        A report far from the estimate is about something else, and is left out.
+        """
+        if not LEAST * sum(weights) <= reported <= MOST * sum(weights) or not reported:
             return
+        expected = _product(weights, self.factors)
         error = abs(expected - reported) / reported * 100
         known = self.error_percent
         self.error_percent = error if known is None else known + (error - known) * ERROR_SHARE
@@ -258,7 +261,7 @@ FRAME: Weights = (float(MESSAGE_TOKENS), 0.0, 0.0)
 ERROR_SHARE = 0.3
 """How much the newest report counts in the running error."""
 LEAST, MOST = 0.4, 2.5
-"""No factor leaves this range: a report that says so is about something else."""
+"""No factor leaves this range, and no report outside of it counts."""
 LEAST_WEIGHT = 50
 """Requests smaller than this teach nothing."""
 NOISE, NOISE_TOKENS = 0.015, 5.0

@@ -73,6 +73,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The seqs that an updated memo has read."""
     replacement: tuple[list[Message], list[Message]] | None = None
     """The full history and the window that a handler of the caller's returned."""
+    summary: str | None = None
+    """A summary of the user's, in place of the session's."""
+
+    def gone(self) -> list[int]:
+        """The seqs that leave the window, oldest first."""
+        if self.replacement is None:
+            return self.evict
+        kept = {message.seq for message in self.replacement[1]}
+        return [m.seq for m in self.seen.window if m.seq is not None and m.seq not in kept]
 
 
 async def judge(
@@ -153,6 +162,7 @@ def commit(core: Core, plan: Plan) -> ResizeOutcome:
             return ResizeOutcome(None, 0)
         before = {message.seq for message in core.newest_first}
         core.commit(*_changes(core, plan))
+        core.prune()  # a handler may have made the window longer than max_history
         if core.next_seq == plan.seen.next_seq:
             core.quiet_length = text_length(core.newest_first)
         if plan.covered:
@@ -165,7 +175,8 @@ def commit(core: Core, plan: Plan) -> ResizeOutcome:
 def undo(core: Core) -> None:
     """Bring back window, memo and summary of before the last resize; what was added since stays.
 
-    Messages that were taken back since stay so. Raises ResizeError where there is nothing to undo.
+    Messages that were taken back since stay so, and max_history holds. Raises ResizeError where
+    there is nothing to undo.
     """
     with core.lock:
         if core.undo is None:
@@ -176,6 +187,7 @@ def undo(core: Core) -> None:
             Readmit(_seqs(before.get("seqs")), _seqs(before.get("pending")), at),
             Set({**fields, "undo": None}, at),
         )
+        core.prune()
 
 
 def undoable(core: Core) -> dict[str, Any]:
@@ -314,6 +326,7 @@ def _changes(core: Core, plan: Plan) -> list[Change]:
         "memo": _told(core.memo if is_overtaken else plan.memo, plan.decision, core.turns),
         "memo_cursor": len(plan.seen.full),
         "last_resize_turn": core.turns,
+        **({} if plan.summary is None else {"summary": plan.summary}),
     }
     changes: list[Change] = []
     if plan.replacement is not None:

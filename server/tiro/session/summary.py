@@ -7,10 +7,12 @@ nothing.
 """
 
 import asyncio
+import contextlib
 import inspect
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from tiro.errors import ResizeError
@@ -63,6 +65,8 @@ class Summarizer:
         self.provider = provider
         self.model = summary_model or model
         self.max_characters = max_characters
+        self.storing: Callable[[Core], AbstractAsyncContextManager[Any]] = _at_once
+        """What is entered while a summary is stored, such as a lock; raising in it drops it."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def summarize_async(
@@ -97,12 +101,21 @@ class Summarizer:
         task.add_done_callback(self._tasks.discard)
         return task
 
+    async def close(self) -> None:
+        """Cancel the jobs that run; what they were about goes on waiting."""
+        for task in (tasks := tuple(self._tasks)):
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
     async def written(self, messages: Sequence[Message], previous: str, prompt: str) -> str:
         """One summary of these messages and the one before it, asked for once and checked.
 
         Raises ResizeError with the reason for an unusable answer, and what the provider raises.
         """
         text = dialogue(messages, self.max_characters)
+        if not text.strip():
+            return previous  # they say nothing, and no provider takes an empty prompt
         if previous.strip():
             text = f"{PREVIOUS_HEADING}\n{previous}\n\n{DIALOGUE_HEADING}\n{text}"
         request = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
@@ -118,7 +131,9 @@ class Summarizer:
             while waiting:
                 batch = next(runs(waiting, self.max_characters))
                 text = await self.written(batch, previous, SUMMARY_PROMPT)
-                if not store(session, text, batch, previous, clears):
+                async with self.storing(session):
+                    stored = store(session, text, batch, previous, clears)
+                if not stored:
                     break
                 if manager is not None:
                     await awaited(manager.save, session)
@@ -183,7 +198,8 @@ async def compact(session: Core, summarizer: Summarizer) -> int:
     text = previous
     for batch in runs(waiting, summarizer.max_characters):
         text = await summarizer.written(batch, text, COMPACTION_PROMPT)
-    return store(session, text, waiting, previous, clears, window) if waiting else 0
+    async with summarizer.storing(session):
+        return store(session, text, waiting, previous, clears, window) if waiting else 0
 
 
 def store(
@@ -232,6 +248,11 @@ def usable(reply: Any, replaced_characters: int) -> str:
     if len(text) > replaced_characters > FREE_GROWTH_CHARACTERS:
         raise _refused("it is longer than what it replaces", "too_long")
     return text.strip()
+
+
+@contextlib.asynccontextmanager
+async def _at_once(session: Core) -> AsyncIterator[None]:
+    yield
 
 
 def _queue(session: Core, first: list[Message]) -> list[Message]:

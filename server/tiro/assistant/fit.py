@@ -1,0 +1,92 @@
+"""Making the next request fit the model's context window, within a turn (U8.2, U8.3)."""
+
+import logging
+from collections.abc import Callable
+
+import msgspec
+
+from tiro.agents.events import Resized
+from tiro.errors import ContextOverflowError, TiroError
+from tiro.session.meter import ContextSize
+from tiro.session.resize import Budget, ResizeOutcome, resize
+from tiro.session.session import Session
+from tiro.session.settings import SessionSettings
+
+OVERFLOW = 1.2
+"""How far the estimate may be above the window before a request is not even tried."""
+SMALLER = 0.75
+"""What a request keeps of its size after its provider refused it as too long."""
+
+log = logging.getLogger(__name__)
+
+
+def budget_of(size: ContextSize, ratio: float | None) -> Budget | None:
+    """What a request may take of the model's context window; None where that is not known."""
+    if ratio is None or size.context_window is None:
+        return None
+    return Budget(int(size.context_window * ratio), _fixed(size))
+
+
+async def fitted(
+    session: Session,
+    measured: Callable[[], ContextSize],
+    ratio: float | None,
+    overflow: ContextOverflowError | None = None,
+) -> Resized | None:
+    """Bring the session under its limits before a request; None when it was.
+
+    Raises ContextOverflowError when the request is far too large all the same. After one that the
+    provider refused as too long it must get shorter, or that error is raised again.
+    """
+    size = measured()
+    budget = budget_of(size, ratio) if overflow is None else _smaller(size, overflow)
+    outcome = await _resized(session, budget, "deep" if overflow else None)
+    if overflow is not None and not outcome.evicted:
+        raise overflow
+    after = size.tokens if outcome.decision is None else measured().tokens
+    window = size.context_window
+    if window is not None and after > window * OVERFLOW:
+        raise ContextOverflowError(
+            f"The request is about {after} tokens and the model takes {window}, even after a"
+            " resize; send less or choose a model with a larger context window",
+            tokens=after,
+            context_window=window,
+        )
+    if outcome.decision is None or outcome.evicted == 0:
+        return None
+    return Resized(
+        decision=msgspec.to_builtins(outcome.decision),
+        evicted=outcome.evicted,
+        tokens_before=size.tokens,
+        tokens_after=after,
+    )
+
+
+async def _resized(session: Session, budget: Budget | None, force: str | None) -> ResizeOutcome:
+    """Resize; a memo that cannot be written must not end the turn.
+
+    What the memo has not read stays pending, for the summary or the next memo (U4.2).
+    """
+    try:
+        return await resize(session, session.settings, force, budget)
+    except TiroError as error:
+        log.warning("The memo was not brought up to date: %s", error)
+        without = SessionSettings({"session.memo.enabled": False}, session.settings)
+        return await resize(session, without, force, budget)
+
+
+def _smaller(size: ContextSize, overflow: ContextOverflowError) -> Budget:
+    """A budget below what was refused.
+
+    Where the provider tells its count and its window, our estimate is read as a share of them.
+    """
+    counted, window = overflow.data.get("tokens"), overflow.data.get("context_window")
+    tokens = size.tokens
+    if counted and window:
+        tokens = min(tokens, size.tokens * window // counted)
+    return Budget(int(tokens * SMALLER), _fixed(size))
+
+
+def _fixed(size: ContextSize) -> int:
+    parts = size.breakdown
+    return parts.system + parts.tools + parts.memo + parts.summary

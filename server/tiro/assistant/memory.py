@@ -1,0 +1,299 @@
+"""The memory of the current session: resize, compaction, memo, summary, pins (A, N, M7.1).
+
+Models are asked outside the session's lock; what they answer is committed in one step, or not at
+all. The background summary starts when a turn has ended, so that no reply ever waits for it.
+"""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import msgspec
+
+from tiro.agents.asking import Chat
+from tiro.assistant.results import MemoryView, Preview, Resized
+from tiro.assistant.running_turn import entered
+from tiro.errors import InvalidInputError, ResizeError
+from tiro.session import history, resize, summary
+from tiro.session.changes import Add, Change, Evict, Set
+from tiro.session.core import Core
+from tiro.session.memo import BOOKKEEPING
+from tiro.session.messages import Usage
+from tiro.session.resize import Budget, Plan, ResizeDecision
+from tiro.session.session import Session
+from tiro.session.summary import MAX_CHARACTERS, Summarizer
+from tiro.stores.manager import Notice
+
+if TYPE_CHECKING:
+    from tiro.assistant.assistant import Assistant
+    from tiro.models.model import Model
+
+MAX_OUTPUT_TOKENS = 2_000
+"""What a summary or a memo may take, at most a quarter of the model's window."""
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """A resize that was shown and not applied yet."""
+
+    id: str
+    session: Session
+    plan: Plan
+    forget: Callable[[], None]
+    """Ends the watch over the session."""
+
+
+class Memory:
+    """What the assistant does to the memory of its current session."""
+
+    def __init__(self, assistant: "Assistant", on_notice: Callable[[Notice], None]) -> None:
+        self._assistant = assistant
+        self._on_notice = on_notice
+        self._draft: Draft | None = None
+        self._summarizers: set[Summarizer] = set()
+
+    async def judge(self, force: bool | str | None = None) -> ResizeDecision | None:
+        """What a resize would do; changes nothing."""
+        session, budget = self._assistant.session, self._budget()
+        return await resize.judge(session, session.settings, force, budget=budget)
+
+    async def resize(self, force: bool | str | None = None) -> Resized:
+        """Bring the window under its limits; ResizeError when it failed and nothing changed."""
+        session, before = self._idle(), self._tokens()
+        plan = await self._planned(session, force)
+        if plan is None:
+            return self._resized(session, None, 0, before)
+        return await self._committed(session, plan, before)
+
+    async def preview(self, force: bool | str | None = None) -> Preview:
+        """What a resize would do; where it would do anything, kept as a draft for `apply`."""
+        session, before = self._assistant.session, self._tokens()
+        self._drop_draft()
+        plan = await self._planned(session, force)
+        window = [message.seq for message in session.oldest_first() if message.seq is not None]
+        if plan is None:
+            return Preview(
+                decision=None,
+                evict=[],
+                keep=window,
+                memo=session.memo,
+                summary=session.summary,
+                tokens_before=before,
+                tokens_after=before,
+                draft_id=None,
+            )
+        self._draft = self._drafted(session, plan)
+        gone = set(plan.gone())
+        leaving = sum(session.meter.message(m) for m in session.newest_first if m.seq in gone)
+        return Preview(
+            decision=plan.decision,
+            evict=[seq for seq in window if seq in gone],
+            keep=[seq for seq in window if seq not in gone],
+            memo=plan.memo,
+            summary=session.summary,
+            tokens_before=before,
+            tokens_after=max(0, before - leaving),
+            draft_id=self._draft.id,
+        )
+
+    async def apply(self, draft_id: str, memo: Any = None, summary: str | None = None) -> Resized:
+        """Do what a preview showed, with the user's memo and summary in place of the draft's.
+
+        Raises ResizeError (`stale`) for a draft that any change but added messages has overtaken.
+        """
+        session, draft = self._idle(), self._draft
+        if draft is None or draft.id != draft_id or draft.session is not session:
+            raise ResizeError(
+                "This preview is out of date, the session has changed since; preview it again",
+                reason="stale",
+            )
+        plan = draft.plan
+        if memo is not None:
+            plan = msgspec.structs.replace(plan, memo=memo)
+        if summary is not None:
+            plan = msgspec.structs.replace(plan, summary=summary)
+        self._drop_draft()
+        return await self._committed(session, plan, self._tokens())
+
+    async def undo(self) -> Session:
+        """Bring back window, memo and summary of before the last resize or compaction."""
+        session = self._idle()
+        async with self._writing(session):
+            resize.undo(session)
+        return session
+
+    async def compact(self) -> Resized:
+        """Fold the window into the summary (M7.1); ResizeError when nothing changed."""
+        session, before = self._idle(), self._tokens()
+        if not session.newest_first and not session.pending():
+            return self._resized(session, None, 0, before)
+        summarizer = await self._summarizer(session)
+        summarizer.storing = self._writing
+        window = len(session.newest_first)
+        if not await summary.compact(session, summarizer):
+            raise ResizeError(
+                "The session changed while it was being compacted; nothing was changed, try again",
+                reason="overtaken",
+            )
+        decision = ResizeDecision("compact", "requested")
+        return self._resized(session, decision, window - len(session.newest_first), before)
+
+    def get(self) -> MemoryView:
+        """Memo and summary, and how far they have come."""
+        session = self._assistant.session
+        memo = session.memo
+        return MemoryView(
+            memo=memo,
+            summary=session.summary,
+            memo_cursor=session.memo_cursor,
+            last_resize=memo.get(BOOKKEEPING) if isinstance(memo, dict) else None,
+            summary_in_progress=session.summary_in_progress,
+        )
+
+    async def set(self, memo: Any = None, summary: str | None = None) -> MemoryView:
+        """Write memo and summary, those that are given."""
+        fields = {"memo": memo, "summary": summary}
+        given = {name: value for name, value in fields.items() if value is not None}
+        async with self._writing(self._assistant.session) as session:
+            if given:
+                session.change(**given)
+        return self.get()
+
+    async def pin(self, seq: int, pinned: bool) -> list[int]:
+        """Hold a message in the window, or let it go; the pins afterwards (U2.8)."""
+        budget = self._budget()
+        async with self._writing(self._assistant.session) as session:
+            before = list(session.pins)
+            history.pin(session, seq, pinned)
+            held = session.held()
+            tokens = sum(session.meter.message(m) for m in session.newest_first if m.seq in held)
+            if pinned and budget is not None and tokens > budget.tokens // 2:
+                session.change(pins=before)
+                raise InvalidInputError(
+                    f"The pinned messages would take {tokens} tokens, more than half of the"
+                    f" {budget.tokens} that a request may have; let others go first"
+                )
+        return list(session.pins)
+
+    def use(self, session: Session, model: "Model") -> None:
+        """Let this model write the session's memo from now on."""
+        chat = self._asking(session, model)
+        session.handlers = msgspec.structs.replace(session.handlers, memo_model=chat)
+
+    async def summarize(self, session: Session) -> None:
+        """Start the background summary of what waits for one, after a turn; never raises.
+
+        A model that cannot be had leaves it waiting; the next turn tries again (N3.7).
+        """
+        enabled = session.settings["session.summary.enabled"]
+        if not enabled or session.summary_in_progress or not session.pending():
+            return
+        with contextlib.suppress(Exception):
+            summarizer = await self._summarizer(session)
+            summarizer.storing = self._background
+            self._summarizers.add(summarizer)
+            task = summarizer.fire_and_forget(session, None, session.pending(), session.summary)
+            task.add_done_callback(lambda _: self._summarizers.discard(summarizer))
+
+    async def close(self) -> None:
+        """End what runs in the background; what it was about goes on waiting."""
+        for summarizer in tuple(self._summarizers):
+            await summarizer.close()
+
+    # --- how it is done ---
+
+    def _idle(self) -> Session:
+        """The current session, while no turn runs."""
+        self._assistant.turns.refuse_another()
+        return self._assistant.session
+
+    def _tokens(self) -> int:
+        return self._assistant.context_size().tokens
+
+    def _budget(self) -> Budget | None:
+        return self._assistant.setup.budget(self._assistant.context_size())
+
+    async def _planned(self, session: Session, force: bool | str | None) -> Plan | None:
+        if session.settings.memo_is_enabled():
+            self.use(session, (await self._chat(session)).model)
+        try:
+            return await resize.planned(session, session.settings, force, self._budget())
+        except (KeyError, TypeError) as error:
+            reason = str(error.args[0]) if error.args else str(error)
+            raise ResizeError(f"The resize failed: {reason}", reason=reason) from error
+
+    async def _committed(self, session: Session, plan: Plan, before: int) -> Resized:
+        async with self._writing(session):
+            outcome = resize.commit(session, plan)
+        return self._resized(session, outcome.decision, outcome.evicted, before)
+
+    def _resized(
+        self, session: Session, decision: ResizeDecision | None, evicted: int, before: int
+    ) -> Resized:
+        return Resized(
+            decision=decision,
+            evicted=evicted,
+            total=len(session.newest_first),
+            tokens_before=before,
+            tokens_after=self._tokens(),
+            memo=session.memo,
+            summary=session.summary,
+        )
+
+    def _drafted(self, session: Session, plan: Plan) -> Draft:
+        """The draft, which dies with any change but added messages."""
+
+        def watch(_: int, changes: tuple[Change, ...]) -> None:
+            if not all(map(_is_of_an_add, changes)):
+                self._draft = None
+
+        return Draft(uuid4().hex, session, plan, session.observe(watch))
+
+    def _drop_draft(self) -> None:
+        if self._draft is not None:
+            self._draft.forget()
+            self._draft = None
+
+    async def _summarizer(self, session: Session) -> Summarizer:
+        """Who writes summaries for this session, in pieces that fit the model's window."""
+        chat = await self._chat(session, session.settings["session.summary.model"])
+        window = chat.model.facts.context_window
+        characters = MAX_CHARACTERS if window is None else min(MAX_CHARACTERS, window // 2)
+        return Summarizer(chat, chat.model.name, max_characters=characters)
+
+    async def _chat(self, session: Session, name: str | None = None) -> Chat:
+        """The session's model, or the one of this name, for a question besides the turn."""
+        default = session.model or self._assistant.setup.settings.model
+        return self._asking(session, await self._assistant.models.choose(name or default))
+
+    def _asking(self, session: Session, model: "Model") -> Chat:
+        window = model.facts.context_window
+        most = MAX_OUTPUT_TOKENS if window is None else min(MAX_OUTPUT_TOKENS, window // 4)
+
+        def count(usage: Usage) -> None:
+            session.change(usage=session.usage + usage)
+
+        return Chat(model, count, most)
+
+    @contextlib.asynccontextmanager
+    async def _writing(self, session: Core) -> AsyncIterator[Session]:
+        """The session for one change: locked against other processes, and up to date."""
+        assert isinstance(session, Session)
+        async with entered(self._assistant.manager.changing(session)):
+            yield session
+
+    @contextlib.asynccontextmanager
+    async def _background(self, session: Core) -> AsyncIterator[None]:
+        """The same for the background summary: only while it is the current session (N4.8)."""
+        async with self._writing(session):
+            if self._assistant.manager.current is not session:
+                raise ResizeError("Another session is the current one", reason="overtaken")
+            yield
+        self._on_notice(Notice("summary", session, {}))
+
+
+def _is_of_an_add(change: Change) -> bool:
+    """Whether a change belongs to added messages: what they push out, name and cost."""
+    return isinstance(change, Add | Evict) or (
+        isinstance(change, Set) and change.fields.keys() <= {"id", "title", "usage"}
+    )

@@ -1,0 +1,337 @@
+"""Memory through the real server: preview, apply, undo, compact, memo, pins, the summary (A, N)."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e import replies
+from tests.e2e.client import Server
+from tests.e2e.conftest import StartServer
+from tests.e2e.home import Home
+from tests.e2e.provider import Provider
+from tests.e2e.talk import add, ask, view, words
+
+
+def talk(server: Server, count: int) -> None:
+    for n in range(count):
+        add(server, "user", f"question {n}")
+        add(server, "assistant", f"answer {n}")
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what the server does in the background."""
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def memory(server: Server) -> dict[str, Any]:
+    got: dict[str, Any] = server.request("tiro/memo/get")
+    return got
+
+
+# --- preview, apply, undo -------------------------------------------------------------------
+
+
+def test_a_preview_changes_nothing_and_is_applied_as_shown(server: Server) -> None:
+    talk(server, 4)
+    server.request("tiro/session/configure", {"limit": {"messages": 4}})
+    before = view(server)
+    shown = server.request("tiro/session/previewResize", {"force": "lite"})
+    assert {**view(server), "updatedAt": 0} == {**before, "updatedAt": 0}
+    assert (shown["evict"], shown["keep"]) == ([1, 2, 3, 4], [5, 6, 7, 8])
+    assert shown["tokensAfter"] < shown["tokensBefore"]
+    given = {"draftId": shown["draftId"], "memo": {"mine": 1}, "summary": "my summary"}
+    done = server.request("tiro/session/applyResize", given)
+    assert (done["evicted"], done["total"], done["summary"]) == (4, 4, "my summary")
+    assert done["memo"]["mine"] == 1
+
+
+def test_a_draft_lives_through_added_messages_only(server: Server) -> None:
+    """Protocol, applyResize."""
+    talk(server, 2)
+    server.request("tiro/session/configure", {"limit": {"messages": 2}})
+    shown = server.request("tiro/session/previewResize", {"force": "lite"})
+    add(server, "user", "late")
+    assert server.request("tiro/session/applyResize", {"draftId": shown["draftId"]})["evicted"] == 2
+    assert words(server)[-1] == "late"
+    for act in (("tiro/session/rewind", {"toSeq": 4}), ("tiro/memo/set", {"memo": {"x": 1}})):
+        shown = server.request("tiro/session/previewResize", {"force": "lite"})
+        server.request(*act)
+        error = server.error("tiro/session/applyResize", {"draftId": shown["draftId"]})
+        assert (error.code, error.data["reason"]) == (-32041, "stale")
+
+
+def test_a_preview_of_nothing_has_no_draft(server: Server) -> None:
+    talk(server, 1)
+    shown = server.request("tiro/session/previewResize")
+    assert (shown["decision"], shown["draftId"], shown["evict"]) == (None, None, [])
+    assert server.error("tiro/session/applyResize", {"draftId": "x"}).data["reason"] == "stale"
+
+
+def test_undo_works_once_also_after_a_restart(start: StartServer, home: Home) -> None:
+    server = start()
+    talk(server, 3)
+    server.request("tiro/session/configure", {"limit": {"messages": 2}})
+    server.request("tiro/session/resize", {"force": "lite"})
+    saved = server.request("tiro/session/save")["path"]
+    server.kill()
+    server = start()
+    server.request("tiro/session/load", {"path": saved})
+    add(server, "user", "since")
+    shown = server.request("tiro/session/undoResize")
+    assert [m["seq"] for m in shown["messages"]] == [1, 2, 3, 4, 5, 6, 7]
+    error = server.error("tiro/session/undoResize")
+    assert (error.code, error.data["reason"]) == (-32041, "nothingToUndo")
+
+
+# --- compaction -----------------------------------------------------------------------------
+
+
+def test_compaction_folds_the_window_into_the_summary(server: Server, provider: Provider) -> None:
+    """M7.1: one request without tools; the next turn knows the summary and nothing is deleted."""
+    talk(server, 3)
+    provider.script(replies.text("They spoke of three things."))
+    done = server.request("tiro/session/compact")
+    assert (done["evicted"], done["total"], done["summary"]) == (
+        6,
+        0,
+        "They spoke of three things.",
+    )
+    assert "tools" not in provider.last.body
+    assert "question 2" in provider.last.messages[-1]["content"]
+    ask(server, "and now?")
+    assert "They spoke of three things." in provider.last.system
+    assert len(view(server, limit=50)["messages"]) == 8
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        replies.text(""),
+        replies.text(" \n"),
+        replies.text('{"a": 1}'),
+        replies.text("half", finish="length"),
+        replies.tools(("c", "read_file", {"path": "a"})),
+        replies.error(400),
+        replies.Reply([replies.ROLE, replies.text_chunk("half of it"), replies.Break(reset=True)]),
+    ],
+)
+def test_a_compaction_that_fails_changes_nothing(
+    server: Server, provider: Provider, reply: replies.Reply
+) -> None:
+    """B18, B19: a clear error, and the next prompt works."""
+    talk(server, 3)
+    server.request("tiro/memo/set", {"summary": "old"})
+    before = view(server)
+    provider.script(reply)
+    error = server.error("tiro/session/compact")
+    assert error.code in (-32041, -32032)
+    after = view(server)
+    assert (after["messages"], after["summary"]) == (before["messages"], "old")
+    assert provider.scripted == 0
+    assert ask(server, "still there?")["stopReason"] == "end_turn"
+
+
+def test_a_compaction_can_be_cancelled(server: Server, provider: Provider) -> None:
+    """B18 (iii)."""
+    talk(server, 2)
+    hold = replies.Hold()
+    provider.script(replies.Reply([replies.ROLE, replies.text_chunk("half"), hold]))
+    pending = server.begin("tiro/session/compact")
+    hold.wait()
+    server.notify("$/cancelRequest", {"id": pending.id})
+    assert pending.error().code == -32800
+    assert len(view(server)["messages"]) == 4
+    assert view(server)["summary"] == ""
+    assert ask(server, "go on")["stopReason"] == "end_turn"
+
+
+def test_a_compaction_is_refused_during_a_turn(server: Server, provider: Provider) -> None:
+    """M7.1, M6.5."""
+    hold = replies.Hold()
+    provider.script(replies.Reply([replies.ROLE, hold, *replies.text("x").steps[1:]]))
+    pending = server.begin("tiro/turn/start", {"prompt": "hi"})
+    hold.wait()
+    for method in ("compact", "resize", "undoResize"):
+        assert server.error(f"tiro/session/{method}").kind == "turnInProgress"
+    assert server.error("tiro/session/applyResize", {"draftId": "x"}).kind == "turnInProgress"
+    hold.release()
+    pending.result()
+
+
+def test_with_nothing_to_compact_no_model_is_called(server: Server, provider: Provider) -> None:
+    """M7.1."""
+    done = server.request("tiro/session/compact")
+    assert (done["decision"], done["evicted"]) == (None, 0)
+    assert provider.chats == []
+
+
+# --- memo, summary, pins --------------------------------------------------------------------
+
+
+def test_memo_and_summary_are_read_and_written(server: Server, provider: Provider) -> None:
+    assert memory(server) == {
+        "memo": {},
+        "summary": "",
+        "memoCursor": 0,
+        "lastResize": None,
+        "summaryInProgress": False,
+    }
+    server.request("tiro/memo/set", {"memo": {"name": "Ann"}})
+    server.request("tiro/memo/set", {"summary": "earlier"})
+    assert (memory(server)["memo"], memory(server)["summary"]) == ({"name": "Ann"}, "earlier")
+    ask(server, "hi")
+    system = provider.last.system
+    assert '"name":"Ann"' in system.replace(" ", "")
+    assert system.endswith("earlier")
+
+
+def test_memo_mode_asks_the_model_at_a_resize(server: Server, provider: Provider) -> None:
+    """A5.2, A5.3."""
+    talk(server, 2)
+    server.request("tiro/session/configure", {"mode": "memo", "limit": {"messages": 2}})
+    provider.script(replies.text('```json\n{"memo": {"topic": "questions"}}\n```'))
+    done = server.request("tiro/session/resize", {"force": "lite"})
+    assert done["memo"]["topic"] == "questions"
+    assert json.loads(provider.last.messages[-1]["content"])["current_memo"] == {}
+
+
+def test_a_pinned_message_stays(server: Server) -> None:
+    """U2.8."""
+    talk(server, 3)
+    assert server.request("tiro/session/pin", {"seq": 1, "pinned": True}) == {"pins": [1]}
+    server.request("tiro/session/configure", {"limit": {"messages": 2}})
+    server.request("tiro/session/resize", {"force": "lite"})
+    assert [m["seq"] for m in view(server)["messages"]] == [1, 5, 6]
+    assert server.request("tiro/session/pin", {"seq": 1, "pinned": False}) == {"pins": []}
+    assert server.error("tiro/session/pin", {"seq": 99, "pinned": True}).code == -32602
+
+
+def test_pins_may_not_take_half_of_the_budget(start: StartServer, home: Home) -> None:
+    """U2.8."""
+    home.write_config(
+        providers={"fake": home.fake(models={"fake-model": {"context_window": 4000}})}
+    )
+    server = start()
+    add(server, "user", "many words here " * 600)
+    assert server.error("tiro/session/pin", {"seq": 1, "pinned": True}).code == -32602
+    assert view(server)["pins"] == []
+
+
+# --- the background summary -----------------------------------------------------------------
+
+
+def test_what_leaves_the_window_is_summarised_after_the_turn(
+    server: Server, provider: Provider
+) -> None:
+    """U8.4, N4.6, N3.6: the reply does not wait, the client is told, the next turn has it."""
+    server.request("tiro/session/configure", {"maxHistory": 4, "summaryEnabled": True})
+    talk(server, 4)
+    hold = replies.Hold()
+    provider.script(replies.text("the reply"))
+    provider.script(replies.Reply([replies.ROLE, hold, *replies.text("A summary.").steps[1:]]))
+    assert ask(server, "hello")["text"] == "the reply"
+    hold.wait()
+    assert memory(server)["summaryInProgress"] is True
+    hold.release()
+    changed = server.wait_notification(
+        "tiro/session/changed", lambda told: told["reason"] == "summary"
+    )
+    assert changed["id"]
+    assert memory(server)["summary"] == "A summary."
+    ask(server, "and now?")
+    assert provider.last.system.endswith("A summary.")
+
+
+def test_a_summary_that_fails_is_tried_again_with_the_next_turn(
+    server: Server, provider: Provider
+) -> None:
+    """N3.7, N3.8."""
+    server.request("tiro/session/configure", {"maxHistory": 4, "summaryEnabled": True})
+    talk(server, 4)
+    provider.script(replies.text("one"), replies.text(" "), replies.text("two"))
+    provider.script(replies.text("Good."))
+    ask(server, "hello")
+    until(lambda: len(provider.chats) == 2 and not memory(server)["summaryInProgress"])
+    assert memory(server)["summary"] == ""
+    ask(server, "again")
+    until(lambda: memory(server)["summary"] == "Good.")
+    assert "question 0" in provider.last.messages[-1]["content"]
+
+
+def test_a_late_summary_never_reaches_another_session(server: Server, provider: Provider) -> None:
+    """N4.8."""
+    server.request("tiro/session/configure", {"maxHistory": 2, "summaryEnabled": True})
+    talk(server, 3)
+    hold = replies.Hold()
+    provider.script(replies.text("reply"))
+    provider.script(replies.Reply([replies.ROLE, hold, *replies.text("Late.").steps[1:]]))
+    ask(server, "hello")
+    hold.wait()
+    path = server.request("tiro/session/clear")["savedAs"]
+    hold.release()
+    ask(server, "a new session")
+    assert memory(server)["summary"] == ""
+    assert json.loads(Path(path).read_text("utf-8"))["summary"] == ""
+
+
+# --- overflow and budget --------------------------------------------------------------------
+
+OVERFLOW = json.dumps(
+    {
+        "error": {
+            "code": 400,
+            "message": "request (9031 tokens) exceeds the available context size (4096 tokens)",
+            "type": "exceed_context_size_error",
+            "n_prompt_tokens": 9031,
+            "n_ctx": 4096,
+        }
+    }
+)
+
+
+def overflow() -> replies.Reply:
+    kind = [("content-type", "application/json")]
+    return replies.Reply([OVERFLOW.encode()], status=400, headers=kind, framing="length")
+
+
+def test_an_overflow_leads_to_one_resize_and_one_retry(server: Server, provider: Provider) -> None:
+    """U8, B20: what the provider says counts, whatever was estimated."""
+    for n in range(6):
+        add(server, "user", f"{n} " + "some words and more of them " * 60)
+        add(server, "assistant", "yes")
+    provider.script(overflow(), replies.text("fits now"))
+    done = ask(server, "the newest")
+    assert (done["text"], done["steps"], len(provider.chats)) == ("fits now", 1, 2)
+    assert len(provider.chats[1].body["messages"]) < len(provider.chats[0].body["messages"])
+    assert provider.chats[1].messages[-1]["content"] == "the newest"
+    assert any(event["type"] == "resize" for event in server.events(done["turnId"]))
+
+
+def test_an_overflow_is_never_a_loop(server: Server, provider: Provider) -> None:
+    """U8: after one retry it is contextOverflow; the session is usable."""
+    for n in range(6):
+        add(server, "user", f"{n} " + "some words and more of them " * 60)
+    provider.script(overflow(), overflow())
+    error = server.error("tiro/turn/start", {"prompt": "the newest"})
+    assert (error.kind, len(provider.chats)) == ("contextOverflow", 2)
+    assert error.data["contextWindow"] == 4096
+    assert ask(server, "again")["stopReason"] == "end_turn"
+
+
+def test_a_turn_stops_before_it_passes_its_budget(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """budgetExceeded."""
+    home.write_config(turn={"budget": {"tokens": 1}})
+    server = start()
+    error = server.error("tiro/turn/start", {"prompt": "hi"})
+    assert (error.code, error.kind, error.data["budget"]) == (-32034, "budgetExceeded", 1)
+    assert error.data["estimate"] > 1
+    assert provider.chats == []
