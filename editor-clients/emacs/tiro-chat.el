@@ -129,6 +129,7 @@ A chat buffer that was killed stays so until it is asked for again."
     ('ask (tiro-transcript-delete-line 'offer)
           (tiro-message-show-prompt (plist-get value :prompt) (plist-get value :attachments))
           (tiro-prompt-remember (plist-get value :prompt)))
+    ('told (tiro-message-show-prompt value nil))
     ('over (tiro-chat--over value))
     ('stale (setq tiro-chat--late value))
     ('notice (tiro-chat--notice value))

@@ -18,9 +18,9 @@
 
 (cl-defmethod tiro-handle-notification
   (_connection (_method (eql 'tiro/turn/event))
-               &rest event &key turnId type sessionId agent model &allow-other-keys)
+               &rest event &key turnId type n role sessionId agent model &allow-other-keys)
   "Hand on EVENT of the running turn; drop those of other turns.
-TURNID, TYPE, SESSIONID, AGENT and MODEL are fields of it."
+TURNID, TYPE, N, ROLE, SESSIONID, AGENT and MODEL are fields of it."
   (let ((turn (tiro-session-turn tiro-session)))
     (when (and turn (null (car turn)) (equal type "started"))
       (setcar turn turnId)
@@ -33,7 +33,10 @@ TURNID, TYPE, SESSIONID, AGENT and MODEL are fields of it."
       (when (equal type "usage")
         (setf (tiro-session-context-size tiro-session) (plist-get event :contextSize))
         (tiro-session-tell 'state))
-      (tiro-session-tell 'event event))))
+      (tiro-session-tell 'event event)
+      ;; The second event tells that the prompt itself is stored.
+      (when (and (equal type "stored") (equal role "user") (> n 2) (cdr turn))
+        (tiro-session-tell 'told (pop (cdr turn)))))))
 
 (defconst tiro-event--change-texts
   '(("saveFailed" . "This session cannot be saved; it goes on in memory")

@@ -10,9 +10,10 @@
 ;; know of it, starts the server when it is needed, and says what happens
 ;; through `tiro-session-functions'.  It shows nothing itself.
 ;;
-;; A turn is a cons (ID . nil) whose identity counts: what comes for
+;; A turn is a cons (ID . TOLD) whose identity counts: what comes for
 ;; another turn than the running one is dropped, so nothing of an old turn
-;; shows after a clear or a load.
+;; shows after a clear or a load.  TOLD is what was said to it and is not yet
+;; part of the talk.
 
 ;;; Code:
 
@@ -43,6 +44,7 @@
 `view'      show VALUE, a SessionView, from now on
 `ask'       VALUE, a plist of :prompt and :attachments, was sent
 `event'     VALUE is an event of the running turn
+`told'      VALUE, what was said to the running turn, is now part of the talk
 `over'      the turn is over; VALUE is nil, an error plist, or `lost' if
             the server died
 `stale'     what is shown misses something: look again after the turn and
@@ -260,6 +262,18 @@ Then tell NOTICE, if there is one."
     (tiro-rpc-send (tiro-session-connection tiro-session) 'tiro/turn/cancel
                    (and (car turn) (list :turnId (car turn)))
                    #'ignore #'ignore)))
+
+(defun tiro-session-steer (text)
+  "Say TEXT to the running turn; it takes it before its next step."
+  (when (string-blank-p text) (user-error "Tiro: there is nothing to say"))
+  (let ((turn (tiro-session-turn tiro-session)))
+    (unless (car turn) (user-error "Tiro: nothing is running"))
+    ;; Its event may come while we wait for the answer.
+    (setcdr turn (append (cdr turn) (list text)))
+    (condition-case err
+        (tiro-session-call 'tiro/turn/steer (list :text text :turnId (car turn)))
+      (error (setcdr turn (remq text (cdr turn)))
+             (signal (car err) (cdr err))))))
 
 (provide 'tiro-session)
 ;;; tiro-session.el ends here

@@ -12,6 +12,7 @@
 ;;; Code:
 
 (require 'cl-lib)
+(require 'json)
 (require 'subr-x)
 (require 'tabulated-list)
 (require 'tiro-session)
@@ -67,6 +68,21 @@
                                         (format " of %s" (plist-get size :contextWindow)) ""))))
        ("File" ,(and (plist-get view :path) (abbreviate-file-name (plist-get view :path)))))
      when value concat (format "%-9s %s\n" label value))))
+
+;;;; The next request
+
+(defun tiro-view-explain (draft)
+  "Show the request that DRAFT would send, and what of the session is not in it."
+  (let ((explained (tiro-session-call 'tiro/session/explain (list :draft draft)))
+        (json-encoding-pretty-print t)
+        (json-false :json-false))
+    (tiro-view-show-text
+     "*tiro request*"
+     (format "To %s, about %s tokens\n\n%s\n"
+             (or (plist-get explained :model) "the first model that answers")
+             (plist-get (plist-get explained :tokens) :tokens)
+             (json-encode explained))
+     (lambda () (tiro-view-explain draft)))))
 
 ;;;; Saved sessions
 

@@ -115,6 +115,15 @@ A log makes Emacs several times slower while an answer arrives."
   (tiro-session-check-idle)
   (read-string prompt nil 'tiro--prompt-history))
 
+(defun tiro-steer (text)
+  "Say TEXT, read in the minibuffer, to the answer that is being written.
+It is taken into account from the next step on."
+  (interactive
+   (progn (unless (tiro-session-turn tiro-session) (user-error "Tiro: nothing is running"))
+          (list (read-string "Tell Tiro: " nil 'tiro--prompt-history))))
+  (tiro-session-steer text)
+  (message "Tiro: said; the next step takes it into account"))
+
 (defun tiro-cancel ()
   "Cancel the answer that is being written."
   (interactive)
@@ -232,6 +241,13 @@ a line.  What looks like a key is left out."
                                            (append (plist-get view :notes) nil))
                                      "; "))))
 
+(defun tiro-explain ()
+  "Show exactly what the model would get with the prompt that is being typed."
+  (interactive)
+  (tiro-view-explain (if (get-buffer "*tiro*")
+                         (with-current-buffer "*tiro*" (string-trim (tiro-transcript-draft)))
+                       "")))
+
 (defun tiro-show-context-size ()
   "Say how full the model's window is, and with what."
   (interactive)
@@ -331,6 +347,7 @@ CURRENT is the name that is used now, or nil."
     (define-key map (kbd "r") #'tiro-ask-region)
     (define-key map (kbd "p") #'tiro-ask-at-point)
     (define-key map (kbd "b") #'tiro-ask-buffer)
+    (define-key map (kbd ".") #'tiro-steer)
     (define-key map (kbd "k") #'tiro-cancel)
     (define-key map (kbd "s") #'tiro-show-session)
     (define-key map (kbd "c") #'tiro-clear-session)
@@ -342,6 +359,7 @@ CURRENT is the name that is used now, or nil."
     (define-key map (kbd "f") #'tiro-search-sessions)
     (define-key map (kbd "x") #'tiro-export)
     (define-key map (kbd "I") #'tiro-import)
+    (define-key map (kbd "E") #'tiro-explain)
     (define-key map (kbd "z") #'tiro-show-context-size)
     (define-key map (kbd "i") #'tiro-show-current-agent)
     (define-key map (kbd "A") #'tiro-select-agent)

@@ -179,6 +179,39 @@
     (tiro-testing-ask "and now")
     (should (string-search "You said: and now" (tiro-testing-chat)))))
 
+(ert-deftest tiro-steer-speaks-to-the-running-answer ()
+  "What was said is shown where it became part of the talk, and is answered."
+  (tiro-testing-with-server
+    (should-error (tiro-steer "too early") :type 'user-error)
+    (tiro-ask "slow 60")
+    (tiro-testing-wait-for "word5")
+    (should-error (tiro-steer "  ") :type 'user-error)
+    (tiro-steer "and in German")
+    (tiro-testing-wait-idle)
+    (should (string-match-p
+             "word59 *\n\nYou: and in German\n\nYou said: and in German\n" (tiro-testing-chat)))
+    (should (= 1 (tiro-test-count "You: and in German")))
+    (should-error (tiro-steer "too late") :type 'user-error)
+    (tiro-session-refresh)
+    (should (= 1 (tiro-test-count "You: and in German")))))
+
+(ert-deftest tiro-explain-shows-the-next-request ()
+  "P11: what is sent, with what is typed; nothing is sent by looking."
+  (tiro-testing-with-server
+    (tiro-testing-ask "hello")
+    (with-current-buffer "*tiro*"
+      (goto-char (point-max))
+      (insert "and now?"))
+    (tiro-explain)
+    (with-current-buffer "*tiro request*"
+      (should (string-match-p "\\`To fake/fake-model, about [0-9]+ tokens\n" (buffer-string)))
+      (should (string-match-p "\"content\": \"You said: hello\"" (buffer-string)))
+      (should (string-match-p "\"content\": \"and now\\?\"" (buffer-string)))
+      (should (string-match-p "\"name\": \"read_file\"" (buffer-string)))
+      (should buffer-read-only))
+    (with-current-buffer "*tiro*" (should (equal (tiro-transcript-draft) "and now?")))
+    (should-not (string-search "You: and now?" (tiro-testing-chat)))))
+
 (ert-deftest tiro-broken-answer-is-told ()
   (tiro-testing-with-server
     (tiro-testing-ask "break")

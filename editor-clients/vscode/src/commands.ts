@@ -12,6 +12,7 @@ import { agentPicks, counted, menuPicks, modelPicks, sessionPicks } from "./pick
 import * as protocol from "./protocol";
 import type { Session } from "./session";
 import type { SessionDocuments } from "./sessionDocument";
+import { explainRequest, steer } from "./steps";
 
 /** What the commands work on. */
 export interface Parts {
@@ -27,6 +28,7 @@ type Command = (parts: Parts, ...args: unknown[]) => unknown;
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   "tiro.ask": ask,
+  "tiro.steer": steer,
   "tiro.cancel": cancel,
   "tiro.showSession": showSession,
   "tiro.clearSession": clearSession,
@@ -41,6 +43,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "tiro.selectAgent": selectAgent,
   "tiro.selectModel": selectModel,
   "tiro.contextSize": contextSize,
+  "tiro.explainRequest": explainRequest,
   "tiro.attachSelection": attachSelection,
   "tiro.attachFile": attachFile,
   "tiro.attach": attach,
@@ -101,7 +104,7 @@ async function showSession({ client, session, documents }: Parts): Promise<strin
   if (text === null) {
     tell("The session is empty");
   } else {
-    await documents.show(session.id, text);
+    await documents.show(`${session.id ?? "session"}.txt`, text);
   }
   return text;
 }

@@ -10,6 +10,7 @@ import type { Message } from "./messages";
 import { endNotice } from "./notices";
 import type {
   FinishedEvent,
+  StoredEvent,
   TextEvent,
   ThinkingEvent,
   ToolOutputEvent,
@@ -33,6 +34,8 @@ export class Conversation {
   #tools = new Map<string, ToolItem>();
   #streaming: TextItem | ThinkingItem | undefined;
   #prompt: UserItem | undefined;
+  /** What was said to the running turn and is not yet part of the session. */
+  #said: string[] = [];
   #hasAnswered = false;
   #oldestSeq: number | undefined;
   #made = 0;
@@ -84,6 +87,16 @@ export class Conversation {
     return [this.#add(item)];
   }
 
+  /** The user says this to the running turn; it is shown when the turn takes it. */
+  say(text: string): void {
+    this.#said.push(text);
+  }
+
+  /** The server did not take what was said. */
+  unsay(text: string): void {
+    this.#said = this.#said.filter((said) => said !== text);
+  }
+
   /** The server did not take the prompt: take it off the transcript again. */
   withdrawPrompt(): TranscriptChange[] {
     const prompt = this.#prompt;
@@ -109,6 +122,8 @@ export class Conversation {
         return this.#toolOutput(event);
       case "toolResult":
         return this.#toolResult(event);
+      case "stored":
+        return this.#stored(event);
       case "finished":
         return this.#finish(event.stopReason);
       default:
@@ -196,6 +211,16 @@ export class Conversation {
     return [{ type: "put", item: { ...item } }];
   }
 
+  /** The second event tells that the prompt itself is stored. */
+  #stored({ role, n }: StoredEvent): TranscriptChange[] {
+    const text = role === "user" && n > 2 ? this.#said.shift() : undefined;
+    if (text === undefined) {
+      return [];
+    }
+    const said: UserItem = { kind: "user", id: this.#newId(), text, attachments: [] };
+    return [...this.#endStream(false), this.#add(said)];
+  }
+
   #finish(stopReason: FinishedEvent["stopReason"]): TranscriptChange[] {
     const changes = this.#endStream(stopReason === "cancelled" || stopReason === "error");
     const text = endNotice(stopReason, this.#hasAnswered);
@@ -219,6 +244,7 @@ export class Conversation {
   #clearTurn(): void {
     this.#streaming = undefined;
     this.#prompt = undefined;
+    this.#said = [];
     this.#hasAnswered = false;
     this.#tools.clear();
   }

@@ -12,6 +12,7 @@ export interface PickOf<T> extends vscode.QuickPickItem {
 /** The commands of the status bar's menu, in order. */
 const MENU: readonly (readonly [string, string])[] = [
   ["$(comment) Ask", "tiro.ask"],
+  ["$(comment-discussion) Steer the Answer", "tiro.steer"],
   ["$(debug-stop) Cancel the Answer", "tiro.cancel"],
   ["$(list-flat) Show Session", "tiro.showSession"],
   ["$(add) New Session", "tiro.newSession"],
@@ -24,6 +25,7 @@ const MENU: readonly (readonly [string, string])[] = [
   ["$(person) Select Agent", "tiro.selectAgent"],
   ["$(symbol-misc) Select Model", "tiro.selectModel"],
   ["$(dashboard) Context Size", "tiro.contextSize"],
+  ["$(json) Explain Next Request", "tiro.explainRequest"],
   ["$(debug-restart) Restart Server", "tiro.restartServer"],
   ["$(output) Show Log", "tiro.showLog"],
 ];

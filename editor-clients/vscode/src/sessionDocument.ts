@@ -1,4 +1,4 @@
-/** Show Session: the server's exact text in a read-only document. */
+/** Read-only documents: the session as text, the next request as JSON. */
 
 import * as vscode from "vscode";
 
@@ -14,9 +14,9 @@ export class SessionDocuments implements vscode.TextDocumentContentProvider, vsc
     return this.#texts.get(uri.toString()) ?? "";
   }
 
-  /** Open the text of a session, or bring an open one up to date. */
-  async show(id: string | null, text: string): Promise<void> {
-    const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${id ?? "session"}.txt` });
+  /** Open a text under a name, or bring an open one up to date. */
+  async show(name: string, text: string): Promise<void> {
+    const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${name}` });
     this.#texts.set(uri.toString(), text);
     this.#changed.fire(uri);
     const document = await vscode.workspace.openTextDocument(uri);

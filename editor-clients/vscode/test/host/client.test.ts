@@ -11,6 +11,7 @@ import type {
   AgentResult,
   ClearResult,
   ContextSize,
+  ExplainResult,
   ExportResult,
   SaveResult,
   SearchResult,
@@ -134,6 +135,32 @@ suite("Tiro", () => {
     assert.match(result.text, /^word0 /);
     assert.deepEqual(await run("tiro.cancel"), { cancelled: false });
     assert.equal((await ask("and now?"))?.text, "You said: and now?");
+  });
+
+  test("Steer reaches the running answer, and is nothing where none runs", async () => {
+    assert.equal(await run("tiro.steer", "too early"), undefined);
+    const running = ask("slow");
+    await until(async () => (await lastRequests()).at(-1) === "slow", "the provider was asked");
+    assert.deepEqual(await run("tiro.steer", "be short"), { queued: true });
+    assert.equal((await running)?.text, "You said: be short");
+    const text = await run<string>("tiro.showSession");
+    assert.match(text, /\[USER\] be short\n\[ASSISTANT\] You said: be short$/);
+  });
+
+  test("Explain Next Request shows what would be sent, and sends nothing", async () => {
+    await ask("hello");
+    const count = (await lastRequests()).length;
+    const explained = await run<ExplainResult>("tiro.explainRequest", "and now?");
+    assert.deepEqual(explained.messages, [
+      { role: "user", content: "hello" },
+      { role: "assistant", content: "You said: hello" },
+      { role: "user", content: "and now?" },
+    ]);
+    const document = vscode.window.activeTextEditor?.document;
+    assert.equal(document?.uri.scheme, "tiro");
+    assert.deepEqual(JSON.parse(document.getText()), explained);
+    assert.equal((await lastRequests()).length, count);
+    assert.doesNotMatch(await run<string>("tiro.showSession"), /and now/);
   });
 
   test("a second prompt while one is answered is refused, and nothing of it is stored", async () => {

@@ -152,6 +152,34 @@ test("earlier messages go above, until the first is shown", () => {
   expect(shown(conversation)).toEqual(["user one", "text two", "user three"]);
 });
 
+test("what is said to a running turn shows where the turn takes it", () => {
+  const conversation = new Conversation();
+  conversation.ask("go", []);
+  conversation.say("use tabs");
+  conversation.say("too late");
+  conversation.unsay("too late");
+  play(
+    conversation,
+    STARTED,
+    { type: "stored", n: 2, seq: 1, role: "user" },
+    { type: "text", delta: "An answer" },
+    { type: "stored", n: 4, seq: 2, role: "assistant" },
+  );
+  expect(shown(conversation)).toEqual(["user go", "text An answer"]);
+  play(
+    conversation,
+    { type: "stored", n: 5, seq: 3, role: "user" },
+    { type: "text", delta: "with tabs" },
+    END,
+  );
+  expect(shown(conversation)).toEqual([
+    "user go",
+    "text An answer",
+    "user use tabs",
+    "text with tabs",
+  ]);
+});
+
 test("an event of a kind that is not known yet changes nothing", () => {
   const conversation = new Conversation();
   expect(play(conversation, { type: "steered" as TurnEvent["type"] })).toEqual([]);
