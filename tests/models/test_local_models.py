@@ -77,6 +77,18 @@ def check_whole(models: LocalModels) -> None:
 # --- from an address -----------------------------------------------------------------------
 
 
+def test_directories_are_for_their_owner_only(tmp_path: Path, hub: Hub) -> None:
+    """B53: those above the last one too, whatever the umask."""
+    before = os.umask(0)
+    try:
+        pull(LocalModels(tmp_path / "data" / "tiro", sleep=at_once), hub.url())
+    finally:
+        os.umask(before)
+    made = [path for path in tmp_path.rglob("*") if path.is_dir()]
+    assert made
+    assert {stat.S_IMODE(path.stat().st_mode) for path in made} == {0o700}
+
+
 def test_a_download_is_told_and_put_in_place(models: LocalModels, hub: Hub) -> None:
     steps = pull(models, hub.url())
     check_whole(models)

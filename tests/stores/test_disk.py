@@ -18,6 +18,7 @@ from tiro.stores.disk import (
     make_directories,
     remove_stale,
     replace_file,
+    set_aside,
     write_all,
 )
 
@@ -157,6 +158,8 @@ def test_a_file_set_aside_overwrites_no_other(tmp_path: Path) -> None:
         "x.json.bad-stamp-2": "2",
     }
     assert mode(tmp_path / "x.json.bad-stamp") == 0o600
+    path.chmod(0o666)
+    assert mode(set_aside(Disk(), path, "moved")) == 0o600, "also one that was not of our making"
 
 
 def test_a_write_that_takes_nothing_is_a_full_disk(tmp_path: Path) -> None:

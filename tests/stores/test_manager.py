@@ -122,16 +122,19 @@ def test_create_refuses_unsafe_and_taken_ids(manager: SessionManager, directory:
 
 
 def test_files_are_private_from_the_first_instant(
-    make_manager: Make, directory: Path, tmp_path: Path
+    make_manager: Make, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """B53: no chmod afterwards, whatever the umask; directories made by us are 0700."""
+    for name in ("chmod", "fchmod"):
+        monkeypatch.setattr(os, name, lambda *_: pytest.fail("a file was wide for a moment"))
     before = os.umask(0)
     try:
         manager = make_manager(cache_directory=tmp_path / "cache" / "tiro")
         session = manager.create()
         session.add_message("user", "one")
-        session.add_message("user", "two")
+        session.add_message("user", "two " * 20_000)
         manager.list()
+        manager.load(manager.save(session)).add_message("user", "three")
         copy = manager.save(session, tmp_path / "deep" / "er" / "copy.json")
         manager.close()
     finally:
@@ -152,6 +155,7 @@ def test_a_wide_file_is_narrowed(make_manager: Make, directory: Path) -> None:
     path = directory / f"{session.id}.json"
     path.chmod(0o644)
     again = make_manager().load(path)
+    assert mode(path) == 0o600
     again.add_message("user", "two")
     make_manager().end(again)
     assert mode(directory / f"{session.id}.journal") == 0o600

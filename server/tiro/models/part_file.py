@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from tiro.errors import ModelError, StorageError
 from tiro.models.model import Progress
+from tiro.models.weights import make_directories
 
 CHUNK_BYTES = 1024 * 1024
 UNMEASURED_STEP_BYTES = 10 * CHUNK_BYTES
@@ -120,7 +121,7 @@ class PartFile:
     def opened(self) -> Iterator[None]:
         """One process at a time brings this file; what the disk refuses is a StorageError."""
         with self._disk_errors():
-            self.target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_directories(self.target.parent)
             with self._lock.open("ab") as lock:
                 if not _lock(lock):
                     raise failure(f"Another process is bringing {self.target.stem!r} right now")

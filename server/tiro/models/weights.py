@@ -143,9 +143,15 @@ def name_from(file_name: str) -> str:
     return name
 
 
+def make_directories(path: Path) -> None:
+    """Make a directory and what is missing above it, each for its owner only (B53)."""
+    for directory in (*reversed(path.parents), path):
+        directory.mkdir(mode=0o700, exist_ok=True)
+
+
 def replace_text(path: Path, value: object) -> None:
     """Write a small JSON file in one step."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directories(path.parent)
     temporary = path.with_name(f".{path.name}.new")
     temporary.write_bytes(msgspec.json.encode(value))
     temporary.replace(path)

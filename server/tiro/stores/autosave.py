@@ -19,7 +19,7 @@ from tiro.errors import SessionFormatError, SessionInUseError, SessionNotFoundEr
 from tiro.session.changes import Change, Set
 from tiro.session.core import Core
 from tiro.stores.blobs import remove_unreferenced
-from tiro.stores.disk import remove_stale, temporary_file
+from tiro.stores.disk import narrow, remove_stale, temporary_file
 from tiro.stores.files import SessionFiles, State
 from tiro.stores.journal import change_lines
 from tiro.stores.lock import in_use, never, wait_for
@@ -60,6 +60,7 @@ class Autosave(Saving):
         super().restore(session, path, reading)
         if self.owner.autosave:
             remove_stale(path)
+            narrow(path)
             if self._is_pending():
                 self.owner.schedule(self, session)
 

@@ -222,7 +222,16 @@ def set_aside(disk: Disk, path: Path, stamp: str) -> Path:
     """Rename a file to `<name>.bad-<stamp>`, never over another one; returns its new name."""
     target = _bad_name(path, stamp)
     disk.replace(path, target)
+    narrow(target)
     return target
+
+
+def narrow(path: Path) -> None:
+    """Let nobody but its owner read a file that is not of our making, as far as we may (B53)."""
+    with contextlib.suppress(OSError):
+        bits = stat.S_IMODE(os.stat(path).st_mode)
+        if bits & ~DIRECTORY_MODE:
+            os.chmod(path, bits & DIRECTORY_MODE)
 
 
 def copy_aside(disk: Disk, path: Path, stamp: str) -> Path:
