@@ -47,6 +47,25 @@ def test_public_facts(name: str, window: int | None) -> None:
     assert known_facts(settings(), name).context_window == window
 
 
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        ("claude-3-haiku-20240307", 4096),
+        ("claude-3-5-sonnet-20241022", 8192),
+        ("claude-3-7-sonnet-latest", 64_000),
+        ("claude-opus-4-20250514", 32_000),
+        ("claude-opus-4-1", 32_000),
+        ("claude-opus-4-5-20251101", 64_000),
+        ("claude-sonnet-4-20250514", 64_000),
+        ("claude-haiku-4-5", 64_000),
+        ("claude-opus-9", None),
+    ],
+)
+def test_public_output_limits(name: str, limit: int | None) -> None:
+    """None: the provider is asked for it."""
+    assert known_facts(settings(), name).max_output_tokens == limit
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/v1", "http://localhost/v1", "http://[::1]/v1"])
 def test_a_server_on_this_machine_chooses_its_window_itself(url: str) -> None:
     assert known_facts(settings(base_url=url), "deepseek-r1").context_window is None

@@ -109,11 +109,11 @@ class HttpModel:
                             yield delta
                     return
                 error = await refused(self._transport, answer)
-            left_out = self._learn(error, wire)
-            if left_out is None:
+            changed = self._learn(error, wire)
+            if changed is None:
                 raise error
-            if left_out in TOLD:
-                yield Progress(TOLD[left_out].format(name=self.name))
+            if changed in TOLD:
+                yield Progress(TOLD[changed].format(name=self.name))
 
     # What a format says
 
@@ -125,7 +125,7 @@ class HttpModel:
         return is_loopback(self.provider) and self.facts.context_window is None
 
     def _learn(self, error: Exception, wire: dict[str, Any]) -> str | None:
-        """What the next request leaves out because of this error; None when nothing would help."""
+        """What the next request does otherwise after this error; None when nothing would help."""
         part = refusals.refused_part(error, wire, self.optional)
         if part is None or part in self.refused:
             return None

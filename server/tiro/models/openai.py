@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 
+from tiro.models import refusals
 from tiro.models.http_model import HttpModel
 from tiro.models.model import ModelRequest, ProviderSettings
 from tiro.models.openai_answer import AnswerReader
@@ -29,11 +30,24 @@ class OpenAIModel(HttpModel):
     ) -> None:
         super().__init__(openai_transport(provider, http), name, **given)
         self._extra = dict(extra or {})
+        self._demands_reasoning = False
+        """Some servers refuse a step of a turn without what the model thought in those before."""
 
     def wire_request(self, request: ModelRequest) -> dict[str, Any]:
         """The body that would be sent; see `Model.wire_request`."""
-        wire = to_wire_request(request, refused=self.refused, prefer=self._limit_name())
+        wire = to_wire_request(
+            request,
+            refused=self.refused,
+            prefer=self._limit_name(),
+            own=self.name if self._demands_reasoning else "",
+        )
         return {**wire, **self._extra}
+
+    def _learn(self, error: Exception, wire: dict[str, Any]) -> str | None:
+        if not self._demands_reasoning and refusals.demands_reasoning(error):
+            self._demands_reasoning = True
+            return "reasoning_content"
+        return super()._learn(error, wire)
 
     def _reader(self) -> AnswerReader:
         return AnswerReader(self.provider, self.facts.price_per_million, new_id=self._new_id)

@@ -16,6 +16,7 @@ from tiro.session.messages import (
     Block,
     ImageBlock,
     Message,
+    ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
     blocks_of,
@@ -34,12 +35,16 @@ def to_wire_request(
     *,
     refused: AbstractSet[str] = frozenset(),
     prefer: str = "max_tokens",
+    own: str = "",
 ) -> dict[str, Any]:
-    """The request's body; `refused` parameters are left out, `prefer` names the output limit."""
+    """The request's body; `refused` parameters are left out, `prefer` names the output limit.
+
+    `own` is the full name of the model whose reasoning is sent back; by default none is.
+    """
     messages = without_images(request.messages) if "images" in refused else request.messages
     wire: dict[str, Any] = {
         "model": request.model,
-        "messages": to_wire_messages(request.system, messages),
+        "messages": to_wire_messages(request.system, messages, own),
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -67,16 +72,21 @@ def to_wire_tool(tool: ToolSchema) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def to_wire_messages(system: str, messages: Iterable[Message]) -> list[dict[str, Any]]:
+def to_wire_messages(
+    system: str, messages: Iterable[Message], own: str = ""
+) -> list[dict[str, Any]]:
     """The system prompt and a provider view as chat messages."""
     wire: list[dict[str, Any]] = []
     if system.strip():
         wire.append({"role": "system", "content": system})
-    read = [(message.role, blocks_of(message)) for message in messages]
+    read = [(message, blocks_of(message)) for message in messages]
     ids = to_wire_tool_ids(block for _, blocks in read for block in blocks)
-    for role, blocks in read:
-        if role == "assistant":
-            wire += _to_wire_assistant(blocks, ids)
+    for message, blocks in read:
+        if message.role == "assistant":
+            sent = _to_wire_assistant(blocks, ids)
+            if own and sent:
+                sent[0]["reasoning_content"] = _reasoning(message, blocks, own)
+            wire += sent
             continue
         results = [block for block in blocks if isinstance(block, ToolResultBlock)]
         wire += [_to_wire_result(result, ids) for result in results]
@@ -87,7 +97,7 @@ def to_wire_messages(system: str, messages: Iterable[Message]) -> list[dict[str,
 
 
 def _to_wire_assistant(blocks: list[Block], ids: dict[str, str]) -> list[dict[str, Any]]:
-    """Text and tool uses in one message, or none: thinking is not sent back in this format."""
+    """Text and tool uses in one message, or none."""
     calls = [
         {
             "id": ids[block.id],
@@ -105,6 +115,13 @@ def _to_wire_assistant(blocks: list[Block], ids: dict[str, str]) -> list[dict[st
     if calls:
         wire["tool_calls"] = calls
     return [wire] if calls or wire["content"] else []
+
+
+def _reasoning(message: Message, blocks: list[Block], own: str) -> str:
+    """What the model itself thought; empty where another one did, since the field must be there."""
+    if message.marks().get("model") != own:
+        return ""
+    return "\n\n".join(block.thinking for block in blocks if isinstance(block, ThinkingBlock))
 
 
 def _to_wire_result(result: ToolResultBlock, ids: dict[str, str]) -> dict[str, Any]:

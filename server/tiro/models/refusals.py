@@ -32,7 +32,8 @@ _OVERFLOW_SENTENCES = tuple(
         rf"request \((?P<tokens>{_NUMBER}) tokens\) exceeds the available context size "
         rf"\((?P<window>{_NUMBER}) tokens\)",
         rf"maximum context length (?:is|of) (?P<window>{_NUMBER}) tokens.*?"
-        rf"(?:resulted in|requested|contains?(?: at least)?) (?:about )?(?P<tokens>{_NUMBER})",
+        r"(?:resulted in|requested|request has|contains?(?: at least)?) (?:about )?"
+        rf"(?P<tokens>{_NUMBER})",
         rf"maximum context length (?:is|of) (?P<window>{_NUMBER})",
         rf"prompt is too long: (?P<tokens>{_NUMBER}) tokens > (?P<window>{_NUMBER})",
         rf"input token count \((?P<tokens>{_NUMBER})\) exceeds the maximum number of tokens "
@@ -63,6 +64,10 @@ _COMPLAINTS = {
     # Anthropic, of a block that is not as it came
     "thinking": re.compile(r"\b(?:redacted_)?thinking\b", re.IGNORECASE),
 }
+_REASONING_MISSING = re.compile(
+    r"missing.{0,40}reasoning_content|reasoning_content.{0,60}(?:missing|must|required)",
+    re.IGNORECASE,
+)
 _REFUSING_STATUSES = (400, 404, 415, 422, 500)
 _MARKS = {
     "images": b'"type":"image',
@@ -158,12 +163,20 @@ def _holds(sent: dict[str, Any], part: str) -> bool:
     return part in sent or (part in _MARKS and _MARKS[part] in encode(sent.get("messages")))
 
 
+def demands_reasoning(error: Exception) -> bool:
+    """Whether the server misses what the model thought before its tool uses: DeepSeek, Kimi."""
+    if not isinstance(error, ModelError) or error.data["status"] not in (400, 422):
+        return False
+    return _REASONING_MISSING.search(error.data["body"] or "") is not None
+
+
 def _fault_in(body: bytes) -> Any:
     """The part of a refusal that tells the fault; servers nest it in several ways."""
     try:
         value = decode(body)
     except ValueError:
-        return None
+        text = body.decode("utf-8-sig", "replace").strip()
+        return None if text.startswith("<") else text
     if isinstance(value, list) and value:
         value = value[0]
     if isinstance(value, dict):
@@ -194,6 +207,8 @@ def _words(fault: Any) -> str:
     """The provider's own sentence."""
     if isinstance(fault, str):
         return fault
+    if isinstance(fault, list):
+        return encode(fault).decode()
     if not isinstance(fault, dict):
         return ""
     message = fault.get("message") or fault.get("detail") or fault.get("error") or ""
@@ -201,7 +216,7 @@ def _words(fault: Any) -> str:
     metadata = fault.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
     # OpenRouter's own sentence only says that it passes on what another one said.
-    return f"{words}: {_words(_fault_in(raw.encode())) or raw}" if isinstance(raw, str) else words
+    return f"{words}: {_words(_fault_in(raw.encode()))}" if isinstance(raw, str) else words
 
 
 def _code(fault: Any) -> Any:
