@@ -11,7 +11,11 @@ import pytest
 from tiro import __version__, cli, errors
 from tiro.protocol import types
 
+<<<<<<< HEAD
 COMMANDS = ["serve", "replay", "ask", "sessions", "local", "doctor", "schema"]
+=======
+COMMANDS = ["serve", "ask", "chat", "sessions", "local", "doctor", "schema"]
+>>>>>>> 939f9cc (Talk in the terminal)
 ALL_COMMANDS = [
     *COMMANDS,
     *(f"sessions {name}" for name in ("list", "show", "delete")),

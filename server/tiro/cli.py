@@ -61,6 +61,13 @@ ASK_EXAMPLES = """\
   tiro ask "Plan the next step" --agent plan --model openai/gpt-5
   tiro ask "Hello" --json | tail -1"""
 
+CHAT_EXAMPLES = """\
+  tiro chat                       a conversation; /help in it lists its commands
+  tiro chat --continue            goes on with the newest session
+  tiro chat --file src/main.py --agent plan
+  tiro chat --load session-20250221-143015
+  cat questions.txt | tiro chat   answers each line, the answers on stdout"""
+
 SESSIONS_EXAMPLES = """\
   tiro sessions list              the newest first
   tiro sessions list parser       those with `parser` in id or title
@@ -145,6 +152,20 @@ def ask(given: argparse.Namespace) -> int:
         as_json=given.json,
     )
     return DONE if terminal.ask(question) else CANCELLED
+
+
+def chat(given: argparse.Namespace) -> int:
+    """Talk in the terminal, or answer the lines of a pipe; the first failure is the exit code."""
+    from tiro.chat.chat import Wishes, chat
+
+    wishes = Wishes(
+        files=[_existing_file(name) for name in given.file],
+        agent=given.agent,
+        model=given.model,
+        session=given.session,
+    )
+    error = chat(wishes)
+    return DONE if error is None else _code_of(error)
 
 
 def sessions_list(given: argparse.Namespace) -> int:
@@ -297,6 +318,7 @@ def parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(title="commands", metavar="COMMAND")
     _add_serve_and_replay(commands)
     _add_ask(commands)
+    _add_chat(commands)
     _add_sessions(commands)
     _add_local(commands)
     _command(commands, "doctor", doctor, "what is set up, and what to do next", DOCTOR_EXAMPLES)
@@ -329,6 +351,22 @@ def _add_ask(commands: Commands) -> None:
         "--continue", dest="go_on", action="store_true", help="go on with the newest session"
     )
     one.add_argument("--json", action="store_true", help="print events and result as JSON lines")
+
+
+def _add_chat(commands: Commands) -> None:
+    one = _command(commands, "chat", chat, "talk in the terminal", CHAT_EXAMPLES)
+    one.add_argument(
+        "--file", action="append", default=[], help="a file that goes along with the first question"
+    )
+    one.add_argument("--agent", help="who answers, e.g. plan")
+    one.add_argument("--model", help="provider/name, for this chat")
+    start = one.add_mutually_exclusive_group()
+    for flag, value, about in (
+        ("--continue", "latest", "go on with the newest session"),
+        ("--new", "", "start a new session, whatever is configured"),
+    ):
+        start.add_argument(flag, dest="session", action="store_const", const=value, help=about)
+    start.add_argument("--load", dest="session", metavar="ID", help="go on with this session")
 
 
 def _add_sessions(commands: Commands) -> None:

@@ -299,12 +299,13 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(work)
     except RemoteError as error:
-        raise _as_raised_there(error) from error
+        raise raised_there(error) from error
     except ServerGoneError as error:
         raise TiroError("The server ended unexpectedly; what it said stands above") from error
 
 
-def _as_raised_there(error: RemoteError) -> TiroError:
+def raised_there(error: RemoteError) -> TiroError:
+    """The error that the server raised, with its words."""
     if error.kind in ERRORS:
         return ERRORS[error.kind](str(error), **error.data)
     return (InvalidInputError if error.code == types.INVALID_PARAMS else TiroError)(str(error))

@@ -10,9 +10,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,10 +23,9 @@ from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold, Pause
 from tests.e2e.talk import ask
 from tests.e2e.test_exit import gone
+from tests.e2e.tmux import WAIT_SECONDS, Tmux
 
 CLIENT = Path(__file__).resolve().parents[2] / "editor-clients" / "emacs"
-WAIT_SECONDS = 30.0
-COLUMNS, ROWS = 100, 30
 
 INIT = """
 (setq inhibit-startup-screen t ring-bell-function #'ignore make-backup-files nil)
@@ -49,12 +47,11 @@ def lisp(value: str | Path) -> str:
     return json.dumps(str(value), ensure_ascii=False)
 
 
-class Terminal:
+class Terminal(Tmux):
     """An Emacs in a terminal of its own."""
 
-    def __init__(self, home: Home, socket: Path) -> None:
-        self.home = home
-        self.socket = socket
+    def __init__(self, home: Home) -> None:
+        super().__init__(home)
         self.pid_file = home.root / "server.pid"
         file = home.write("notes.txt", "first line\nsecond line\n")
         self.init = home.root / "init.el"
@@ -62,58 +59,10 @@ class Terminal:
         self.init.write_text(INIT % tuple(lisp(value) for value in given))
         (home.workspace / ".git").mkdir()
 
-    def tmux(self, *arguments: str) -> str:
-        """Run a tmux command on our socket."""
-        done = subprocess.run(
-            ["tmux", "-S", str(self.socket), "-f", "/dev/null", *arguments],
-            capture_output=True,
-            check=True,
-            text=True,
-            timeout=20,
-            env={**self.home.environment(), "LC_ALL": "C.UTF-8", "TERM": "screen-256color"},
-        )
-        return done.stdout
-
     def start(self) -> None:
         """Start Emacs and wait for its first file."""
-        command = f"emacs -Q -nw -l {self.init}"
-        size = ["-x", str(COLUMNS), "-y", str(ROWS)]
-        self.tmux("new-session", "-d", *size, "-s", "e", command)
+        self.run(f"emacs -Q -nw -l {self.init}")
         self.wait_for("second line")
-
-    def close(self) -> None:
-        """End our tmux server, and with it Emacs and the Tiro server."""
-        subprocess.run(
-            ["tmux", "-S", str(self.socket), "kill-server"], capture_output=True, check=False
-        )
-
-    def keys(self, *keys: str) -> None:
-        """Press keys by their tmux names."""
-        self.tmux("send-keys", "-t", "e", *keys)
-
-    def type(self, text: str) -> None:
-        """Type text as it is."""
-        self.tmux("send-keys", "-t", "e", "-l", "--", text)
-
-    def screen(self) -> str:
-        """What the terminal shows."""
-        return self.tmux("capture-pane", "-p", "-t", "e")
-
-    def wait_until(self, shows: Callable[[str], bool], what: str) -> str:
-        """Wait until the screen is as wanted and give it."""
-        end = time.monotonic() + WAIT_SECONDS
-        while not shows(screen := self.screen()):
-            assert time.monotonic() < end, f"never on the screen: {what}\n{screen}"
-            time.sleep(0.05)
-        return screen
-
-    def wait_for(self, text: str) -> str:
-        """Wait until the screen shows a text."""
-        return self.wait_until(lambda screen: text in screen, text)
-
-    def wait_gone(self, text: str) -> str:
-        """Wait until the screen no longer shows a text."""
-        return self.wait_until(lambda screen: text not in screen, f"the end of {text}")
 
     def open_chat(self) -> None:
         """M-x tiro, alone on the screen."""
@@ -139,14 +88,11 @@ class Terminal:
 
 @pytest.fixture
 def terminal(home: Home) -> Iterator[Terminal]:
-    for program in ("emacs", "tmux"):
-        assert shutil.which(program), f"install {program}: apt-get install emacs-nox tmux"
-    directory = Path(tempfile.mkdtemp(prefix="tiro-"))  # a socket's path may have 100 characters
-    one = Terminal(home, directory / "s")
+    assert shutil.which("emacs"), "install emacs: apt-get install emacs-nox"
+    one = Terminal(home)
     one.start()
     yield one
     one.close()
-    shutil.rmtree(directory)
 
 
 def slow_words(count: int, seconds: float = 0.05) -> replies.Reply:

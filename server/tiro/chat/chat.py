@@ -1,0 +1,198 @@
+"""`tiro chat`: reads lines, asks, shows, and starts the server again when it has died."""
+
+import asyncio
+import sys
+from collections.abc import Coroutine, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tiro import __version__, config
+from tiro.chat import slash
+from tiro.chat.lines import Keyboard, PipedLines
+from tiro.chat.link import Link
+from tiro.chat.past_lines import PastLines, usual_file
+from tiro.chat.screen import Screen
+from tiro.chat.talk import StoppedError, Talk
+from tiro.errors import SessionNotFoundError, TiroError
+from tiro.protocol.client import RemoteError, ServerGoneError
+from tiro.terminal import raised_there
+
+
+class Wishes(msgspec.Struct, frozen=True, kw_only=True):
+    """One `tiro chat`; `session` is an id, a path or "latest", "" a new one, None as is set."""
+
+    files: Sequence[str] = ()
+    agent: str | None = None
+    model: str | None = None
+    session: str | None = None
+
+
+def chat(wishes: Wishes) -> TiroError | None:
+    """Talk until the end; the first error that a pipe's lines met, None when a person was told.
+
+    Raises KeyboardInterrupt when Ctrl-C ended it, and the TiroError that kept it from starting.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a real stream has it
+    with asyncio.Runner() as runner:
+        return Chat(wishes, runner).run()
+
+
+class Chat:
+    """The loop around a talk: each line runs the event loop until it is done."""
+
+    def __init__(self, wishes: Wishes, runner: asyncio.Runner) -> None:
+        self._wishes = wishes
+        self._runner = runner
+        self._screen = Screen()
+        self._lines = self._keyboard() if sys.stdin.isatty() else PipedLines()
+        settings = {} if wishes.session is None else {"session": {"resume": "new"}}
+        self._link = Link(self._screen.hear, self._answer, settings, [Path.cwd().as_uri()])
+        self._talk = Talk(self._link, self._screen, self._lines)
+        self._first_error: TiroError | None = None
+
+    def run(self) -> TiroError | None:
+        """Begin, go on to the end of the lines, close."""
+        lines = self._lines
+        with lines if isinstance(lines, Keyboard) else nullcontext():
+            try:
+                self._wait(self._begin())
+                while self._go_on():
+                    pass
+            except (RemoteError, ServerGoneError) as error:
+                raise self._told(error) from error
+            finally:
+                self._wait(self._link.close())
+        return None if lines.is_person else self._first_error
+
+    def _wait(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return self._runner.run(work)
+
+    # --- one line after the other -------------------------------------------------------------
+
+    def _go_on(self) -> bool:
+        """Read a line and do what it says; False at the end."""
+        try:
+            text = self._lines.read()
+        except KeyboardInterrupt:
+            if not self._lines.is_person:
+                raise
+            self._screen.say("")
+            return True
+        if text is None:
+            return False
+        if text.strip():
+            self._lines.remember(text)
+            return self._do(slash.run(self._talk, text.rstrip()) if text[0] == "/" else None, text)
+        return True
+
+    def _do(self, work: Coroutine[Any, Any, None] | None, text: str) -> bool:
+        try:
+            self._wait(work or self._talk.ask(text.strip()))
+        except slash.EndError:
+            return False
+        except StoppedError:
+            raise KeyboardInterrupt from None
+        except KeyboardInterrupt:
+            if not self._lines.is_person:
+                raise
+            self._screen.tell("Stopped")
+        except ServerGoneError as error:
+            return self._restart(error)
+        except (RemoteError, TiroError) as error:
+            self._fail(error)
+        return True
+
+    def _fail(self, error: RemoteError | TiroError) -> None:
+        told = self._told(error)
+        self._first_error = self._first_error or told
+        self._screen.complain(str(told))
+
+    def _told(self, error: Exception) -> TiroError:
+        if isinstance(error, RemoteError):
+            return raised_there(error)
+        return error if isinstance(error, TiroError) else TiroError(str(error))
+
+    # --- the beginning ------------------------------------------------------------------------
+
+    async def _begin(self) -> None:
+        await self._link.start()
+        wishes, is_set = self._wishes, self._link.hello["resume"]["setting"]
+        if (wishes.session or is_set) == "latest":
+            await self._load_latest()
+        elif wishes.session:
+            await slash.COMMANDS["/load"].act(self._talk, wishes.session)
+        self._talk.agent, self._talk.model = wishes.agent, wishes.model
+        await self._talk.choose()
+        for name in wishes.files:
+            self._talk.take_file(name)
+        if self._lines.is_person:
+            await self._greet()
+
+    async def _load_latest(self) -> None:
+        try:
+            await self._talk.load({"latest": True})
+        except RemoteError as error:
+            if not isinstance(raised_there(error), SessionNotFoundError):
+                raise
+            self._screen.tell("No session is saved yet; this is a new one")
+
+    async def _greet(self) -> None:
+        status = await self._link.request("tiro/status")
+        model = self._wishes.model or status["model"] or "the first model that can be used"
+        self._screen.tell(f"Tiro {__version__}, {model}. /help lists what you can do here.")
+        resume = self._link.hello["resume"]
+        if self._wishes.session is None and resume["setting"] == "ask" and resume["latest"]:
+            title = resume["latest"]["title"] or resume["latest"]["id"]
+            self._screen.tell(f"/load goes on with: {title}")
+
+    async def _answer(self, method: str, params: Any) -> Any:
+        return await self._talk.answer(method, params)
+
+    def _keyboard(self) -> Keyboard:
+        secrets = config.load(workspace_roots=[Path.cwd()]).settings.secrets()
+        return Keyboard(PastLines(usual_file(), secrets), self._complete)
+
+    def _complete(self, line: str) -> list[str]:
+        try:
+            words: list[str] = self._wait(slash.words_for(self._talk, line))
+        except (RemoteError, ServerGoneError):  # the line itself will tell
+            return []
+        return words
+
+    # --- a server that died -------------------------------------------------------------------
+
+    def _restart(self, error: ServerGoneError) -> bool:
+        """Tell, ask, and go on where the last server was; False when the person has enough."""
+        reason, said = self._wait(self._link.last_words())
+        self._screen.complain(f"The server ended ({reason})")
+        for line in said:
+            self._screen.tell(line)
+        self._first_error = self._first_error or TiroError(str(error))
+        if self._lines.is_person and not self._wants("Start it again and go on? [Y/n] "):
+            return False
+        try:
+            self._wait(self._link.start())
+            has_session = self._wait(self._talk.find_again())
+        except ServerGoneError as again:
+            return self._lines.is_person and self._restart(again)
+        except RemoteError as refusal:
+            self._fail(refusal)
+            return True
+        question = self._talk.unanswered
+        if question is not None and self._lines.is_person:
+            return self._do(self._talk.ask(question), "")
+        if has_session:
+            self._screen.tell("/retry asks the last question again")
+        return True
+
+    def _wants(self, question: str) -> bool:
+        async def asked() -> str | None:
+            with self._lines.listening():
+                return await self._lines.ask(question)
+
+        answer = self._wait(asked())
+        return answer is not None and answer.strip().lower() in ("", "y", "yes")

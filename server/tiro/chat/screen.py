@@ -1,0 +1,238 @@
+"""What a person sees of a turn: the answer on stdout, a line for everything about it on stderr."""
+
+import json
+import os
+import shutil
+import sys
+from typing import Any
+
+from tiro.chat.markdown import Markdown
+from tiro.screen_text import harmless, one_line, width
+
+CLEAR_LINE, CLEAR_ALL = "\r\x1b[K", "\x1b[2J\x1b[3J\x1b[H"
+DIM, BAD, RESET = "\x1b[2m", "\x1b[31m", "\x1b[0m"
+MARK = "· "
+MAX_PREVIEW_LINES = 40
+
+CHANGES = {
+    "saveFailed": "The session cannot be saved; it goes on in memory",
+    "saveResumed": "The session is saved again",
+    "changedOnDisk": "The session's file was changed outside; that is the state now",
+    "renamed": "Another process took the session's name; it is now {id}",
+    "expired": "The session was too old; a new one has begun",
+}
+ENDS = {
+    "max_tokens": "The answer reached its length limit; ask to go on",
+    "max_steps": "The turn reached its limit of steps; ask to go on",
+    "refusal": "The model refused",
+    "cancelled": "Cancelled; what had come is kept",
+}
+
+
+class Screen:
+    """The terminal, or a file and a file: then nothing but the answer's own bytes on stdout."""
+
+    def __init__(self) -> None:
+        self.is_plain = not _takes_colours()
+        self._has_status = sys.stderr.isatty() and not self.is_plain
+        self._markdown: Markdown | None = None if self.is_plain else Markdown(columns)
+        self._last = "\n"
+        self._status = ""
+        self._thinking = 0
+        """How many cells of the line of thinking are taken; 0: none is shown."""
+        self.session_id: str | None = None
+        self.has_started = False
+        """Whether the server has stored the question of the last turn."""
+
+    # --- lines of ours ------------------------------------------------------------------------
+
+    def say(self, text: str) -> None:
+        """What a command answers, on stdout."""
+        self._write(harmless(text) + "\n")
+
+    def tell(self, text: str) -> None:
+        """A line about what goes on, on stderr."""
+        self._tell(text, DIM)
+
+    def complain(self, text: str) -> None:
+        """A line about what went wrong, on stderr."""
+        self._tell(text, BAD)
+
+    def clear(self) -> None:
+        """An empty screen, where it is one."""
+        if not self.is_plain:
+            self._write(CLEAR_ALL)
+
+    # --- a turn -------------------------------------------------------------------------------
+
+    def hear(self, method: str, params: Any) -> None:
+        """Show what a notification has to show."""
+        if method == "tiro/turn/event":
+            self.session_id = params["sessionId"]
+            self._show(params)
+        elif method == "$/progress":
+            self._show_status(_words_of(params["value"]))
+        elif method == "window/showMessage":
+            self.tell(params["message"])
+        elif method == "tiro/session/changed":
+            self.session_id = params["id"]
+            if (told := CHANGES.get(params["reason"])) is not None:
+                self.tell(told.format(id=params["id"]))
+
+    def end(self, result: dict[str, Any] | None) -> None:
+        """Close the last line; say how the turn ended, and what it took."""
+        self.end_text()
+        if result is None:
+            return
+        if (told := ENDS.get(result["stopReason"])) is not None:
+            self.tell(told)
+        if not self.is_plain:
+            self.tell(tokens_of(result))
+
+    def end_text(self) -> None:
+        """Close the answer's last line, so that something else can stand below it."""
+        self._end_thinking()
+        self._clear_status()
+        if self._markdown is not None:
+            self._write(self._markdown.end())
+        if self._last != "\n":
+            self._write("\n")
+
+    def question(self, params: dict[str, Any]) -> str:
+        """What a permission question is about, as text to be put before the person."""
+        self.end_text()
+        use, preview = params["toolUse"], params.get("preview")
+        self.tell(f"{named(use)} – {params['effect']}, asked because of {params['rule']}")
+        for line in (preview or "").splitlines()[:MAX_PREVIEW_LINES]:
+            self._tell(line, "", "  ")
+        return "Allow? [o]nce, [a]lways in this session, [r]eject (and why): "
+
+    def _show(self, event: dict[str, Any]) -> None:
+        if event["type"] != "thinking":
+            self._end_thinking()
+        match event:
+            case {"type": "started", "model": model}:
+                self.has_started = True
+                self._show_status(f"{model} …")
+            case {"type": "text", "delta": delta}:
+                self._write(self._markdown.feed(delta) if self._markdown else self._raw(delta))
+            case {"type": "thinking", "delta": delta}:
+                self._think(delta)
+            case {"type": "toolUse", "status": status, "toolUse": use}:
+                self._show_tool(named(use), status)
+            case {"type": "toolOutput", "delta": delta}:
+                self._show_status(delta.rstrip().rpartition("\n")[2])
+            case {"type": "toolResult", "isError": True, "content": content}:
+                self._tell(content.strip().partition("\n")[0], DIM, "  ")
+            case {"type": "retry", "reason": reason, "waitSeconds": seconds}:
+                self.end_text()
+                self.tell(f"{reason}; trying again in {seconds:.0f} s")
+            case {"type": "resize", "evicted": evicted, "tokensBefore": a, "tokensAfter": b}:
+                self.tell(f"{evicted} older messages left the window: {a:,} → {b:,} tokens")
+            case _:
+                pass
+
+    def _show_tool(self, name: str, status: str) -> None:
+        """A tool use that goes on is the status line; when it has ended it gets a line."""
+        self.end_text()
+        if status in ("proposed", "running"):
+            self._show_status(f"{name}: {status}")
+        else:
+            self._tell(f"{one_line(name, columns() - 16)}: {status}", DIM)
+
+    def _think(self, delta: str) -> None:
+        """As much thinking as fits one line."""
+        if not self._has_status:
+            return
+        if not self._thinking:
+            self._clear_status()
+            self._thinking = width("· thinks: ")
+            self._error(f"{DIM}· thinks: ")
+        left = columns() - 2 - self._thinking
+        if left > 0:
+            flat = harmless(delta).replace("\n", " ")
+            shown = one_line(f".{flat}.", left)[1:-1] if width(flat) >= left else flat
+            self._error(shown + ("…" if width(flat) >= left else ""))
+            self._thinking += max(width(flat), 1)
+
+    def _end_thinking(self) -> None:
+        if self._thinking:
+            self._thinking = 0
+            self._error(f"{RESET}\n")
+
+    # --- writing ------------------------------------------------------------------------------
+
+    def _raw(self, delta: str) -> str:
+        return harmless(delta) if sys.stdout.isatty() else delta
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._clear_status()
+            self._last = text[-1]
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+    def _tell(self, text: str, style: str, mark: str = MARK) -> None:
+        self._end_thinking()
+        self._clear_status()
+        if self._last != "\n" and sys.stdout.isatty():
+            self._write("\n")
+        text = f"{mark}{harmless(text)}"
+        self._error(f"{text}\n" if self.is_plain or not style else f"{style}{text}{RESET}\n")
+
+    def _show_status(self, text: str) -> None:
+        """What goes on, on a line that is taken away again; nothing where that cannot be."""
+        if not text or self._last != "\n" or not self._has_status or self._thinking:
+            return
+        self._status = one_line(text, columns() - 4)
+        self._error(f"{CLEAR_LINE}{DIM}{MARK}{self._status}{RESET}")
+
+    def _clear_status(self) -> None:
+        if self._status:
+            self._status = ""
+            self._error(CLEAR_LINE)
+
+    def _error(self, text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def columns() -> int:
+    """The terminal's width in cells."""
+    return shutil.get_terminal_size().columns
+
+
+def named(use: dict[str, Any]) -> str:
+    """A tool use in a few words."""
+    given = use["input"]
+    values: list[Any] = list(given.values()) if isinstance(given, dict) else [given]
+    words = [v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in values]
+    return one_line(" ".join([use["name"], *words]), 300)
+
+
+def tokens_of(result: dict[str, Any]) -> str:
+    """What a turn took: tokens in and out, money, and how full the window is."""
+    usage, size = result["usage"], result["contextSize"]
+    cached = usage["cacheReadTokens"]
+    parts = [
+        f"{usage['inputTokens'] + cached:,} tokens in"
+        + (f" ({cached:,} cached)" if cached else ""),
+        f"{usage['outputTokens']:,} out",
+    ]
+    if usage["costUsd"]:
+        parts.append(f"${usage['costUsd']:.4f}")
+    if size["ratio"] is not None:
+        parts.append(f"{size['ratio']:.0%} of the window")
+    return ", ".join(parts)
+
+
+def _words_of(progress: dict[str, Any]) -> str:
+    message, percentage = progress.get("message") or "", progress.get("percentage")
+    return message if percentage is None else f"{message}, {percentage} %"
+
+
+def _takes_colours() -> bool:
+    """Whether stdout is a terminal that wants more than text."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
+        return False
+    return sys.stdout.isatty()

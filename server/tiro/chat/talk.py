@@ -1,0 +1,174 @@
+"""One conversation: questions asked, answers shown, Ctrl-C heard, a session found again."""
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+from tiro.chat.lines import Lines
+from tiro.chat.link import Link
+from tiro.chat.screen import Screen
+from tiro.errors import InvalidInputError
+
+AGAIN_SECONDS = 1.0
+"""A second Ctrl-C within this ends the chat."""
+
+DECISIONS = {
+    **dict.fromkeys(("o", "once", "y", "yes"), "once"),
+    **dict.fromkeys(("a", "always"), "always"),
+    **dict.fromkeys(("r", "reject", "n", "no"), "reject"),
+}
+NOBODY = {"decision": "reject", "message": "Nobody was there to be asked"}
+
+Content = str | list[dict[str, Any]] | dict[str, Any]
+
+
+class StoppedError(Exception):
+    """Ctrl-C ended the chat."""
+
+
+class Talk:
+    """What a chat knows; its server is reached through `link`."""
+
+    def __init__(self, link: Link, screen: Screen, lines: Lines) -> None:
+        self.link, self.screen, self.lines = link, screen, lines
+        self.files: list[str] = []
+        """Paths of files that go along with the next question."""
+        self.unanswered: Content | None = None
+        """The question that a server took away when it died before it was stored."""
+        self.agent: str | None = None
+        self.model: str | None = None
+        """Who answers in each new session, if not as configured."""
+        self._path: str | None = None
+        self._asking = asyncio.Lock()
+
+    # --- asking -------------------------------------------------------------------------------
+
+    async def ask(self, prompt: Content) -> None:
+        """Ask, and show the answer as it comes.
+
+        Raises StoppedError at the second Ctrl-C; at the first where nobody can type another line.
+        """
+        attachments = [{"kind": "file", "path": path} for path in self.files]
+        params = {"prompt": prompt, "attachments": attachments}
+        self.screen.has_started, self.unanswered = False, prompt
+        turn = asyncio.ensure_future(self.link.request("tiro/turn/start", params))
+        result: dict[str, Any] | None = None
+        try:
+            with self.lines.listening(), self._interrupts(turn):
+                result = await turn
+        except asyncio.CancelledError:
+            raise StoppedError from None
+        finally:
+            self.screen.end(result)
+            if self.screen.has_started:
+                self.files, self.unanswered = [], None
+        if result["stopReason"] == "cancelled" and not self.lines.is_person:
+            raise StoppedError
+
+    async def ask_again(self) -> None:
+        """Take the last question and its answer back, and ask it once more."""
+        view = await self.link.request("tiro/session/get")
+        asked = [message for message in view["messages"] if message["role"] == "user"]
+        if not asked:
+            raise InvalidInputError("Nothing was asked yet")
+        await self.link.request("tiro/session/rewind", {"toSeq": asked[-1]["seq"] - 1})
+        await self.ask(asked[-1]["content"])
+
+    async def answer(self, method: str, params: Any) -> Any:
+        """What the server asks: permission comes from the person, one question at a time."""
+        if method != "tiro/permission/request":
+            return None
+        if not self.lines.is_person:
+            return NOBODY
+        async with self._asking:
+            question = self.screen.question(params)
+            while (line := await self.lines.ask(question)) is not None:
+                word, _, reason = line.strip().partition(" ")
+                decision = DECISIONS.get(word.lower().rstrip(","))
+                if decision == "reject":
+                    return {"decision": decision, "message": reason.strip() or None}
+                if decision is not None and not reason:
+                    return {"decision": decision}
+            return {"decision": "reject"}
+
+    @contextlib.contextmanager
+    def _interrupts(self, turn: "asyncio.Future[Any]") -> Generator[None, None, None]:
+        """Within it Ctrl-C cancels the turn; a second one soon after it drops the turn."""
+        loop = asyncio.get_running_loop()
+        last = [-AGAIN_SECONDS]
+        cancels: list[asyncio.Task[Any]] = []
+
+        def interrupted() -> None:
+            now = time.monotonic()
+            if now - last[0] < AGAIN_SECONDS:
+                turn.cancel()
+            else:
+                self.screen.end_text()
+                self.screen.tell("Stopping; Ctrl-C again leaves")
+                cancels.append(loop.create_task(self._cancel()))
+            last[0] = now
+
+        def heard(number: int, frame: object) -> None:
+            loop.call_soon_threadsafe(interrupted)
+
+        usual = signal.signal(signal.SIGINT, heard)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, usual)
+            for task in cancels:
+                task.cancel()
+
+    async def _cancel(self) -> None:
+        self.lines.stop_asking()
+        with contextlib.suppress(Exception):  # the turn itself tells what went wrong
+            await self.link.request("tiro/turn/cancel", {})
+
+    # --- the session --------------------------------------------------------------------------
+
+    async def load(self, which: dict[str, Any]) -> None:
+        """Go on with a saved session, and show how far it was."""
+        view = await self.link.request("tiro/session/load", which)
+        self._path = view["path"]
+        shown = (await self.link.request("tiro/session/show"))["text"]
+        self.screen.tell(f"{view['title'] or view['id']}: {view['total']} messages are loaded")
+        if shown:
+            self.screen.say(shown.removeprefix("Session Summary:\n\n"))
+
+    async def find_again(self) -> bool:
+        """In a new server, go on with the session of the last one; False when none was stored."""
+        which = {"path": self._path} if self._path else {"id": self.screen.session_id}
+        if not any(which.values()):
+            await self.choose()
+            return False
+        view = await self.link.request("tiro/session/load", which)
+        self._path = view["path"]
+        self.screen.tell(f"{view['total']} messages are there again")
+        return True
+
+    async def clear(self) -> str:
+        """Begin a new session; where the old one is, in a sentence."""
+        result = await self.link.request("tiro/session/clear")
+        self._path = self.screen.session_id = None
+        await self.choose()
+        path, messages = result["savedAs"], result["cleared"]
+        kept = f"{messages} messages are kept in {path}" if path else "Nothing was there to keep"
+        return f"{kept}; this is a new session"
+
+    async def choose(self) -> None:
+        """Let the agent and the model of this chat answer in the session."""
+        if self.agent is not None:
+            await self.link.request("tiro/session/setAgent", {"name": self.agent})
+        if self.model is not None:
+            await self.link.request("tiro/models/set", {"name": self.model})
+
+    def take_file(self, name: str) -> None:
+        """Let a file go along with the next question."""
+        path = Path(name).expanduser()
+        if not path.is_file():
+            raise InvalidInputError(f"There is no file {name!r}")
+        self.files.append(str(path.absolute()))

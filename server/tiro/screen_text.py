@@ -1,0 +1,49 @@
+"""Text as a terminal may show it: nothing in it acts on the terminal, and its width in cells."""
+
+import re
+import unicodedata
+
+_ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters but tab and line feed, and those that turn the direction of text round."""
+
+
+def harmless(text: str) -> str:
+    """The text without carriage returns, and a visible sign for each character that would act."""
+    return _ACTING.sub(_sign, text)
+
+
+def one_line(text: str, cells: int) -> str:
+    """The text on one line of at most this many cells, its end marked where it is cut."""
+    flat = " ".join(harmless(text).split())
+    if width(flat) <= cells:
+        return flat
+    kept, used = [], 1
+    for character in flat:
+        used += width(character)
+        if used > cells:
+            break
+        kept.append(character)
+    return "".join(kept) + "…"
+
+
+def width(text: str) -> int:
+    """How many cells of a terminal the text takes."""
+    return len(text) if text.isascii() else sum(map(_width_of, text))
+
+
+def is_wide(character: str) -> bool:
+    """Whether it takes two cells, as Chinese does; a line may break beside it."""
+    return unicodedata.east_asian_width(character) in "WF"
+
+
+def _width_of(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if is_wide(character) else 1
+
+
+def _sign(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if found[0] == "\r":
+        return ""
+    return chr(0x2400 + code) if code < 0x20 else "\ufffd"

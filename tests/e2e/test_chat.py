@@ -1,0 +1,431 @@
+"""`tiro chat` as a person uses it: a real terminal with keys pressed, and a pipe."""
+
+import os
+import re
+import shlex
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.e2e import replies
+from tests.e2e.home import KEY_VARIABLE, Home
+from tests.e2e.provider import API_KEY, MODEL, Provider
+from tests.e2e.replies import Hold
+from tests.e2e.tmux import Tmux, only_child
+
+DONE, FAILED, NO_MODEL, CANCELLED = 0, 1, 3, 130
+SECONDS = 30
+TIRO = [sys.executable, "-m", "tiro", "chat"]
+
+
+class Chat(Tmux):
+    """A chat in a terminal of its own."""
+
+    def start(self, *words: str, ready: str = "/help lists", **env: str) -> None:
+        """Start it and wait for its greeting."""
+        self.run(shlex.join([*TIRO, *words]), env)
+        self.wait_for(ready)
+
+    def say(self, text: str) -> None:
+        """Type a line."""
+        self.type(text)
+        self.keys("Enter")
+
+    def ask(self, text: str, answer: str) -> str:
+        """Type a line and wait for what answers it and for the next prompt."""
+        self.say(text)
+        self.wait_for(answer)
+        return self.wait_for_prompt()
+
+    def wait_for_prompt(self) -> str:
+        """Wait until the next line can be typed."""
+        return self.wait_until(lambda screen: screen.rstrip().endswith("\n>"), "the prompt")
+
+    def server_pid(self) -> int:
+        """The process id of the server, the chat's only child."""
+        return only_child(self.pid())
+
+
+@pytest.fixture
+def chat(home: Home) -> Iterator[Chat]:
+    one = Chat(home)
+    yield one
+    one.close()
+
+
+Piped = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def piped(home: Home) -> Piped:
+    def run(given: str, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*TIRO, *words],
+            cwd=home.workspace,
+            env=home.environment(),
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+
+    return run
+
+
+# --- in a terminal -------------------------------------------------------------------------
+
+
+def test_answer_streams_as_light_markdown(chat: Chat, provider: Provider) -> None:
+    """What has come is on the screen before the rest; marks became colours, 日本 is whole."""
+    hold = Hold()
+    provider.script(
+        replies.stream(
+            replies.text_chunk("# The Plan\n- **first** 日本語 half "),
+            hold,
+            replies.text_chunk("`second` half\n"),
+        )
+    )
+    chat.start()
+    chat.say("tell me")
+    screen = chat.wait_for("• first 日本語 half")
+    assert "second" not in screen
+    assert "\nThe Plan\n" in screen
+    hold.release()
+    chat.wait_for("• first 日本語 half second half")
+    screen = chat.wait_for_prompt()
+    assert "10 tokens in, 5 out" in screen
+    assert "> tell me\n" in screen
+    coloured = chat.tmux("capture-pane", "-p", "-e", "-t", "e")
+    assert "\x1b[1mfirst" in coloured
+    assert "\x1b[36msecond" in coloured
+
+
+def test_escape_sequences_of_the_model_do_not_act(chat: Chat, provider: Provider) -> None:
+    """In the answer, in a tool's input, in its result, and in the title of the session."""
+    evil = "\x1b[2J\x1b]2;owned\x07"
+    provider.script(
+        replies.tools(("c1", "read_file", {"path": f"{evil}x"}), before=f"Look{evil} here. "),
+        replies.text("Seen."),
+    )
+    chat.start()
+    screen = chat.ask("what is this", "Seen.")
+    assert "> what is this" in screen, "the screen was not cleared"
+    assert "Look␛[2J␛]2;owned␇ here." in screen
+    assert "· read_file ␛[2J" in screen
+    assert "x: failed" in screen
+    screen = chat.ask("/show", "[USER] what is this")
+    assert "Look␛[2J" in screen
+    assert "owned" not in chat.tmux("display-message", "-p", "-t", "e", "#{pane_title}")
+
+
+def test_ctrl_c_stops_the_answer_and_the_next_one_comes(chat: Chat, provider: Provider) -> None:
+    """B43; what was typed during the answer is not lost."""
+    hold = Hold()
+    provider.script(
+        replies.stream(replies.text_chunk("So far so good, "), hold), replies.text("Here I am.")
+    )
+    chat.start()
+    chat.say("go on for ever")
+    chat.wait_for("So far so good,")
+    chat.type("still the")
+    chat.keys("C-c")
+    screen = chat.wait_for("> still the")
+    assert "· Cancelled" in screen
+    hold.release()
+    chat.ask("re?", "Here I am.")
+    sent = [message["content"] for message in provider.last.messages]
+    assert sent[0] == "go on for ever"
+    assert sent[-1] == "still there?"
+
+
+def test_second_ctrl_c_leaves_and_all_is_kept(chat: Chat, provider: Provider, home: Home) -> None:
+    hold = Hold()
+    provider.script(replies.stream(replies.text_chunk("So far so good, "), hold))
+    chat.start()
+    chat.say("go on for ever")
+    chat.wait_for("So far so good,")
+    pid = chat.server_pid()
+    os.kill(pid, signal.SIGSTOP)  # else the first one is answered at once
+    chat.keys("C-c")
+    chat.wait_for("Stopping; Ctrl-C again leaves")
+    chat.keys("C-c")
+    chat.keys("C-c")
+    os.kill(pid, signal.SIGCONT)
+    assert chat.exit_code() == CANCELLED
+    hold.release()
+    (saved,) = home.session_files()
+    assert "go on for ever" in saved.read_text()
+
+
+def test_ctrl_c_and_ctrl_d_at_the_prompt(chat: Chat, provider: Provider) -> None:
+    """Ctrl-C drops the line that is typed, Ctrl-D ends."""
+    chat.start()
+    chat.type("half a thou")
+    chat.wait_for("> half a thou")
+    chat.keys("C-c")
+    chat.wait_for_prompt()
+    chat.ask("whole", "ok")
+    assert provider.last.messages[-1]["content"] == "whole"
+    chat.keys("C-d")
+    assert chat.exit_code() == DONE
+
+
+def test_killed_server_is_started_again(chat: Chat, provider: Provider) -> None:
+    """B05: kill -9 in mid-answer; one line says so, and what was said is there again."""
+    hold = Hold()
+    provider.script(
+        replies.text("I will remember."),
+        replies.stream(replies.text_chunk("It begins thus: "), hold),
+        replies.text("The whole story."),
+        replies.text("Blue it was."),
+    )
+    chat.start()
+    chat.ask("my colour is blue", "I will remember.")
+    chat.say("tell me more")
+    chat.wait_for("It begins thus:")
+    os.kill(chat.server_pid(), signal.SIGKILL)
+    chat.wait_for("The server ended (signal 9, SIGKILL)")
+    chat.wait_for("Start it again and go on? [Y/n]")
+    hold.release()
+    chat.keys("Enter")
+    screen = chat.wait_for("/retry asks the last question again")
+    assert "3 messages are there again" in screen
+    chat.ask("/retry", "The whole story.")
+    chat.ask("which colour", "Blue it was.")
+    sent = [message["content"] for message in provider.last.messages]
+    assert sent == [
+        "my colour is blue",
+        "I will remember.",
+        "tell me more",
+        "The whole story.",
+        "which colour",
+    ]
+
+
+def test_server_that_died_between_questions_loses_none(chat: Chat, provider: Provider) -> None:
+    """The question that found it dead is asked of the next one."""
+    provider.script(replies.text("One."), replies.text("Two."))
+    chat.start()
+    chat.ask("first", "One.")
+    os.kill(chat.server_pid(), signal.SIGKILL)
+    chat.say("second")
+    chat.wait_for("Start it again and go on? [Y/n]")
+    chat.keys("Enter")
+    chat.wait_for("Two.")
+    assert [m["content"] for m in provider.last.messages] == ["first", "One.", "second"]
+
+
+def test_permission_is_asked_and_typed_lines_do_not_answer_it(
+    chat: Chat, provider: Provider, home: Home
+) -> None:
+    """What was typed before the question was seen is no yes; a reason goes to the model."""
+    home.write("ask-first.txt", "xylophone")
+    hold = Hold()
+    use = replies.calls_chunk(replies.call("c1", "read_file", {"path": "ask-first.txt"}))
+    provider.script(
+        replies.stream(replies.text_chunk("Wait. "), hold, use, finish="tool_calls"),
+        replies.tools(("c2", "read_file", {"path": "ask-first.txt"})),
+        replies.text("I know it now."),
+    )
+    chat.start()
+    chat.say("what is in it")
+    chat.wait_for("Wait.")
+    chat.say("yes")
+    hold.release()
+    screen = chat.wait_for("[r]eject (and why):")
+    assert "read_file ask-first.txt – read" in screen
+    chat.say("r not yet")
+    provider.wait_for(2)
+    assert "not yet" in str(provider.last.messages[-1])
+    assert "xylophone" not in str(provider.last.messages)
+    chat.wait_until(lambda screen: screen.count("[r]eject (and why):") == 2, "the second question")
+    chat.say("o")
+    chat.wait_for("I know it now.")
+    screen = chat.wait_for("> yes")
+    assert "read_file ask-first.txt: rejected" in screen
+    assert "read_file ask-first.txt: done" in screen
+    assert "xylophone" in str(provider.chats[2].messages)
+    provider.wait_for(4)
+    assert provider.last.messages[-1]["content"] == "yes"
+
+
+def test_slash_commands(chat: Chat, provider: Provider, home: Home) -> None:
+    provider.script(replies.text("Blue."), replies.text("Loud."))
+    notes = home.write("notes.txt", "xylophone")
+    chat.start()
+    chat.ask("/file notes.txt", "With your next question: notes.txt")
+    chat.ask("Which colour?", "Blue.")
+    assert "xylophone" in str(provider.last.messages)
+    chat.ask("/agent plan", "plan answers from now on")
+    assert "* plan" in chat.ask("/agent", "* plan")
+    chat.ask("/model", f"* fake/{MODEL}")
+    chat.ask("/context", "attachments")
+    chat.ask("/shwo", "did you mean /show?")
+    chat.ask("/file /nowhere", "There is no file '/nowhere'")
+    chat.ask("/save copy.json", f"Saved in {home.workspace}/copy.json"[:80])
+    screen = chat.ask("/clear", "this is a new session")
+    assert "Blue." not in screen
+    assert "2 messages are kept in" in screen
+    assert "Loud." in chat.ask("Which sound?", "Loud.")
+    assert len(provider.last.messages) == 1
+    first = min(home.session_files(), key=lambda path: len(path.name))
+    chat.ask("/sessions", first.stem)
+    screen = chat.ask(f"/load {first.stem}", "[USER] Which colour?")
+    assert "Which colour?: 2 messages are loaded" in screen
+    chat.say("/quit")
+    assert chat.exit_code() == DONE
+    assert notes.exists()
+
+
+def test_tab_completes_commands_ids_agents_and_paths(chat: Chat, home: Home) -> None:
+    home.write("a-long-name.txt", "x")
+    chat.start()
+    chat.ask("hello", "ok")
+    (saved,) = home.session_files()
+    for typed, completed in (
+        ("/ret", "> /retry"),
+        ("/load sess", f"> /load {saved.stem}"),
+        ("/agent pl", "> /agent plan"),
+        ("/model fa", f"> /model fake/{MODEL}"),
+        ("/file a-lo", "> /file a-long-name.txt"),
+    ):
+        chat.type(typed)
+        chat.keys("Tab")
+        chat.wait_for(completed)
+        chat.keys("C-u")
+
+
+def test_lines_are_continued_pasted_and_remembered(
+    chat: Chat, provider: Provider, home: Home
+) -> None:
+    """A backslash or a paste makes one text of lines; the arrow keys find it, also later."""
+    chat.start()
+    chat.say("one \\")
+    chat.ask("two", "ok")
+    assert provider.last.messages[-1]["content"] == "one \ntwo"
+    chat.tmux("set-buffer", "three\nfour")
+    chat.tmux("paste-buffer", "-p", "-r", "-t", "e")
+    chat.wait_for("four")
+    assert len(provider.chats) == 1, "a pasted line break sends nothing"
+    chat.keys("Enter")
+    provider.wait_for(2)
+    assert provider.last.messages[-1]["content"] == "three\nfour"
+    chat.wait_for_prompt()
+    chat.say(f"is {API_KEY} a good key")
+    provider.wait_for(3)
+    chat.wait_for_prompt()
+    chat.keys("C-d")
+    assert chat.exit_code() == DONE
+    (file,) = (home.root / "state").rglob("*.jsonl")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert API_KEY not in file.read_text()
+    again = Chat(home)
+    try:
+        again.start("--continue", ready="messages are loaded")
+        again.wait_for_prompt()
+        again.keys("Up", "Up")
+        again.wait_for("three")
+        again.keys("Enter")
+        provider.wait_for(4)
+        assert provider.last.messages[-1]["content"] == "three\nfour"
+        assert provider.last.messages[0]["content"] == "one \ntwo"
+    finally:
+        again.close()
+
+
+def test_no_color_is_plain(chat: Chat, provider: Provider) -> None:
+    """NO_COLOR: the answer's own words, harmless still."""
+    provider.script(replies.text("# A **bold** \x1b[31mword"))
+    chat.start(NO_COLOR="1")
+    chat.ask("hello", "# A **bold** ␛[31mword")
+    coloured = chat.tmux("capture-pane", "-p", "-e", "-t", "e")
+    assert "\x1b" not in coloured
+
+
+def test_failing_model_is_told_and_the_chat_goes_on(chat: Chat, provider: Provider) -> None:
+    provider.script(replies.error(400, "bad \x1b[2Jweather"), replies.text("Better."))
+    chat.start()
+    chat.ask("look", "bad ␛[2Jweather")
+    chat.ask("/retry", "Better.")
+    assert [m["content"] for m in provider.last.messages] == ["look"]
+
+
+# --- in a pipe -----------------------------------------------------------------------------
+
+
+def test_pipe_answers_each_line_and_ends(piped: Piped, provider: Provider) -> None:
+    """The answers as they are on stdout, nothing else; one session."""
+    provider.script(replies.text("# One"), replies.text("**Two**"))
+    done = piped("first\n\n  second \\\nline\n")
+    assert (done.returncode, done.stdout, done.stderr) == (DONE, "# One\n**Two**\n", "")
+    assert [m["content"] for m in provider.last.messages] == ["first", "# One", "second \nline"]
+
+
+def test_pipe_takes_commands_and_tells_failures(piped: Piped, provider: Provider) -> None:
+    provider.script(replies.error(400, "bad weather"), replies.text("Better."))
+    done = piped("first\n/fly\nsecond\n/show\n/quit\nnever\n")
+    assert done.returncode == FAILED
+    assert done.stdout.startswith("Better.\nSession Summary:\n\n[USER] first\n")
+    assert "bad weather" in done.stderr
+    assert "There is no command /fly" in done.stderr
+    assert len(provider.chats) == 2
+
+
+def test_pipe_denies_what_needs_a_person(piped: Piped, provider: Provider, home: Home) -> None:
+    home.write("ask-first.txt", "xylophone")
+    provider.script(replies.tools(("c1", "read_file", {"path": "ask-first.txt"})))
+    done = piped("read it\n")
+    assert "read_file ask-first.txt: rejected" in done.stderr
+    assert "xylophone" not in str(provider.last.messages)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("--agent", "nobody"), FAILED, "nobody"),
+        (("--model", "nowhere/at-all"), NO_MODEL, "nowhere"),
+        (("--load", "nothing-like-it"), FAILED, "nothing-like-it"),
+    ],
+)
+def test_what_is_not_there_is_one_sentence(
+    piped: Piped, words: tuple[str, ...], code: int, told: str
+) -> None:
+    done = piped("hello\n", *words)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert re.fullmatch(rf"tiro: .*{told}.*\n", done.stderr)
+
+
+def test_pipe_without_a_model_says_what_to_do(piped: Piped, home: Home) -> None:
+    home.write_config(providers={"fake": home.fake(api_key_env="SURELY_NOT_SET")})
+    done = piped("hello\n")
+    assert (done.returncode, done.stdout) == (NO_MODEL, "")
+    assert "SURELY_NOT_SET" in done.stderr
+    assert KEY_VARIABLE not in done.stderr
+
+
+def test_ctrl_c_ends_a_pipe(provider: Provider, home: Home) -> None:
+    hold = Hold()
+    provider.script(replies.stream(replies.text_chunk("So far"), hold))
+    with subprocess.Popen(
+        TIRO,
+        cwd=home.workspace,
+        env=home.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write("slowly\nnever\n")
+        process.stdin.flush()
+        hold.wait()
+        assert process.stdout.read(6) == "So far"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == CANCELLED
+    hold.release()
+    assert len(provider.chats) == 1

@@ -1,0 +1,95 @@
+"""A real terminal: a program in tmux on a socket of its own, keys pressed, the screen read."""
+
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tests.e2e.home import Home
+
+WAIT_SECONDS = 30.0
+COLUMNS, ROWS = 100, 30
+
+
+class Tmux:
+    """One program in a terminal. Waits poll the screen."""
+
+    def __init__(self, home: Home) -> None:
+        assert shutil.which("tmux"), "install tmux: apt-get install tmux"
+        self.home = home
+        # A socket's path may have 100 characters.
+        self._directory = Path(tempfile.mkdtemp(prefix="tiro-"))
+
+    def tmux(self, *arguments: str) -> str:
+        """Run a tmux command on our socket."""
+        done = subprocess.run(
+            ["tmux", "-S", str(self._directory / "s"), "-f", "/dev/null", *arguments],
+            capture_output=True,
+            check=True,
+            text=True,
+            timeout=20,
+            env={**self.home.environment(), "LC_ALL": "C.UTF-8", "TERM": "screen-256color"},
+        )
+        return done.stdout
+
+    def run(self, command: str, env: Mapping[str, str] | None = None) -> None:
+        """Start the program; what it left on the screen stays when it ends."""
+        size = ["-x", str(COLUMNS), "-y", str(ROWS), "-c", str(self.home.workspace)]
+        given = [word for item in (env or {}).items() for word in ("-e", "=".join(item))]
+        stay = "echo exit code $?; stty -isig; exec cat"  # a late Ctrl-C ends nothing
+        self.tmux("new-session", "-d", *size, *given, "-s", "e", f"{command}; {stay}")
+
+    def close(self) -> None:
+        """End our tmux server, and with it the program."""
+        subprocess.run(
+            ["tmux", "-S", str(self._directory / "s"), "kill-server"],
+            capture_output=True,
+            check=False,
+        )
+        shutil.rmtree(self._directory)
+
+    def pid(self) -> int:
+        """The process id of the program, the only child of the terminal's shell."""
+        return only_child(int(self.tmux("display-message", "-p", "-t", "e", "#{pane_pid}")))
+
+    def exit_code(self) -> int:
+        """Wait for the program's end and give its exit code."""
+        found = re.compile(r"^exit code (\d+)$", re.MULTILINE)
+        screen = self.wait_until(lambda screen: bool(found.search(screen)), "the exit code")
+        return int(found.findall(screen)[-1])
+
+    def keys(self, *keys: str) -> None:
+        """Press keys by their tmux names."""
+        self.tmux("send-keys", "-t", "e", *keys)
+
+    def type(self, text: str) -> None:
+        """Type text as it is."""
+        self.tmux("send-keys", "-t", "e", "-l", "--", text)
+
+    def screen(self) -> str:
+        """What the terminal shows."""
+        return self.tmux("capture-pane", "-p", "-t", "e")
+
+    def wait_until(self, shows: Callable[[str], bool], what: str) -> str:
+        """Wait until the screen is as wanted and give it."""
+        end = time.monotonic() + WAIT_SECONDS
+        while not shows(screen := self.screen()):
+            assert time.monotonic() < end, f"never on the screen: {what}\n{screen}"
+            time.sleep(0.05)
+        return screen
+
+    def wait_for(self, text: str) -> str:
+        """Wait until the screen shows a text."""
+        return self.wait_until(lambda screen: text in screen, text)
+
+    def wait_gone(self, text: str) -> str:
+        """Wait until the screen no longer shows a text."""
+        return self.wait_until(lambda screen: text not in screen, f"the end of {text}")
+
+
+def only_child(pid: int) -> int:
+    """The process id of the one process that this one has started."""
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
