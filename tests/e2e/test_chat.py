@@ -276,6 +276,10 @@ def test_slash_commands(chat: Chat, provider: Provider, home: Home) -> None:
     chat.ask("/sessions", first.stem)
     screen = chat.ask(f"/load {first.stem}", "[USER] Which colour?")
     assert "Which colour?: 2 messages are loaded" in screen
+    chat.ask("/search colour", f"{first.stem} #1 user: ")
+    chat.ask("/export markdown talk.md", "Exported to")
+    assert "Blue." in (home.workspace / "talk.md").read_text()
+    chat.ask("/export word", "needs a format: ")
     chat.say("/quit")
     assert chat.exit_code() == DONE
     assert notes.exists()

@@ -9,14 +9,11 @@ from typing import Any, NamedTuple
 
 from tiro.chat.talk import Talk
 from tiro.errors import InvalidInputError
+from tiro.stores.formats.registry import FORMATS
 
 MAX_LISTED = 20
 COMPLETE_SECONDS = 2.0
 """A list that takes longer is not waited for at the Tab key."""
-FORMATS = (
-    *("json", "yaml", "jsonl", "markdown", "entries", "agently", "agently-yaml"),
-    *("magent", "nanobot"),
-)
 
 
 class EndError(Exception):
@@ -166,15 +163,15 @@ async def _search(talk: Talk, rest: str) -> None:
     params = {"query": rest, "limit": MAX_LISTED}
     hits = (await talk.link.request("tiro/session/search", params))["hits"]
     for hit in hits:
-        talk.screen.say(f"{hit['id']} #{hit['seq']} {hit['role']}: {hit['snippet']}")
+        talk.screen.say(f"{hit['id'] or 'here'} #{hit['seq']} {hit['role']}: {hit['snippet']}")
     if not hits:
         talk.screen.tell(f"Nothing was said about {rest!r}")
 
 
 async def _export(talk: Talk, rest: str) -> None:
     format, _, path = rest.partition(" ")
-    if format not in FORMATS:
-        raise InvalidInputError(f"/export needs a format: {', '.join(FORMATS)}")
+    if format not in (names := await _formats(talk)):
+        raise InvalidInputError(f"/export needs a format: {', '.join(names)}")
     params = {"format": format, "path": _absolute(path.strip()) if path.strip() else None}
     result = await talk.link.request("tiro/session/export", params)
     talk.screen.say(f"Exported to {result['path']}" if path else result["text"])
@@ -215,7 +212,7 @@ async def _models(talk: Talk) -> list[str]:
 
 
 async def _formats(talk: Talk) -> Sequence[str]:
-    return FORMATS
+    return [format.name for format in FORMATS]
 
 
 COMMANDS: dict[str, Command] = {

