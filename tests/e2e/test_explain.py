@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e import replies
+from tests.e2e import anthropic_replies, replies
 from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import ASKING, Home
@@ -23,9 +23,12 @@ def explain(server: Server, draft: Any = None, **more: Any) -> dict[str, Any]:
 
 def body_of(explained: dict[str, Any]) -> dict[str, Any]:
     """The parts put together as PROTOCOL.md says."""
-    system = {"role": "system", "content": explained["system"]}
-    body = {**explained["parameters"], "messages": [system, *explained["messages"]]}
-    return {**body, "tools": explained["tools"]} if explained["tools"] else body
+    system, messages = explained["system"], explained["messages"]
+    if isinstance(system, str):
+        body = {"messages": [{"role": "system", "content": system}, *messages]}
+    else:
+        body = {"system": system, "messages": messages}
+    return {**explained["parameters"], **body, "tools": explained["tools"]}
 
 
 def check_exact(server: Server, provider: Provider, draft: Any, **more: Any) -> dict[str, Any]:
@@ -91,6 +94,33 @@ def test_a_conversation_with_everything_in_it(server: Server, provider: Provider
     ]
     explained = check_exact(server, provider, "again")
     assert (explained["model"], view(server)["agent"]) == ("fake/other-model", "plan")
+
+
+def test_the_other_style_with_thinking_of_two_models(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """B61: signed thinking goes back to the model that wrote it, and to no other."""
+    server = start()
+    add(server, "user", "first")
+    add(server, "assistant", [{"type": "thinking", "thinking": "hm", "signature": "foreign"}])
+    add(server, "user", "second")
+    claude = f"claude/{MODEL}"
+    explained = check_exact(server, provider, "look", model=claude)
+    assert explained["system"][0]["type"] == "text"
+    assert explained["left"] == [{"seq": 2, "reason": "thinking"}]
+    provider.script(
+        anthropic_replies.answer(
+            anthropic_replies.thinking_block(0, "own thoughts", signature="Eq+/aa=="),
+            anthropic_replies.text_block(1, "an answer"),
+        )
+    )
+    ask(server, "think", model=claude)
+    explained = check_exact(server, provider, "and so?", model=claude)
+    assert "own thoughts" in json.dumps(explained["messages"])
+    assert (explained["left"], explained["repairs"]) == ([{"seq": 2, "reason": "thinking"}], [])
+    explained = check_exact(server, provider, "and now?", model=f"fake/{MODEL}")
+    assert "own thoughts" not in json.dumps(explained["messages"])
+    assert explained["repairs"] == [{"seq": 7, "rule": "thinking"}]
 
 
 @pytest.mark.parametrize("limit", ["max_history", "budget"])

@@ -1,15 +1,16 @@
 """`tiro/turn/steer`: said to a running turn, part of its next step, never lost."""
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.e2e import replies
+from tests.e2e import anthropic_replies, replies
 from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import ASKING, Home
-from tests.e2e.provider import Provider
+from tests.e2e.provider import MODEL, Provider
 from tests.e2e.replies import Hold, Reply
 from tests.e2e.talk import ask, begin_ask, view, window, words
 from tests.e2e.turns import events, shape
@@ -64,6 +65,23 @@ def test_in_the_first_step_it_comes_behind_the_results(server: Server, provider:
         "user", "assistant", "tool", "tool", "user", "user", "assistant",
     ]  # fmt: skip
     assert view(server)["metadata"] == {}
+
+
+def test_the_other_style_takes_it_too(start: StartServer, home: Home, provider: Provider) -> None:
+    """Results and what was said are one message there, the results first."""
+    home.write_config(model=f"claude/{MODEL}")
+    server, hold = start(), Hold()
+    reply = anthropic_replies.tools(("c1", "glob", {"pattern": "*"}))
+    provider.script(replace(reply, steps=[hold, *reply.steps]), anthropic_replies.text("so be it"))
+    turn = begin_ask(server, "go")
+    hold.wait()
+    steer(server, "use tabs")
+    hold.release()
+    assert turn.result()["text"] == "so be it"
+    newest = provider.last.messages[-1]
+    assert newest["role"] == "user"
+    assert [block["type"] for block in newest["content"]] == ["tool_result", "text"]
+    assert newest["content"][1]["text"] == "use tabs"
 
 
 def test_while_a_question_is_open(server: Server, provider: Provider) -> None:
