@@ -96,10 +96,13 @@ def test_a_number_given_twice_is_no_second_change() -> None:
     assert read.bad == 1
 
 
-def test_a_broken_header_is_reported_and_its_adds_count() -> None:
+def test_a_broken_header_is_reported_and_the_numbers_take_its_place() -> None:
+    """A snapshot without a number gives them nothing to go on from: then only adds count."""
     whole = b"x" + text_of(*CHANGES)
     read = read_journal(whole, 0)
     assert read.header is None
+    assert (numbers(read), read.bad) == ([1, 2, 3, 4, 5], 1)
+    read = read_journal(whole, None)
     assert numbers(read) == [1, 3, 5]
     assert read.bad >= 1
 

@@ -94,6 +94,8 @@ class Autosave(Saving):
         """Give the lock back."""
         with session.lock:
             self._turns.release()
+            if not self._is_pending():
+                self._turns.rest()
         if self._is_pending():
             self.owner.schedule(self, session)
 

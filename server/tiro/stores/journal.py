@@ -48,16 +48,17 @@ def read_journal(data: bytes, after: int | None) -> JournalText:
 
     `after` is the snapshot's `journal_n`; None, for a snapshot without one, means the journal's
     own base. A torn last line is left out. Behind a broken line or a gap in the numbers only adds
-    are taken, the rest is counted as bad.
+    are taken, the rest is counted as bad. So is a lost header, whose place the numbers take.
     """
     size = data.rfind(b"\n") + 1
     lines = data[:size].split(b"\n")[:-1]
     header = _read_header(lines[0]) if lines else None
     last = after if after is not None else header.base if header else 0
-    reader = _LineReader(last, is_sound=header is not None)
-    for line in lines[1:] if header else lines:
+    is_lost = header is None and bool(lines)
+    reader = _LineReader(last, is_sound=not is_lost or after is not None)
+    for line in lines[1:] if header or (is_lost and not _is_change(lines[0])) else lines:
         reader.take(line)
-    bad = reader.bad if reader.is_sound or not lines else max(1, reader.bad)
+    bad = reader.bad + is_lost if reader.is_sound else max(1, reader.bad + is_lost)
     return JournalText(header, reader.changes, size, bad)
 
 
@@ -196,6 +197,14 @@ class _LineReader:
             self._last = max(n, self._last)
         else:
             self.bad += 1
+
+
+def _is_change(line: bytes) -> bool:
+    try:
+        decode_change(line)
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 def _read_header(line: bytes) -> Header | None:

@@ -84,9 +84,12 @@ class Turns:
             return True
 
     def rest(self) -> None:
-        """Let no file stay open while nothing is going on."""
-        if self.files is not None and not self.is_held:
-            self.files.journal.close()
+        """Let no file stay open, and no empty journal behind, while nothing is going on."""
+        if self.files is None or self.is_held:
+            return
+        if self.files.journal.signature() is not None and self.try_lock():
+            self.files.tidy()
+        self.files.journal.close()
 
     def _give_back(self) -> None:
         if self.files is not None:
