@@ -1,6 +1,7 @@
 """Asking again (B34), what httpx raises, timeouts, and no secret anywhere (B52)."""
 
 import asyncio
+import contextlib
 import inspect
 import logging
 import re
@@ -454,6 +455,23 @@ def test_no_connection_is_kept_to_a_server_on_this_machine() -> None:
     assert only(deltas, RetryWait) == []
     assert len(only(deltas, Finished)) == 3
     assert server.connections == 3
+
+
+def test_a_reader_that_stops_at_the_end_of_an_answer_leaves_its_connection_usable() -> None:
+    """Else each step of a turn would pay for a new TLS handshake."""
+    body = Body(text("a", "stop"), DONE, b"")
+    kind = {"content-type": "text/event-stream"}
+
+    async def read() -> None:
+        asked = model(Wire(httpx.Response(200, headers=kind, stream=body)))
+        async with contextlib.aclosing(asked.stream(request())) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, Finished):
+                    assert body.is_read
+                    return
+
+    asyncio.run(read())
+    assert body.is_closed
 
 
 KNOWN = {"m1": ModelFacts(context_window=1000)}

@@ -29,11 +29,11 @@ Step = bytes | Exception | asyncio.Event
 
 
 class Body(httpx.AsyncByteStream):
-    """A body in exact chunks, which notes when it was closed."""
+    """A body in exact chunks, which notes when it was read to its end and when it was closed."""
 
     def __init__(self, *steps: Step) -> None:
         self.steps = steps
-        self.is_closed = False
+        self.is_read = self.is_closed = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for step in self.steps:
@@ -43,6 +43,7 @@ class Body(httpx.AsyncByteStream):
                 raise step
             else:
                 yield step
+        self.is_read = True
 
     async def aclose(self) -> None:
         self.is_closed = True

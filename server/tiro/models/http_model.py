@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 import httpx
 
 from tiro.models import refusals
-from tiro.models.model import Delta, ModelFacts, ModelRequest, Progress, known_facts
+from tiro.models.model import Delta, Finished, ModelFacts, ModelRequest, Progress, known_facts
 from tiro.models.model_list import refused
 from tiro.models.server_facts import told_facts
 from tiro.models.tool_input import new_tool_id
@@ -96,19 +96,30 @@ class HttpModel:
         await self._transport.close()
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
-        """One attempt; what a server says it does not take is left out, then and later."""
+        """One attempt; what a server says it does not take is left out, then and later.
+
+        The end of the answer is told when its connection can be used again: whoever hears it stops
+        reading.
+        """
         if self._questions and self._lacks_facts():
             self._questions -= 1
             self.facts = await self._with_told_facts()
         while True:
-            wire = self.wire_request(request)
+            wire, end, error = self.wire_request(request), list[Delta](), None
             async with self._transport.post(self.path, encode(wire)) as answer:
-                if 200 <= answer.status < 300:
+                if not 200 <= answer.status < 300:
+                    error = await refused(self._transport, answer)
+                else:
                     async with aclosing(self._read(answer)) as deltas:
                         async for delta in deltas:
-                            yield delta
-                    return
-                error = await refused(self._transport, answer)
+                            if isinstance(delta, Finished):
+                                end.append(delta)
+                            else:
+                                yield delta
+            if error is None:
+                for delta in end:
+                    yield delta
+                return
             changed = self._learn(error, wire)
             if changed is None:
                 raise error
