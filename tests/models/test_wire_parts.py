@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tiro.models.model import ModelRequest, ToolSchema
@@ -52,6 +53,26 @@ def test_an_unknown_model_has_the_form_of_the_session_file() -> None:
         {"name": "look", "description": "looks", "input_schema": {"type": "object"}}
     ]
     assert parts.parameters == {}
+
+
+def test_reasoning_in_a_field_of_its_own_is_found() -> None:
+    request = msgspec.structs.replace(
+        REQUEST,
+        messages=[
+            *REQUEST.messages,
+            Message(
+                "assistant",
+                [
+                    {"type": "thinking", "thinking": "one"},
+                    {"type": "thinking", "thinking": "two"},
+                    {"type": "text", "text": "t"},
+                ],
+            ).marked(model="p/m"),
+        ],
+    )
+    sent = list(thinking_of(parts_of(to_wire_request(request, own="p/m")).messages))
+    assert {"one", "two"} <= set(sent)
+    assert list(thinking_of(parts_of(to_wire_request(request)).messages)) == []
 
 
 def test_thinking_is_found_in_both_forms() -> None:

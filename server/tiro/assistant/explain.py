@@ -3,12 +3,14 @@
 Nothing is stored, no id is made, no provider is asked, and no model is started.
 """
 
+import contextlib
 from collections.abc import Sequence
 
 import msgspec
 
 from tiro.agents.turn import Turn, request_of
 from tiro.assistant.setup import Setup
+from tiro.errors import ContextOverflowError
 from tiro.models.wire_parts import WireParts, parts_of, thinking_of
 from tiro.session.core import Core
 from tiro.session.handlers import Handlers
@@ -17,7 +19,6 @@ from tiro.session.messages import Content, Message, decode, encode
 from tiro.session.meter import ContextSize
 from tiro.session.provider_view import Repair, View, viewed
 from tiro.session.queued import add_queued
-from tiro.session.resize import resize
 from tiro.stores.manager import SessionManager
 
 
@@ -46,8 +47,8 @@ async def explain(
     add_queued(session)
     if draft is not None:
         session.append(Message("user", draft))
-    size = setup.measure(session, window, agent=turn.agent)
-    await resize(session, session.settings, budget=setup.budget(size))
+    with contextlib.suppress(ContextOverflowError):  # what is too large to send is explained too
+        await turn.before_step(None)
     request = request_of(turn)
     parts = parts_of(turn.model.wire_request(request))
     seen = _seen(session, parts)

@@ -56,6 +56,9 @@ def parts_of(body: dict[str, Any]) -> WireParts:
 def thinking_of(messages: list[Any]) -> Iterator[Any]:
     """What sent messages, or those of a request, hold of a model's thinking, piece by piece."""
     for message in messages:
+        if reasoning := message.get("reasoning_content"):
+            yield reasoning
+            yield from reasoning.split("\n\n")  # where several pieces were joined
         content = message["content"]
         for block in content if isinstance(content, list) else ():
             if block.get("type") in ("thinking", "redacted_thinking"):
