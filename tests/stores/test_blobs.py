@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from tests.stores.conftest import Make, Notices
 from tests.stores.faults import FaultyDisk
 from tests.stores.look import mode, names, texts
+from tiro.errors import StorageError
 from tiro.session.session import Session
 from tiro.stores.blobs import remove_unreferenced
 from tiro.stores.disk import Disk
@@ -108,7 +110,7 @@ def test_evicted_and_edited_messages_keep_their_values(manager: SessionManager) 
 
 @pytest.mark.parametrize("damage", ["missing", "changed", "cut"])
 def test_a_missing_value_costs_only_itself(
-    make_manager: Make, notices: Notices, damage: str
+    make_manager: Make, notices: Notices, caplog: pytest.LogCaptureFixture, damage: str
 ) -> None:
     """The session loads, says so, keeps the reference, and has the value when it is back."""
     manager = make_manager()
@@ -122,6 +124,7 @@ def test_a_missing_value_costs_only_itself(
         blob.write_text(BIG[:-1] + ("" if damage == "cut" else "X"))
     other = make_manager()
     assert other.list()[0] == [row]
+    assert caplog.text == "", "a list reads no large values"
     assert row.title == "line of output"
     loaded = other.load(path)
     assert [notice.detail["missing"] for notice in notices] == [1]
@@ -223,22 +226,26 @@ def test_what_a_session_no_longer_holds_goes_when_it_ends(manager: SessionManage
     assert blobs(path) == [NAME]
 
 
-def test_nothing_is_removed_while_somebody_is_about_to_refer_to_it(make_manager: Make) -> None:
-    """The value is stored, the file that refers to it is not yet in place."""
+def test_nothing_is_removed_while_somebody_is_about_to_refer_to_it(
+    make_manager: Make, directory: Path
+) -> None:
+    """The value is stored, but nothing that refers to it has been written yet."""
     results: list[list[str]] = []
 
     class Slow(Disk):
-        def link(self, source: Path, target: Path) -> None:
-            remover = threading.Thread(target=remove_unreferenced, args=(target.parent, Disk()))
-            remover.start()
-            remover.join()
-            results.append(blobs(target))
-            Disk.link(self, source, target)
+        def open(self, path: Path | str, flags: int) -> int:
+            if Path(path).name.startswith(".x.json."):
+                remover = threading.Thread(target=remove_unreferenced, args=(directory, Disk()))
+                remover.start()
+                remover.join()
+                results.append(names(directory / "blobs"))
+            return Disk.open(self, path, flags)
 
     manager = make_manager(disk=Slow())
-    _, path = with_big(manager)
-    assert results[0] == [NAME]
-    assert texts(make_manager().load(path)) == [BIG]
+    session = manager.create(id="x")
+    session.add_message("user", BIG)
+    assert results == [[NAME]]
+    assert texts(make_manager().load(directory / "x.json")) == [BIG]
 
 
 def test_deleting_and_writing_at_once_loses_nothing(make_manager: Make, directory: Path) -> None:
@@ -262,6 +269,23 @@ def test_deleting_and_writing_at_once_loses_nothing(make_manager: Make, director
     assert len(kept) == 40
     other = make_manager()
     assert all(texts(other.load(path)) == [BIG] for path in kept)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_fault_while_values_are_removed_costs_nothing(make_manager: Make, number: int) -> None:
+    """What another session refers to is there; what was not removed goes the next time."""
+    disk = FaultyDisk()
+    manager = make_manager(disk=disk)
+    _, path = with_big(manager, id="kept")
+    with_big(manager, IMAGE, "a" * 70_000, id="gone")
+    disk.fail(first=number, count=1, only="unlink")
+    with suppress(StorageError):
+        manager.delete("gone")
+    disk.heal()
+    assert texts(make_manager().load(path)) == [BIG]
+    manager.delete("gone")
+    remove_unreferenced(path.parent, disk)
+    assert blobs(path) == [NAME]
 
 
 @pytest.mark.parametrize("obstacle", ["a file", "full"])

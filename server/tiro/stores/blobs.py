@@ -36,6 +36,9 @@ from tiro.stores.lock import directory_lock, try_lock_alone, try_lock_shared, wa
 Row: TypeAlias = Message | dict[str, Any]
 """A message as it is written: itself, or as a dict when it has unknown fields."""
 
+_Readings: TypeAlias = dict[str, tuple[Signature, set[str]]]
+"""What files refer to, by their names; a file that did not change is not read again."""
+
 log = logging.getLogger(__name__)
 
 
@@ -198,7 +201,7 @@ def remove_unreferenced(directory: Path, disk: Disk) -> None:
     blobs = blobs_beside(directory)
     try:
         _remove_stale(blobs)
-        readings: dict[str, tuple[Signature, set[str]]] = {}
+        readings: _Readings = {}
         if not _unreferenced(directory, readings):
             return
         lock = directory_lock(blobs)
@@ -212,8 +215,15 @@ def remove_unreferenced(directory: Path, disk: Disk) -> None:
         log.warning("Large values that nothing refers to stay: %s", error)
 
 
-def _unreferenced(directory: Path, readings: dict[str, tuple[Signature, set[str]]]) -> set[str]:
-    """The values that no file refers to; `readings` spares reading what did not change."""
+def _unreferenced(directory: Path, readings: _Readings) -> set[str]:
+    """The values that no file refers to; none where files come and go too fast to be sure."""
+    for _ in range(_ATTEMPTS):
+        with suppress(FileNotFoundError):  # one went away, perhaps to another name
+            return _unreferenced_now(directory, readings)
+    return set()
+
+
+def _unreferenced_now(directory: Path, readings: _Readings) -> set[str]:
     unreferenced = {name for name in os.listdir(blobs_beside(directory)) if _NAME.fullmatch(name)}
     if not unreferenced:
         return unreferenced
@@ -257,5 +267,6 @@ def _names(found: dict[int, _Found]) -> set[str]:
     return {reference.sha256 for item in found.values() for reference in item.short.references}
 
 
+_ATTEMPTS = 20
 _NAME = re.compile("[0-9a-f]{64}")
 _REFERENCE = re.compile(rb"blobs\\?/([0-9a-f]{64})")

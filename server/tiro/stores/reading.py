@@ -78,20 +78,11 @@ class Reading(msgspec.Struct):
     def _put_back(self) -> set[str]:
         """Read the large values; the names of those that are missing."""
         blobs, missing = blobs_beside(self.path.parent), set[str]()
-
-        def whole(message: Message) -> Message:
-            if not message.marks():
-                return message
-            message, lost = put_back(message, lambda name: read_blob(blobs / name))
-            missing.update(lost)
-            return message
-
-        self.stored.messages = list(map(whole, self.stored.messages))
-        self.stored.archive = list(map(whole, self.stored.archive))
-        self.changes = [
-            (n, Add(whole(change.message), change.at) if isinstance(change, Add) else change)
-            for n, change in self.changes
-        ]
+        for rows in (self.stored.messages, self.stored.archive):
+            for index, message in enumerate(rows):
+                if message.metadata is not None:
+                    rows[index], lost = put_back(message, lambda name: read_blob(blobs / name))
+                    missing.update(lost)
         return missing
 
     def missing_from(self, core: Core) -> list[Message]:
