@@ -148,10 +148,11 @@ def test_b61_a_conversation_goes_on_in_another_style_and_back(
     for model in (FAKE, "claude/other-model"):
         assert ask(server, "three", model=model)["text"] == "ok"
         sent = provider.last.raw.decode()
-        assert not any(part in sent for part in ("Eq+/", "Ab+/", "Let me"))
+        assert not any(part in sent for part in ("Eq+/", "Ab+/", "Let me", "redacted"))
     assert ask(server, "four", model=CLAUDE)["text"] == "ok"
     assert sent_thinking(provider) == SIGNED
     assert window(server)[: len(first)] == first
+    assert "redacted" not in server.request("tiro/session/show")["text"]
     assert provider.refused == []
 
 

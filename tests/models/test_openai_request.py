@@ -170,7 +170,8 @@ def test_a_range_that_is_none_is_left_out(span: Any) -> None:
 
 def test_thinking_is_not_sent_and_unknown_blocks_are_named() -> None:
     thinking = {"type": "thinking", "thinking": "hm", "signature": "s"}
-    assert wire(user({"type": "chart", "x": 1}), assistant(thinking, "a")) == [
+    redacted = {"type": "redacted_thinking", "data": "d"}
+    assert wire(user({"type": "chart", "x": 1}), assistant(thinking, redacted, "a")) == [
         {"role": "user", "content": "[chart]"},
         {"role": "assistant", "content": "a"},
     ]

@@ -3,9 +3,9 @@
 from typing import Any
 
 from tiro.models.model import BlockDone, TextDelta, ThinkingDelta, ToolUseDone
-from tiro.session.messages import Content, Message
+from tiro.session.messages import REDACTED_THINKING, Content, Message
 
-THINKING = ("thinking", "redacted_thinking")
+THINKING = ("thinking", REDACTED_THINKING)
 
 
 class Answer:

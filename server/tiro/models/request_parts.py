@@ -18,6 +18,7 @@ from tiro.session.messages import (
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
+    opaque_label,
     stored_blocks,
 )
 
@@ -66,7 +67,7 @@ def block_text(block: Block) -> str:
         case AttachmentBlock():
             return attachment_text(block)
         case OpaqueBlock():
-            return f"[{block.data.get('type', 'block')}]"
+            return opaque_label(block)
         case ImageBlock():
             return "[image]"
         case ThinkingBlock() | ToolUseBlock() | ToolResultBlock():

@@ -13,6 +13,7 @@ from tiro.session.messages import (
     ToolResultBlock,
     ToolUseBlock,
     blocks_of,
+    opaque_label,
     result_text,
 )
 
@@ -80,7 +81,7 @@ def _shown(block: Block, max_result: int | None) -> str:
         case ThinkingBlock():
             return ""
         case OpaqueBlock():
-            return f"[{block.data.get('type', 'block')}]"
+            return opaque_label(block)
         case _:
             return "[image]"
 

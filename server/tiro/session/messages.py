@@ -180,6 +180,16 @@ class OpaqueBlock(msgspec.Struct, frozen=True):
     data: dict[str, Any]
 
 
+REDACTED_THINKING = "redacted_thinking"
+"""The type of an opaque block with reasoning that only its provider can read."""
+
+
+def opaque_label(block: OpaqueBlock) -> str:
+    """What stands for the block where only text can stand; nothing for reasoning."""
+    kind = block.data.get("type", "block")
+    return "" if kind == REDACTED_THINKING else f"[{kind}]"
+
+
 KnownBlock: TypeAlias = (
     TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock | ImageBlock | AttachmentBlock
 )

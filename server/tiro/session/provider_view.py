@@ -14,6 +14,7 @@ import msgspec
 from tiro.session.large import is_left_behind
 from tiro.session.messages import (
     MAX_NESTING,
+    REDACTED_THINKING,
     AttachmentBlock,
     Block,
     ImageBlock,
@@ -307,7 +308,7 @@ def _opaque(block: OpaqueBlock, role: str, thinking: bool) -> tuple[dict[str, An
     A redacted thinking block is the provider's own and goes where thinking goes.
     """
     kind = block.data.get("type")
-    if kind == "redacted_thinking":
+    if kind == REDACTED_THINKING:
         return (block.data if thinking and role == "assistant" else None), "thinking"
     if kind == "text" and isinstance(block.data.get("text"), str):
         return _text(block.data["text"])

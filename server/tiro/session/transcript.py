@@ -16,6 +16,7 @@ from tiro.session.messages import (
     Usage,
     blocks_of,
     encode,
+    opaque_label,
     result_text,
     text_of,
     tool_uses_of,
@@ -133,7 +134,7 @@ def _shown(block: Block) -> str | None:
     if isinstance(block, ToolResultBlock):
         return f"tool_result: {result_text(block.content)}"
     if isinstance(block, OpaqueBlock):
-        return f"[{block.data.get('type', 'block')}]"
+        return opaque_label(block) or None
     return f"[{block.__struct_config__.tag}]"
 
 
