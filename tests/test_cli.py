@@ -14,7 +14,7 @@ from tiro.protocol import types
 COMMANDS = ["serve", "replay", "ask", "chat", "sessions", "local", "doctor", "schema"]
 ALL_COMMANDS = [
     *COMMANDS,
-    *(f"sessions {name}" for name in ("list", "show", "delete")),
+    *(f"sessions {name}" for name in ("list", "show", "search", "export", "import", "delete")),
     *(f"local {name}" for name in ("list", "pull", "use", "remove")),
 ]
 
@@ -51,6 +51,11 @@ def check(
         "sessions show",
         "sessions show latest --json --summary",
         "sessions delete",
+        "sessions search",
+        "sessions search word --limit many",
+        "sessions export",
+        "sessions import",
+        "sessions import /nowhere/at/all",
         "local fly",
         "local use",
         "serve now",

@@ -55,6 +55,9 @@ SESSIONS_EXAMPLES = """\
   tiro sessions list parser       those with `parser` in id or title
   tiro sessions show latest       all that was said
   tiro sessions show latest --summary
+  tiro sessions search 'parser "off by one"'
+  tiro sessions export latest --format markdown --out talk.md
+  tiro sessions import talk.json
   tiro sessions delete session-20250221-143015"""
 
 LOCAL_EXAMPLES = """\
@@ -66,7 +69,8 @@ LOCAL_EXAMPLES = """\
   tiro local remove qwen2.5-coder-1.5b"""
 
 DOCTOR_EXAMPLES = """\
-  tiro doctor                     also the first thing to do when something does not work"""
+  tiro doctor                     also the first thing to do when something does not work
+  tiro doctor --json              all of it, for a program"""
 
 SCHEMA_EXAMPLES = """\
   tiro schema > tiro.schema.json"""

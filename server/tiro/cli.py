@@ -9,8 +9,8 @@ import contextlib
 import gc
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from tiro import __version__
 from tiro.arguments import (
@@ -173,6 +173,47 @@ def sessions_delete(given: argparse.Namespace) -> int:
     return FAILED if missing else DONE
 
 
+def sessions_search(given: argparse.Namespace) -> int:
+    """Where something was said, the newest first; 1 when nowhere."""
+    from tiro import terminal
+
+    hits = terminal.search(given.query, given.limit)
+    if given.json:
+        _print_json(hits)
+    else:
+        sys.stdout.writelines(terminal.line_of(hit) for hit in hits)
+    if not hits:
+        _say(f"tiro: Nothing was said about {given.query!r}")
+    return DONE if hits else FAILED
+
+
+def sessions_export(given: argparse.Namespace) -> int:
+    """A saved session in another format, on stdout or in a file."""
+    from tiro import terminal
+
+    path = os.path.abspath(given.out) if given.out else None
+    result = terminal.export(given.id, given.format, path)
+    if path:
+        sys.stdout.write(f"Exported to {result['path']}\n")
+    else:
+        sys.stdout.write(result["text"].rstrip("\n") + "\n")
+    return DONE
+
+
+def sessions_import(given: argparse.Namespace) -> int:
+    """A file as a session of its own; what was not taken over as it stood is told."""
+    from tiro import terminal
+
+    result = terminal.import_file(existing_file(given.file))
+    if given.json:
+        _print_json(result)
+    else:
+        sys.stdout.write(f"{result['id']}: {result['total']} messages\n")
+    for note in result.get("notes", ()):
+        _say(note)
+    return DONE
+
+
 def local_list(given: argparse.Namespace) -> int:
     """The local models that are known or brought."""
     _print_headings(MODEL_ROW, " ", "NAME", "SIZE", "STATE", "ABOUT")
@@ -218,30 +259,18 @@ def local_remove(given: argparse.Namespace) -> int:
 
 
 def doctor(given: argparse.Namespace) -> int:
-    """What is configured, what answers, the one thing to do next."""
-    from tiro import terminal
+    """What is configured, what answers, the one thing to do next; 3: a prompt would fail."""
+    from tiro.doctor.examine import examine
+    from tiro.doctor.report import report
 
-    found = terminal.examine()
-    status = found.status
-    usable = [row["name"] for row in found.models if row["available"]]
-    model = status["model"] or next(iter(usable), None)
-    lines = [
-        f"Tiro        {status['version']} (protocol {status['protocolVersion']})",
-        f"Python      {status['python']}",
-        f"Config      {', '.join(status['configFiles']) or 'no file; the defaults hold'}",
-        f"Sessions    {found.saved_sessions} in {status['sessionsDirectory']}",
-        f"Model       {model or 'none can be used'}",
-    ]
-    lines += [
-        f"  {'ok' if r['available'] else '--'}  {r['name']:<34} {r['reason'] or ''}".rstrip()
-        for r in found.models
-    ]
-    lines += [f"Problem     {problem}" for problem in status["problems"]]
-    reason = next((r["reason"] for r in found.models if _is_of(status["model"], r)), None)
-    has_model = bool(usable) and reason is None
-    lines += [f"Next        {_next_step(status['problems'], has_model, reason)}"]
-    sys.stdout.write("\n".join(lines) + "\n")
-    return NO_MODEL if not has_model else FAILED if status["problems"] else DONE
+    found = examine()
+    if given.json:
+        import msgspec
+
+        _print_json(msgspec.to_builtins(found))
+    else:
+        sys.stdout.write(report(found))
+    return DONE if found.is_ready else NO_MODEL
 
 
 def schema(given: argparse.Namespace) -> int:
@@ -268,7 +297,9 @@ def parser() -> argparse.ArgumentParser:
     _add_chat(commands)
     _add_sessions(commands)
     _add_local(commands)
-    add_command(commands, "doctor", doctor, "what is set up, and what to do next", DOCTOR_EXAMPLES)
+    about = "what is set up, and what to do next"
+    one = add_command(commands, "doctor", doctor, about, DOCTOR_EXAMPLES)
+    one.add_argument("--json", action="store_true", help="print all that was found as JSON")
     add_command(commands, "schema", schema, "print the protocol as JSON Schema", SCHEMA_EXAMPLES)
     return root
 
@@ -327,6 +358,19 @@ def _add_sessions(commands: Commands) -> None:
     form = one.add_mutually_exclusive_group()
     form.add_argument("--summary", action="store_true", help="one short line for each message")
     form.add_argument("--json", action="store_true", help="print all of it as JSON")
+    found = add_command(group, "search", sessions_search, "where it was said", SESSIONS_EXAMPLES)
+    found.add_argument("query", help='words and "quoted phrases" that are all in one message')
+    found.add_argument("--limit", type=count, default=20, help="how many at most (20)")
+    found.add_argument("--json", action="store_true", help="print JSON")
+    out = add_command(group, "export", sessions_export, "in another format", SESSIONS_EXAMPLES)
+    out.add_argument("id", help="its id, or `latest`")
+    out.add_argument(
+        "--format", default="markdown", help="markdown (default), json, yaml, jsonl, …"
+    )
+    out.add_argument("--out", metavar="PATH", help="the file to write; else stdout")
+    taken = add_command(group, "import", sessions_import, "a file as a session", SESSIONS_EXAMPLES)
+    taken.add_argument("file", help="what was exported; its format is found by looking")
+    taken.add_argument("--json", action="store_true", help="print all of it as JSON")
     gone = add_command(group, "delete", sessions_delete, "delete for good", SESSIONS_EXAMPLES)
     gone.add_argument("id", nargs="+", help="their ids")
 
@@ -379,21 +423,6 @@ def _print_headings(row: str, *headings: str) -> None:
 def _say(text: str) -> None:
     """Tell something about an answer, beside the answer."""
     sys.stderr.write(f"{text}\n")
-
-
-def _is_of(model: str | None, row: Mapping[str, Any]) -> bool:
-    """Whether the model that is set belongs to the provider of this row, which cannot be used."""
-    return model is not None and model.partition("/")[0] == row["provider"] and not row["available"]
-
-
-def _next_step(problems: Sequence[str], has_model: bool, reason: str | None) -> str:
-    if problems:
-        return "correct the first problem above"
-    if reason is not None:
-        return f"make the chosen model usable: {reason}"
-    if not has_model:
-        return "`tiro local pull`, or set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama"
-    return 'tiro ask "Hello"'
 
 
 def _print_json(value: object) -> None:

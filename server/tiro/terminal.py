@@ -19,6 +19,7 @@ import msgspec
 from tiro.errors import InvalidInputError, TiroError
 from tiro.protocol import types
 from tiro.protocol.client import Client, OnNotification, RemoteError, ServerGoneError
+from tiro.screen_text import harmless
 from tiro.session.messages import Message
 from tiro.session.redact import redact_shapes
 from tiro.session.transcript import plain_text
@@ -148,7 +149,7 @@ class Screen:
         self._last = text[-1]
         self._progress.clear()
         try:
-            sys.stdout.write(text)
+            sys.stdout.write(harmless(text) if sys.stdout.isatty() else text)
             sys.stdout.flush()
         except BrokenPipeError:
             self._is_closed = True
@@ -229,6 +230,39 @@ def delete_sessions(ids: Sequence[str]) -> list[str]:
     return _run(_delete(ids))
 
 
+def search(query: str, limit: int) -> list[dict[str, Any]]:
+    """The hits of `tiro/session/search`."""
+    hits: list[dict[str, Any]] = _run(
+        _asked("tiro/session/search", {"query": query, "limit": limit})
+    )["hits"]
+    return hits
+
+
+def line_of(hit: dict[str, Any]) -> str:
+    """A hit on one line: the session, when it was saved, who said it, and what."""
+    when = (hit["savedAt"] or "")[:16].replace("T", " ")
+    return f"{hit['id']}  {when}  {hit['role']}: {' '.join(harmless(hit['snippet']).split())}\n"
+
+
+def export(id: str, format: str, path: str | None) -> dict[str, Any]:
+    """A saved session in another format: the file that was written, or the text."""
+    return _run(_exported(id, {"format": format, "path": path}))
+
+
+def import_file(path: str) -> dict[str, Any]:
+    """Take a file over as a session of its own; the session, with notes."""
+    return _run(_asked("tiro/session/import", {"path": path}))
+
+
+async def _exported(id: str, how: dict[str, Any]) -> dict[str, Any]:
+    async with _server() as client:
+        if id == "latest":
+            await _load(client, id)
+        which = {} if id == "latest" else {"id": id}
+        result: dict[str, Any] = await client.request("tiro/session/export", {**which, **how})
+        return result
+
+
 async def _delete(ids: Sequence[str]) -> list[str]:
     async with _server() as client:
         answers = [(id, await client.request("tiro/session/delete", {"id": id})) for id in ids]
@@ -265,31 +299,6 @@ async def _asked(method: str, params: dict[str, Any]) -> dict[str, Any]:
     async with _server() as client:
         result: dict[str, Any] = await client.request(method, params)
         return result
-
-
-# --- how things stand ----------------------------------------------------------------------
-
-
-class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server says about itself and its models."""
-
-    status: dict[str, Any]
-    models: list[dict[str, Any]]
-    saved_sessions: int
-
-
-def examine() -> Findings:
-    """Start a server and ask it how things stand."""
-    return _run(_examine())
-
-
-async def _examine() -> Findings:
-    async with _server() as client:
-        return Findings(
-            status=await client.request("tiro/status"),
-            models=(await client.request("tiro/models/list"))["models"],
-            saved_sessions=(await client.request("tiro/session/list", {"limit": 1}))["total"],
-        )
 
 
 # --- one server ----------------------------------------------------------------------------
@@ -359,5 +368,5 @@ def _words_of(progress: dict[str, Any]) -> str | None:
 
 def _tell(text: str | None) -> None:
     if text:
-        sys.stderr.write(f"{TOLD}{text}\n")
+        sys.stderr.write(f"{TOLD}{harmless(text)}\n")
         sys.stderr.flush()

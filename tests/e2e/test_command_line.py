@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e import replies
 from tests.e2e.home import Home
-from tests.e2e.provider import API_KEY, MODEL, Provider
+from tests.e2e.provider import API_KEY, Provider
 from tests.e2e.replies import Hold
 
 DONE, FAILED, WRONG_USE, NO_MODEL, CANCELLED = 0, 1, 2, 3, 130
@@ -251,30 +251,37 @@ def test_damaged_session_is_listed_and_refused(tiro: Tiro, home: Home) -> None:
     assert broken.read_text() == '{"id": "half", "messages": ['
 
 
-def test_doctor_names_model_directory_and_next_step(tiro: Tiro, home: Home) -> None:
-    done = tiro("doctor")
-    assert done.returncode == DONE
-    assert f"fake/{MODEL}" in done.stdout
-    assert str(home.sessions) in done.stdout
-    assert "Next        tiro ask" in done.stdout
-    assert API_KEY not in done.stdout + done.stderr
-
-
-def test_doctor_says_what_the_chosen_model_lacks(tiro: Tiro, home: Home) -> None:
-    fake = home.fake(api_key_env="SURELY_NOT_SET")
-    home.write_config(providers={"fake": fake})
-    done = tiro("doctor")
-    assert done.returncode == NO_MODEL
-    assert "SURELY_NOT_SET" in done.stdout.rpartition("Next")[2]
-
-
-def test_doctor_shows_a_wrong_key_with_its_place(tiro: Tiro, home: Home) -> None:
-    home.write_config(session={"max_history": "lots"})
-    done = tiro("doctor")
-    assert done.returncode == FAILED
-    assert "max_history" in done.stdout
-    assert "config.yaml" in done.stdout
-    assert "Next        correct" in done.stdout
+def test_sessions_are_searched_exported_and_imported(
+    tiro: Tiro, provider: Provider, home: Home
+) -> None:
+    provider.script(replies.text("Blue\x1b[2J sky."), replies.text("Loud."))
+    tiro("ask", "Which colour?")
+    tiro("ask", "Which sound?")
+    found = tiro("sessions", "search", "sky")
+    assert found.returncode == DONE
+    (line,) = found.stdout.splitlines()
+    id = line.split()[0]
+    assert line.endswith("assistant: Blue␛[2J sky.")
+    (hit,) = json.loads(tiro("sessions", "search", "sky", "--json").stdout)
+    assert (hit["id"], hit["seq"]) == (id, 2)
+    nowhere = tiro("sessions", "search", "xylophone")
+    assert (nowhere.returncode, nowhere.stdout) == (FAILED, "")
+    assert "xylophone" in nowhere.stderr
+    assert "Which colour?" in tiro("sessions", "export", id).stdout
+    assert "Which sound?" in tiro("sessions", "export", "latest", "--format", "jsonl").stdout
+    out = tiro("sessions", "export", id, "--format", "json", "--out", "talk.json")
+    assert out.stdout == f"Exported to {home.workspace / 'talk.json'}\n"
+    taken = tiro("sessions", "import", "talk.json")
+    assert taken.returncode == DONE
+    new, _, rest = taken.stdout.partition(":")
+    assert rest == " 2 messages\n"
+    assert new != id
+    assert "Which colour?" in tiro("sessions", "show", new).stdout
+    assert tiro("sessions", "export", id, "--format", "word").returncode == WRONG_USE
+    home.write("no.json", "[1, 2")
+    refused = tiro("sessions", "import", "no.json")
+    assert (refused.returncode, refused.stdout) == (FAILED, "")
+    assert len(refused.stderr.splitlines()) == 1
 
 
 def test_doctor_names_a_broken_file_and_the_line_where_it_begins_to_be(

@@ -92,3 +92,14 @@ def test_lists_have_headings_in_a_terminal_only(home: Home, provider: Provider) 
     assert heading.split() == ["NAME", "SIZE", "STATE", "ABOUT"]
     assert rows[0].startswith("* smollm2-135m")
     assert heading.index("ABOUT") == rows[0].index("SmolLM2")
+
+
+def test_escape_sequences_of_a_model_do_not_act(home: Home, provider: Provider) -> None:
+    """In a pipe the answer is what the model said, in a terminal it is harmless."""
+    provider.script(
+        replies.tools(("c1", "read_file", {"path": "\x1b[2Jx"}), before="Look. "),
+        replies.text("Red: \x1b[31m."),
+    )
+    lines = in_terminal(home, "ask", "Which colour?")
+    assert lines[-1] == "Red: ␛[31m."
+    assert "\x1b[2J" not in "".join(lines)

@@ -35,6 +35,14 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
 
 
+def in_order(providers: Mapping[str, ProviderSettings]) -> list[ProviderSettings]:
+    """Those with a key, then the user's own, then servers on this machine, then local models."""
+    names = [name for name in PROVIDER_ORDER if name in providers]
+    others = [name for name in providers if name not in PROVIDER_ORDER]
+    with_key = [name for name in names if name in WITH_KEY]
+    return [providers[n] for n in [*with_key, *others, *names[len(with_key) :]]]
+
+
 def load_adapters() -> ModuleType:
     """The module that opens models; loaded late, since it brings the HTTP library along."""
     from tiro.models import providers
@@ -68,7 +76,7 @@ class Models:
         if wanted is not None:
             return await self._named(wanted)
         tried = []
-        for provider in self._in_order():
+        for provider in in_order(self._providers):
             reason = await self._reason_against(provider)
             if reason is None:
                 names = await self._names(provider)
@@ -99,7 +107,7 @@ class Models:
 
     async def rows(self) -> list[ModelRow]:
         """Every model that is configured or offered, with a reason where it cannot be used."""
-        groups = await asyncio.gather(*map(self._rows_of, self._in_order()))
+        groups = await asyncio.gather(*map(self._rows_of, in_order(self._providers)))
         return [row for group in groups for row in group]
 
     def facts(self, name: str | None) -> ModelFacts:
@@ -131,12 +139,6 @@ class Models:
         """Close every model, ending what they started."""
         models, self._open = list(self._open.values()), {}
         await asyncio.gather(*(model.close() for model in models), return_exceptions=True)
-
-    def _in_order(self) -> list[ProviderSettings]:
-        names = [name for name in PROVIDER_ORDER if name in self._providers]
-        others = [name for name in self._providers if name not in PROVIDER_ORDER]
-        with_key = [name for name in names if name in WITH_KEY]
-        return [self._providers[n] for n in [*with_key, *others, *names[len(with_key) :]]]
 
     async def _named(self, wanted: str) -> Model:
         """The model of this name. Its server is not asked first: the prompt itself will tell."""

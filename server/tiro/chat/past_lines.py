@@ -6,8 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import platformdirs
-
+from tiro.config import state_directory
 from tiro.session.redact import redact
 
 MAX_LINES = 1000
@@ -18,7 +17,7 @@ FILE_NAME = "chat-history.jsonl"
 
 def usual_file() -> Path:
     """The file in the platform's state directory."""
-    return platformdirs.user_state_path("tiro", appauthor=False) / FILE_NAME
+    return state_directory() / FILE_NAME
 
 
 class PastLines:

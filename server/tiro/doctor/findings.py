@@ -1,0 +1,67 @@
+"""What `tiro doctor` finds, as values; `is_ready`: the next prompt would be answered."""
+
+from tiro.protocol.types import Wire
+
+
+class ProviderFound(Wire, frozen=True, kw_only=True):
+    """A configured provider; `reason` says in words why it cannot be asked."""
+
+    name: str
+    address: str
+    missing_key: str | None = None
+    """The environment variable that should hold its key and does not."""
+    reason: str | None = None
+    models: list[str]
+    """Those that are configured, else those that it lists."""
+    is_chosen_unasked: bool = False
+    """A hosted one with a key and a configured model: a prompt goes there, whatever answers now."""
+
+
+class DamagedSession(Wire, frozen=True):
+    """A file in the sessions directory that cannot be loaded."""
+
+    path: str
+    reason: str
+
+
+class SessionsFound(Wire, frozen=True, kw_only=True):
+    """The sessions directory; a missing one is writable when it can be made."""
+
+    directory: str
+    is_writable: bool
+    free_bytes: int | None
+    saved: int
+    damaged: list[DamagedSession]
+
+
+class LocalFound(Wire, frozen=True, kw_only=True):
+    """The embedded models."""
+
+    is_installed: bool
+    in_use: str
+    ready: list[str]
+
+
+class Findings(Wire, frozen=True, kw_only=True):
+    """All of it."""
+
+    version: str
+    python: str
+    platform: str
+    config_directory: str
+    config_files: list[str]
+    problems: list[str]
+    """Every wrong key, with file, line and path."""
+    sessions: SessionsFound
+    providers: list[ProviderFound]
+    """In the order in which they are tried when no model is set."""
+    local: LocalFound
+    model: str | None
+    """The one that the next prompt is sent to."""
+    model_because: str
+    agent: str
+    command: str | None
+    """Where editors find `tiro`; None: it is not on the PATH."""
+    python_command: str
+    is_ready: bool
+    next_step: str

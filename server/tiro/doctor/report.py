@@ -1,0 +1,55 @@
+"""What was found, as a person reads it; the last line says what to do next."""
+
+from collections.abc import Iterator
+
+from tiro.doctor.findings import Findings, ProviderFound
+from tiro.screen_text import harmless
+
+MAX_NAMES = 3
+
+
+def report(found: Findings) -> str:
+    """The whole report: a heading and its words on each line."""
+    lines = [
+        f"Tiro        {found.version}, Python {found.python}, {found.platform}",
+        f"Config      {', '.join(found.config_files) or f'no file in {found.config_directory}'}",
+        *(f"Problem     {problem}" for problem in found.problems),
+        *_sessions(found),
+        *map(_provider, found.providers),
+        f"Local       {_local(found)}",
+        f"Model       {found.model or 'none can be used'} ({found.model_because})",
+        f"Agent       {found.agent}",
+        f"Editors     {_editors(found)}",
+        found.next_step,
+    ]
+    return harmless("\n".join(lines)) + "\n"
+
+
+def _sessions(found: Findings) -> Iterator[str]:
+    sessions = found.sessions
+    free = "" if sessions.free_bytes is None else f", {sessions.free_bytes / 1e9:,.1f} GB free"
+    state = free if sessions.is_writable else ", which cannot be written to"
+    yield f"Sessions    {sessions.saved} in {sessions.directory}{state}"
+    for damaged in sessions.damaged:
+        yield f"Damaged     {damaged.path}: {damaged.reason}"
+
+
+def _provider(one: ProviderFound) -> str:
+    if one.reason is not None:
+        return f"  --  {one.name:<12} {one.reason}"
+    names = ", ".join(one.models[:MAX_NAMES])
+    left = len(one.models) - MAX_NAMES
+    return f"  ok  {one.name:<12} {names}" + (f" and {left} more" if left > 0 else "")
+
+
+def _local(found: Findings) -> str:
+    ready = ", ".join(found.local.ready)
+    if not found.local.is_installed:
+        return "the extra is not installed: pip install 'tiro[local]'"
+    return f"{ready} brought" if ready else f"{found.local.in_use} comes with: tiro local pull"
+
+
+def _editors(found: Findings) -> str:
+    if found.command is None:
+        return f"tiro is not on the PATH; let them start: {found.python_command} -m tiro serve"
+    return f"they start {found.command}; M-x tiro in Emacs, the Tiro view in VS Code"

@@ -1,0 +1,69 @@
+"""The one thing to do next: what stands in the way of a prompt comes first."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tiro.doctor.findings import Findings, LocalFound, ProviderFound, SessionsFound
+from tiro.doctor.next_step import ALL_IS_WELL, next_step
+from tiro.doctor.report import report
+
+SESSIONS = SessionsFound(
+    directory="/c/sessions", is_writable=True, free_bytes=5 * 10**9, saved=3, damaged=[]
+)
+LOCAL = LocalFound(is_installed=True, in_use="small", ready=["small"])
+FOUND = Findings(
+    version="1.0",
+    python="3.11",
+    platform="Linux",
+    config_directory="/c",
+    config_files=["/c/config.yaml"],
+    problems=[],
+    sessions=SESSIONS,
+    providers=[
+        ProviderFound(name="keyless", address="https://a", models=[], missing_key="A_KEY"),
+        ProviderFound(name="silent", address="https://b", models=[], reason="nothing answers"),
+        ProviderFound(name="local", address="", models=["small"]),
+    ],
+    local=LOCAL,
+    model="silent/one",
+    model_because="it is set as `model`",
+    agent="build",
+    command="/bin/tiro",
+    python_command="python",
+    is_ready=True,
+    next_step="",
+)
+BROKEN = {"problems": ["/c/config.yaml, line 2: agent is wrong"]}
+READ_ONLY = {"sessions": msgspec.structs.replace(SESSIONS, is_writable=False)}
+WITHOUT_LOCAL = {"local": msgspec.structs.replace(LOCAL, is_installed=False, ready=[])}
+UNPULLED = {"model": "local/small", "local": msgspec.structs.replace(LOCAL, ready=[])}
+NO_MODEL = {"is_ready": False, "model": None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, ALL_IS_WELL),
+        (BROKEN, "Next: correct /c/config.yaml, line 2: agent is wrong"),
+        (BROKEN | READ_ONLY, "Next: make /c/sessions writable"),
+        (BROKEN | READ_ONLY | UNPULLED, "Next: tiro local pull"),
+        (BROKEN | NO_MODEL, "Next: tiro local pull"),
+        (NO_MODEL | WITHOUT_LOCAL, "Next: export ANTHROPIC_API_KEY=…"),
+        ({"is_ready": False, "model": "keyless/one"}, "Next: export A_KEY=…"),
+        ({"is_ready": False}, "Next: make silent answer"),
+        ({"is_ready": False, "model": "unknown/one"}, "Next: set `model`"),
+        (
+            {"is_ready": False, "model": "local/small"} | WITHOUT_LOCAL,
+            "Next: pip install 'tiro[local]'",
+        ),
+    ],
+)
+def test_next_step(changes: dict[str, Any], expected: str) -> None:
+    found = msgspec.structs.replace(FOUND, **changes)
+    told = next_step(found)
+    assert told.startswith(expected)
+    whole = report(msgspec.structs.replace(found, next_step=told))
+    assert whole.splitlines()[-1] == told
+    assert whole.count("Next:") + whole.count(ALL_IS_WELL) == 1

@@ -1,0 +1,121 @@
+"""`tiro doctor` as a person types it, on machines in all kinds of states."""
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.home import KEY_VARIABLE, Home
+from tests.e2e.provider import API_KEY, MODEL
+
+DONE, NO_MODEL = 0, 3
+
+
+def doctor(home: Home, *words: str, **env: str | None) -> subprocess.CompletedProcess[str]:
+    """Run it to its end; None takes a variable out. Whatever it finds, it tells no secret."""
+    given = {k: v for k, v in {**home.environment(), **env}.items() if v is not None}
+    done = subprocess.run(
+        [sys.executable, "-m", "tiro", "doctor", *words],
+        cwd=home.workspace,
+        env=given,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.stderr == ""
+    assert API_KEY not in done.stdout
+    return done
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a server that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+
+
+def test_all_is_well(home: Home) -> None:
+    done = doctor(home)
+    assert done.returncode == DONE
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "All is well: tiro chat"
+    assert f"Config      {home.config_dir / 'config.yaml'}" in lines
+    assert f"Model       fake/{MODEL} (it is set as `model`)" in lines
+    assert f"  ok  fake         {MODEL}" in lines
+    assert "Agent       build" in lines
+    assert "  --  openai       its API key OPENAI_API_KEY is not set" in lines
+    assert any(line.startswith(f"Sessions    0 in {home.sessions}, ") for line in lines)
+    assert not home.sessions.exists(), "looking changes nothing"
+
+
+def test_missing_key_is_the_next_step(home: Home) -> None:
+    home.write_config(providers={"fake": home.fake(api_key_env="SURELY_NOT_SET")})
+    done = doctor(home)
+    assert done.returncode == NO_MODEL
+    assert done.stdout.splitlines()[-1] == "Next: export SURELY_NOT_SET=…"
+
+
+def test_refused_key_is_found_out_without_being_told(home: Home) -> None:
+    """B52: a key that is set is tried, since a prompt would fail."""
+    home.write_config(providers={"fake": home.fake(models=None)})
+    done = doctor(home, **{KEY_VARIABLE: "sk-not-the-right-one-at-all"})
+    assert done.returncode == NO_MODEL
+    assert "Incorrect API key" in done.stdout
+    assert "sk-not-the-right-one-at-all" not in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("Next: make fake answer")
+
+
+def test_wrong_keys_are_told_with_their_places(home: Home) -> None:
+    """The default holds, so a prompt would be answered all the same."""
+    path = home.write_config(session={"max_history": "lots"}, agnet="plan")
+    done = doctor(home)
+    assert done.returncode == DONE
+    problems = [line for line in done.stdout.splitlines() if line.startswith("Problem ")]
+    assert len(problems) == 2
+    assert all(f"{path}, line " in problem for problem in problems)
+    assert done.stdout.splitlines()[-1].startswith(f"Next: correct {path}, line ")
+
+
+def test_servers_that_never_answer_are_not_waited_for_long(home: Home, silent: str) -> None:
+    """Ten of them; whoever waits ten seconds for each is stopped by the test's own limit."""
+    many = {f"slow{n}": {"api": "openai", "base_url": silent} for n in range(10)}
+    home.write_config(model="slow3/one", providers=many)
+    done = doctor(home)
+    assert done.returncode == NO_MODEL
+    assert done.stdout.count(f"nothing answers at {silent} within") == 12  # the model's thrice
+    assert f"  ok  fake         {MODEL}" in done.stdout
+
+
+def test_damaged_sessions_and_json(home: Home) -> None:
+    home.sessions.mkdir(parents=True)
+    (home.sessions / "half.json").write_text('{"id": "half", "messages": [')
+    found = json.loads(doctor(home, "--json").stdout)
+    assert found["isReady"]
+    assert found["model"] == f"fake/{MODEL}"
+    assert found["sessions"]["saved"] == 0
+    (damaged,) = found["sessions"]["damaged"]
+    assert damaged["path"].endswith("half.json")
+    fake = next(one for one in found["providers"] if one["name"] == "fake")
+    assert fake["models"] == [MODEL]
+
+
+def test_odd_machine_gets_a_report_all_the_same(home: Home) -> None:
+    """No HOME, a broken file, a file where the sessions should be."""
+    path = home.write_config()
+    path.write_text(f"{path.read_text()[:-1]}, ][")
+    home.sessions.write_text("no directory")
+    done = doctor(home, HOME=None, XDG_CACHE_HOME="/proc/nowhere", NO_PROXY="*")
+    assert done.returncode in (DONE, NO_MODEL)
+    assert f"Problem     {path}, line " in done.stdout
+    assert f"{home.sessions}, which cannot be written to" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("Next: ")
+
+
+def test_unset_model_is_the_first_that_answers(home: Home, silent: str) -> None:
+    home.write_config(model=None, providers={"fake": home.fake(base_url=silent)})
+    done = doctor(home)
+    assert done.returncode == DONE
+    assert f"Model       claude/{MODEL} (the first that can be used" in done.stdout
