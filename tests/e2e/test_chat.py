@@ -84,6 +84,7 @@ def test_answer_streams_as_light_markdown(chat: Chat, provider: Provider) -> Non
     hold = Hold()
     provider.script(
         replies.stream(
+            replies.chunk({"reasoning_content": "I ponder this at great length. " * 9}),
             replies.text_chunk("# The Plan\n- **first** 日本語 half "),
             hold,
             replies.text_chunk("`second` half\n"),
@@ -94,6 +95,9 @@ def test_answer_streams_as_light_markdown(chat: Chat, provider: Provider) -> Non
     screen = chat.wait_for("• first 日本語 half")
     assert "second" not in screen
     assert "\nThe Plan\n" in screen
+    (thought,) = [line for line in screen.splitlines() if "ponder" in line]
+    assert thought.startswith("· thinks: I ponder")
+    assert thought.endswith("…")
     hold.release()
     chat.wait_for("• first 日本語 half second half")
     screen = chat.wait_for_prompt()
@@ -217,6 +221,12 @@ def test_server_that_died_between_questions_loses_none(chat: Chat, provider: Pro
     chat.keys("Enter")
     chat.wait_for("Two.")
     assert [m["content"] for m in provider.last.messages] == ["first", "One.", "second"]
+    chat.wait_for_prompt()
+    os.kill(chat.server_pid(), signal.SIGKILL)
+    chat.say("third")
+    chat.wait_until(lambda screen: screen.count("go on? [Y/n]") == 2, "the second question")
+    chat.say("n")
+    assert chat.exit_code() == FAILED
 
 
 def test_permission_is_asked_and_typed_lines_do_not_answer_it(
@@ -251,6 +261,14 @@ def test_permission_is_asked_and_typed_lines_do_not_answer_it(
     assert "xylophone" in str(provider.chats[2].messages)
     provider.wait_for(4)
     assert provider.last.messages[-1]["content"] == "yes"
+    chat.wait_for_prompt()
+    provider.script(replies.tools(("c3", "read_file", {"path": "ask-first.txt"})))
+    chat.say("once more")
+    chat.wait_until(lambda screen: screen.count("[r]eject (and why):") == 3, "the third question")
+    chat.keys("C-c")
+    chat.wait_for("\n· Stopping; Ctrl-C again leaves")
+    chat.wait_for_prompt()
+    assert len(provider.chats) == 5
 
 
 def test_slash_commands(chat: Chat, provider: Provider, home: Home) -> None:
@@ -409,6 +427,14 @@ def test_pipe_without_a_model_says_what_to_do(piped: Piped, home: Home) -> None:
     assert (done.returncode, done.stdout) == (NO_MODEL, "")
     assert "SURELY_NOT_SET" in done.stderr
     assert KEY_VARIABLE not in done.stderr
+
+
+def test_closed_stdin_is_the_end(home: Home) -> None:
+    command = shlex.join(TIRO)
+    done = subprocess.run(
+        f"{command} <&-", shell=True, env=home.environment(), capture_output=True, timeout=SECONDS
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (DONE, b"", b"")
 
 
 def test_ctrl_c_ends_a_pipe(provider: Provider, home: Home) -> None:

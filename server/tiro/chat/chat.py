@@ -1,6 +1,7 @@
 """`tiro chat`: reads lines, asks, shows, and starts the server again when it has died."""
 
 import asyncio
+import io
 import sys
 from collections.abc import Coroutine, Sequence
 from contextlib import nullcontext
@@ -35,6 +36,8 @@ def chat(wishes: Wishes) -> TiroError | None:
 
     Raises KeyboardInterrupt when Ctrl-C ended it, and the TiroError that kept it from starting.
     """
+    if not sys.stdin:  # whoever started us has closed it
+        sys.stdin = io.StringIO()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a real stream has it
     with asyncio.Runner() as runner:
@@ -52,7 +55,7 @@ class Chat:
         settings = {} if wishes.session is None else {"session": {"resume": "new"}}
         self._link = Link(self._screen.hear, self._answer, settings, [Path.cwd().as_uri()])
         self._talk = Talk(self._link, self._screen, self._lines)
-        self._first_error: TiroError | None = None
+        self._error: TiroError | None = None
 
     def run(self) -> TiroError | None:
         """Begin, go on to the end of the lines, close."""
@@ -66,7 +69,7 @@ class Chat:
                 raise self._told(error) from error
             finally:
                 self._wait(self._link.close())
-        return None if lines.is_person else self._first_error
+        return self._error
 
     def _wait(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self._runner.run(work)
@@ -108,7 +111,8 @@ class Chat:
 
     def _fail(self, error: RemoteError | TiroError) -> None:
         told = self._told(error)
-        self._first_error = self._first_error or told
+        if not self._lines.is_person:
+            self._error = self._error or told
         self._screen.complain(str(told))
 
     def _told(self, error: Exception) -> TiroError:
@@ -171,8 +175,10 @@ class Chat:
         self._screen.complain(f"The server ended ({reason})")
         for line in said:
             self._screen.tell(line)
-        self._first_error = self._first_error or TiroError(str(error))
-        if self._lines.is_person and not self._wants("Start it again and go on? [Y/n] "):
+        wants = not self._lines.is_person or self._wants("Start it again and go on? [Y/n] ")
+        if not (self._lines.is_person and wants):
+            self._error = self._error or TiroError(str(error))
+        if not wants:
             return False
         try:
             self._wait(self._link.start())

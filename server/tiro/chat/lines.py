@@ -196,8 +196,9 @@ class Keyboard:
             self._set_quiet()
 
     def stop_asking(self) -> None:
-        """A question that waits is answered with None."""
+        """A question that waits is answered with None; its line ends here."""
         if self._question is not None and not self._question.done():
+            sys.stderr.write("\n")
             self._question.set_result(None)
 
     def _take(self) -> None:
@@ -207,9 +208,11 @@ class Keyboard:
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
         if self._question is None or self._question.done():
             self._keep(data)
+        elif not data:  # Ctrl-D
+            self.stop_asking()
         else:
             line, _, rest = data.partition(b"\n")
-            self._question.set_result(line.decode("utf-8", "replace") if data else None)
+            self._question.set_result(line.decode("utf-8", "replace"))
             self._keep(rest)
 
     def _take_waiting(self) -> None:

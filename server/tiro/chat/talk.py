@@ -107,6 +107,7 @@ class Talk:
             if now - last[0] < AGAIN_SECONDS:
                 turn.cancel()
             else:
+                self.lines.stop_asking()
                 self.screen.end_text()
                 self.screen.tell("Stopping; Ctrl-C again leaves")
                 cancels.append(loop.create_task(self._cancel()))
@@ -124,7 +125,6 @@ class Talk:
                 task.cancel()
 
     async def _cancel(self) -> None:
-        self.lines.stop_asking()
         with contextlib.suppress(Exception):  # the turn itself tells what went wrong
             await self.link.request("tiro/turn/cancel", {})
 
