@@ -36,6 +36,7 @@ sys.path.insert(0, str(ROOT))
 from tests import machine  # noqa: E402  (found only through the line above)
 
 EMACS = ROOT / "editor-clients" / "emacs"
+EMACS_TERMINAL = ROOT / "tests" / "e2e" / "test_emacs_terminal.py"
 WORKERS = 2
 STEP_MINUTES = 20
 SHOWN_LINES = 150
@@ -326,9 +327,11 @@ def pure(run: Run) -> Outcome:
     return pytest(run, "test", "tests", "--ignore=tests/e2e")
 
 
-def end_to_end(run: Run) -> Outcome:
-    """The real server, over stdio, with a real local provider."""
-    return pytest(run, "e2e", "tests/e2e", f"--ignore={EMACS_TERMINAL}")
+def end_to_end(half: int) -> Callable[[Run], Outcome]:
+    """Every other file with the real server, over stdio, and a real local provider."""
+    files = sorted((ROOT / "tests" / "e2e").glob("test_*.py"))
+    mine = [str(file) for file in files if file.name != EMACS_TERMINAL.name][half - 1 :: 2]
+    return lambda run: pytest(run, f"e2e {half}", *mine)
 
 
 def emacs_lint(run: Run) -> Outcome:
@@ -345,7 +348,7 @@ def emacs_ert(run: Run) -> Outcome:
 
 def emacs_terminal(run: Run) -> Outcome:
     """Emacs in a real terminal, keys pressed and the screen read."""
-    return pytest(run, "emacs terminal", EMACS_TERMINAL)
+    return pytest(run, "emacs terminal", str(EMACS_TERMINAL))
 
 
 def npm(script: str) -> Callable[[Run], Outcome]:
@@ -355,7 +358,6 @@ def npm(script: str) -> Callable[[Run], Outcome]:
     )
 
 
-EMACS_TERMINAL = "tests/e2e/test_emacs_terminal.py"
 EMACS_BATCH = ("emacs", "-Q", "--batch", "-L", EMACS, "-L", EMACS / "test")
 
 STEPS = {
@@ -366,7 +368,8 @@ STEPS = {
     ],
     "test": [Step("test", pure, needs=("python",), after=("model",))],
     "e2e": [
-        Step("e2e", end_to_end, needs=("python",), after=("test", "debian")),
+        Step("e2e 1", end_to_end(1), needs=("python",), after=("test", "debian")),
+        Step("e2e 2", end_to_end(2), needs=("python",), after=("test", "debian")),
         Step("emacs lint", emacs_lint, needs=("debian",)),
         Step("emacs ert", emacs_ert, needs=("debian", "python")),
         Step("emacs terminal", emacs_terminal, needs=("debian", "python"), after=("emacs ert",)),
