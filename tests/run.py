@@ -9,6 +9,7 @@
     python3 tests/run.py test           the pure tests
     python3 tests/run.py e2e            real processes: the server, Emacs, VS Code
     python3 tests/run.py bench          print the table of ratios (never fails by time)
+    python3 tests/run.py trust [--long] print how often each kind of disaster was tried
 
 It needs Python 3.11 and, for the VS Code client, Node.js 20 with npm; what else is missing it
 installs (Debian packages only as root). A step's output is shown when it fails. The last line is
@@ -103,6 +104,8 @@ def main() -> int:
     size.add_argument("--fast", dest="size", action="store_const", const="fast", default="normal")
     size.add_argument("--long", dest="size", action="store_const", const="long")
     given = parser.parse_args()
+    if given.what == "trust":
+        return trust(given.size)
     if given.what in ("fix", "bench"):
         return PLANS[given.what]()
     everything = ["check", "test"] if given.size == "fast" else list(STEPS)
@@ -402,7 +405,17 @@ def bench() -> int:
     return subprocess.run([python, "-m", "tests.bench"], cwd=ROOT, env=env).returncode
 
 
-PLANS: dict[str, Callable[[], int]] = {"fix": fix, "bench": bench} | dict.fromkeys(STEPS, lambda: 0)
+def trust(size: str) -> int:
+    """Print the trust table."""
+    paths = f"{ROOT / 'server'}{os.pathsep}{ROOT}"
+    env = {**os.environ, "PYTHONPATH": paths, "TIRO_TEST_SIZE": size}
+    python = machine.python_environment()
+    return subprocess.run([python, "-m", "tests.trust"], cwd=ROOT, env=env).returncode
+
+
+PLANS: dict[str, Callable[[], int]] = {"fix": fix, "bench": bench} | dict.fromkeys(
+    (*STEPS, "trust"), lambda: 0
+)
 
 
 if __name__ == "__main__":

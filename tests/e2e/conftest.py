@@ -13,6 +13,8 @@ from tests.e2e.provider import Provider
 from tests.e2e.warm import WarmProcess
 
 StartServer = Callable[..., Server]
+Tell = Callable[[str, object], None]
+"""pytest's `record_property`: how much a test tried, for a row of `tests/trust.py`."""
 
 
 @pytest.fixture(scope="module")

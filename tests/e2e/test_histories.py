@@ -224,7 +224,7 @@ def is_taken_back(message: dict[str, Any]) -> bool:
     return bool(message.get("metadata", {}).get("tiro", {}).get("taken_back"))
 
 
-@pytest.mark.parametrize("seed", range(sized(fast=2, normal=8, long=200)))
+@pytest.mark.parametrize("seed", range(sized(fast=2, normal=4, long=200)))
 def test_no_history_is_ever_refused_or_lost(server: Server, provider: Provider, seed: int) -> None:
     walk = Walk(server, provider, seed)
     for number in range(1, 31):
@@ -241,7 +241,7 @@ def whole(server: Server) -> dict[str, Any]:
     return {key: shown[key] for key in same}
 
 
-@pytest.mark.parametrize("seed", range(100, 100 + sized(fast=1, normal=2, long=50)))
+@pytest.mark.parametrize("seed", range(100, 100 + sized(fast=1, normal=1, long=50)))
 def test_a_random_history_survives_a_kill(
     start: StartServer, provider: Provider, seed: int
 ) -> None:
@@ -258,7 +258,7 @@ def test_a_random_history_survives_a_kill(
         walk.check()
 
 
-@pytest.mark.parametrize("seed", range(200, 200 + sized(fast=1, normal=2, long=50)))
+@pytest.mark.parametrize("seed", range(200, 200 + sized(fast=1, normal=1, long=50)))
 def test_two_processes_share_a_random_history(
     start: StartServer, provider: Provider, seed: int
 ) -> None:

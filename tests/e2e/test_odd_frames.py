@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.client import Server
-from tests.e2e.conftest import StartServer
+from tests.e2e.conftest import StartServer, Tell
 from tests.e2e.talk import ask
 from tests.sizes import sized
 
@@ -108,7 +108,10 @@ class Fuzzer:
         return self.dice.choice(ODD)
 
 
-def test_every_id_is_answered_once_whatever_comes(start: StartServer) -> None:
+@pytest.mark.timeout(600)  # with --long
+def test_every_id_is_answered_once_whatever_comes(
+    start: StartServer, record_property: Tell
+) -> None:
     """In bursts cut anywhere; afterwards a prompt is still answered. 100,000 frames with --long."""
     server = start()
     tiro = server.initialize_result["capabilities"]["experimental"]["tiro"]
@@ -133,6 +136,7 @@ def test_every_id_is_answered_once_whatever_comes(start: StartServer) -> None:
         answers = server.answers_to(json.loads(id_))
         assert len(answers) == times == 1, id_
         codes[answers[0].get("error", {}).get("code")] += 1
+    record_property("frames", FRAMES)
     assert -32603 not in codes, "an internal error is a fault of ours"
     assert server.process.poll() is None
     server.notify("workspace/didChangeConfiguration", {"settings": {}})

@@ -3,9 +3,11 @@
 import threading
 from pathlib import Path
 
+import pytest
+
 from tests.e2e import replies
 from tests.e2e.client import RpcError, Server
-from tests.e2e.conftest import StartServer
+from tests.e2e.conftest import StartServer, Tell
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold
@@ -32,6 +34,7 @@ def test_b11_one_session_used_in_turn(start: StartServer, provider: Provider) ->
     assert latest(start()) == expected
 
 
+@pytest.mark.timeout(600)  # with --long
 def test_b11_messages_of_both_are_kept_without_any_save(start: StartServer, home: Home) -> None:
     home.write_config(session={"max_history": 100_000})
     first, second = start(), start()
@@ -47,7 +50,10 @@ def test_b11_messages_of_both_are_kept_without_any_save(start: StartServer, home
     assert everything(home) == set(total)
 
 
-def test_b11_both_at_the_same_time_lose_nothing(start: StartServer, home: Home) -> None:
+@pytest.mark.timeout(600)  # with --long
+def test_b11_both_at_the_same_time_lose_nothing(
+    start: StartServer, home: Home, record_property: Tell
+) -> None:
     home.write_config(session={"max_history": 100_000})
     first, second = start(), start()
     add(first, "user", "begin")
@@ -72,6 +78,7 @@ def test_b11_both_at_the_same_time_lose_nothing(start: StartServer, home: Home) 
     first.kill()
     second.kill()
     assert refused <= {"sessionInUse"}
+    record_property("saves", len(said) - 1)
     assert everything(home) >= said
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e import replies
 from tests.e2e.client import Pending, Server
-from tests.e2e.conftest import StartServer
+from tests.e2e.conftest import StartServer, Tell
 from tests.e2e.contract import openai_faults
 from tests.e2e.provider import Provider, Recorded
 from tests.e2e.replies import Break, Pause, Reply
@@ -22,14 +22,14 @@ from tests.e2e.talk import result, use
 from tests.e2e.test_explain import body_of
 from tests.sizes import sized
 
-HISTORIES = sized(fast=100, normal=2000, long=20_000)
+HISTORIES = sized(fast=100, normal=500, long=20_000)
 BLOCK = 100
 """So many share one provider and one home; a killed server is replaced by the next one."""
 
 ASKED = 0.2
 """The share of histories that end with a prompt; the next request of all of them is explained."""
 
-KILLED = 0.04
+KILLED = 0.08
 """The share of bursts that end in a kill -9."""
 
 ALLOWED = {None, "invalidMessage", "turnInProgress", "sessionNotFound", "resizeFailed"}
@@ -261,12 +261,13 @@ class History:
         return json.dumps(shown["messages"])
 
 
+@pytest.mark.timeout(600)  # with --long
 @pytest.mark.parametrize("first", range(0, HISTORIES, BLOCK))
 def test_no_history_is_refused_or_loses_anything(
-    start: StartServer, provider: Provider, first: int
+    start: StartServer, provider: Provider, first: int, record_property: Tell
 ) -> None:
     provider.otherwise(by_its_prompt)
-    server = start()
+    kills, server = 0, start()
     for seed in range(first, first + BLOCK):
         history = History(server, start, seed)
         try:
@@ -275,4 +276,6 @@ def test_no_history_is_refused_or_loses_anything(
             raise AssertionError(f"seed {seed}: {history.said}") from error
         assert provider.refused == [], (seed, history.said)
         provider.requests.clear()
-        server = history.server
+        kills, server = kills + history.said.count("kill"), history.server
+    for name, count in (("histories", BLOCK), ("kills", kills), ("served_kills", kills)):
+        record_property(name, count)

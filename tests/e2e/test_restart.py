@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.e2e import replies
 from tests.e2e.client import Server
-from tests.e2e.conftest import StartServer
+from tests.e2e.conftest import StartServer, Tell
 from tests.e2e.home import ASKING, Home
 from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold, Reply
@@ -28,7 +28,9 @@ from tests.sizes import sized
 # kill -9
 
 
-def test_every_acknowledged_message_survives_a_kill(start: StartServer, home: Home) -> None:
+def test_every_acknowledged_message_survives_a_kill(
+    start: StartServer, home: Home, record_property: Tell
+) -> None:
     dice = random.Random(7)
     said: list[str] = []
     unanswered: list[str] = []
@@ -52,6 +54,8 @@ def test_every_acknowledged_message_survives_a_kill(start: StartServer, home: Ho
         for text in unanswered:
             server.begin("tiro/session/addMessage", {"role": "user", "content": text})
         server.kill()
+    for name in ("kills", "served_kills"):
+        record_property(name, run + 1)
     assert latest(start())[: len(said)] == said
     assert [p.name for p in home.sessions.iterdir() if ".bad" in p.name] == []
     assert leftovers(home) == []

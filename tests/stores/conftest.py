@@ -19,6 +19,8 @@ class Notices(list[Notice]):
 
 
 Make = Callable[..., SessionManager]
+Tell = Callable[[str, object], None]
+"""pytest's `record_property`: how much a test tried, for a row of `tests/trust.py`."""
 
 
 @pytest.fixture

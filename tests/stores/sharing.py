@@ -12,7 +12,7 @@ from tiro.stores.manager import SessionManager
 
 
 def add_in_turn(directory: str, who: str, count: str) -> dict[str, Any]:
-    """Add messages to the shared session, some in a turn, some followed by a save."""
+    """Add messages to the shared session, some in a turn, each followed by a save."""
     told: set[str] = set()
     manager = SessionManager(directory, on_notice=lambda notice: told.add(notice.reason))
     session = manager.load_id("shared")
@@ -22,8 +22,7 @@ def add_in_turn(directory: str, who: str, count: str) -> dict[str, Any]:
             with manager.changing(session) if number % 3 else manager.writing(session):
                 session.add_message("user", f"{who}:{number}")
                 number += 1
-            if number % 4 == 0:
-                manager.save(session)
+            manager.save(session)
     manager.close()
     return {"id": session.id, "told": sorted(told)}
 

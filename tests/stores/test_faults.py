@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.conftest import Make, Notices
+from tests.stores.conftest import Make, Notices, Tell
 from tests.stores.faults import FaultyDisk
 from tests.stores.look import names, texts
 from tiro.errors import StorageError
@@ -51,12 +51,18 @@ def live(manager: SessionManager, disk: FaultyDisk | None) -> Session:
 @pytest.mark.parametrize("fsync", ["turn", "message"])
 @pytest.mark.parametrize("code", CODES, ids=errno.errorcode.get)
 def test_every_single_fault_costs_nothing(
-    make_manager: Make, notices: Notices, tmp_path: Path, code: int, fsync: Fsync
+    make_manager: Make,
+    notices: Notices,
+    tmp_path: Path,
+    code: int,
+    fsync: Fsync,
+    record_property: Tell,
 ) -> None:
     """Each operation fails once: with the next change everything is on the disk again."""
     total = calls_of_a_life(make_manager, tmp_path / "count", fsync)
     notices.clear()
     assert total > 15
+    record_property("faults", total)
     for number in range(total):
         disk = FaultyDisk()
         manager = make_manager(directory=tmp_path / str(number), disk=disk, fsync=fsync)

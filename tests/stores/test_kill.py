@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.sizes import sized
-from tests.stores.conftest import Make
+from tests.stores.conftest import Make, Tell
 from tests.stores.look import names, texts
 from tests.stores.script import LIFE, MAX_HISTORY, state_of
 from tiro.errors import SessionNotFoundError
@@ -77,7 +77,7 @@ def check_usable(manager: SessionManager, session: Session) -> None:
 
 @pytest.mark.parametrize("fsync", ["turn", "message"])
 def test_a_kill_inside_any_operation_loses_nothing(
-    tmp_path: Path, make_manager: Make, fsync: str
+    tmp_path: Path, make_manager: Make, fsync: str, record_property: Tell
 ) -> None:
     """Exactly what was acknowledged is there, or the step that was under way as well."""
     states = expected_states(tmp_path / "expected")
@@ -85,7 +85,7 @@ def test_a_kill_inside_any_operation_loses_nothing(
     assert result == {"acknowledged": len(LIFE), "killed": False}
     total = int(printed)
     moments = [(at, when) for at in range(total) for when in ("before", "half", "after")]
-    moments = moments[:: sized(fast=7, normal=2, long=1)]
+    moments = moments[:: sized(fast=7, normal=1, long=1)]
     directories = [tmp_path / f"{at}-{when}" for at, when in moments]
     results, _ = run(
         [
@@ -93,7 +93,8 @@ def test_a_kill_inside_any_operation_loses_nothing(
             for directory, (at, when) in zip(directories, moments, strict=True)
         ]
     )
-    assert len(moments) >= sized(fast=20, normal=70, long=140)
+    assert len(moments) >= sized(fast=20, normal=140, long=140)
+    record_property("kills", len(moments))
     for directory, result, moment in zip(directories, results, moments, strict=True):
         assert result["killed"], moment
         done = result["acknowledged"]
@@ -109,7 +110,7 @@ def test_a_kill_inside_any_operation_loses_nothing(
 
 
 def test_a_kill_while_the_background_thread_writes_loses_nothing(
-    tmp_path: Path, make_manager: Make
+    tmp_path: Path, make_manager: Make, record_property: Tell
 ) -> None:
     """U9.6: the idle snapshot, its replace and the cut of the journal."""
     moments = [(at, when) for at in range(6, 16) for when in ("before", "half", "after")]
@@ -120,7 +121,9 @@ def test_a_kill_while_the_background_thread_writes_loses_nothing(
             for directory, (at, when) in zip(directories, moments, strict=True)
         ]
     )
-    assert sum(result["killed"] for result in results) >= 12
+    killed = sum(result["killed"] for result in results)
+    assert killed >= 12
+    record_property("kills", killed)
     for directory, result in zip(directories, results, strict=True):
         manager = make_manager(directory=directory)
         session = manager.load_id("x")
@@ -129,7 +132,7 @@ def test_a_kill_while_the_background_thread_writes_loses_nothing(
 
 
 def test_a_kill_during_a_save_of_5_mb_leaves_the_old_or_the_new_version(
-    tmp_path: Path, make_manager: Make
+    tmp_path: Path, make_manager: Make, record_property: Tell
 ) -> None:
     """B10 (i): at random points; no stray temporary files pile up."""
     big = make_manager(directory=tmp_path / "big")
@@ -138,7 +141,8 @@ def test_a_kill_during_a_save_of_5_mb_leaves_the_old_or_the_new_version(
         session.add_message("user", f"{number} " + "x" * 5000)
     data = big.save(session).read_bytes()
     assert len(data) > 5_000_000
-    directories = [tmp_path / str(n) for n in range(sized(fast=8, normal=30, long=200))]
+    directories = [tmp_path / str(n) for n in range(sized(fast=8, normal=20, long=200))]
+    record_property("kills", len(directories))
     for directory in directories:
         directory.mkdir()
         (directory / "x.json").write_bytes(data)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.sizes import sized
-from tests.stores.conftest import Make, Notices
+from tests.stores.conftest import Make, Notices, Tell
 from tests.stores.look import names, texts
 from tiro.errors import SessionInUseError
 from tiro.stores.reading import read_session
@@ -241,10 +241,11 @@ def share(*commands: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def test_interleaved_saves_of_two_processes_lose_nothing(
-    make_manager: Make, directory: Path
+    make_manager: Make, directory: Path, record_property: Tell
 ) -> None:
     """Product bar: two processes, one directory, interleaved saves, nothing lost, order kept."""
-    count = sized(fast=20, normal=100, long=500)
+    count = sized(fast=20, normal=100, long=500)  # a save after each
+    record_property("saves", 2 * count)
     manager = make_manager()
     session = manager.create(id="shared", max_history=100_000)
     session.add_message("user", "start")
