@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tiro.session.large import Short, can_be_shortened, shortened, take_out
 from tiro.session.messages import Content, Message, flat
+from tiro.session.redact import redact
 from tiro.stores.disk import (
     Disk,
     Signature,
@@ -42,16 +43,12 @@ _Readings: TypeAlias = dict[str, tuple[Signature, set[str]]]
 log = logging.getLogger(__name__)
 
 
-class Redacts(Protocol):
-    """Keeps configured keys out of text."""
+class Keys(Protocol):
+    """Knows the keys that are configured."""
 
     @property
     def secrets(self) -> Sequence[str]:
-        """Those values."""
-        ...
-
-    def redact_text(self, text: str) -> str:
-        """The text without the exact values of configured keys (U9.11)."""
+        """Their exact values, which no file holds (U9.11)."""
         ...
 
 
@@ -66,10 +63,10 @@ class _Found(NamedTuple):
 class Blobs:
     """The large values of one live session, and which of them were stored before."""
 
-    def __init__(self, directory: Path, disk: Disk, redacts: Redacts) -> None:
+    def __init__(self, directory: Path, disk: Disk, keys: Keys) -> None:
         self.path = blobs_beside(directory)
         self.disk = disk
-        self.redacts = redacts
+        self.keys = keys
         self.stored: dict[int, _Found] = {}
         """The contents, by `id()`, to which the last snapshot referred."""
         self.has_dropped = False
@@ -129,7 +126,7 @@ class References:
                 size = _size(path)
                 data = self._values.get(reference.sha256)
                 if size != reference.bytes and data is None:
-                    data = take_out(found.content, blobs.redacts.redact_text)[1][reference.sha256]
+                    data = _taken_out(found.content, found.secrets)[1][reference.sha256]
                 if data is not None and (size != len(data) or _bytes(path) != data):
                     replace_file(blobs.disk, path, data)
         blobs.has_dropped = blobs.has_dropped or bool(_names(before) - _names(self._found))
@@ -144,13 +141,12 @@ class References:
     def _known(self, content: Content) -> _Found | None:
         """What was found before, unless other keys are configured by now."""
         known = self._blobs.stored.get(id(content))
-        return known if known and known.secrets == tuple(self._blobs.redacts.secrets) else None
+        return known if known and known.secrets == tuple(self._blobs.keys.secrets) else None
 
     def _find(self, content: Content) -> _Found:
-        redacts = self._blobs.redacts
-        secrets = tuple(redacts.secrets)
+        secrets = tuple(self._blobs.keys.secrets)
         try:
-            short, values = take_out(content, redacts.redact_text)
+            short, values = _taken_out(content, secrets)
         except RecursionError:
             short, values = Short(content, []), {}
         self._values.update(values)
@@ -248,6 +244,10 @@ def _remove_stale(blobs: Path) -> None:
         if is_stale(name):
             with suppress(OSError):
                 os.unlink(blobs / name)
+
+
+def _taken_out(content: Content, secrets: Sequence[str]) -> tuple[Short, dict[str, bytes]]:
+    return take_out(content, lambda text: redact(text, secrets))
 
 
 def _size(path: Path) -> int | None:

@@ -57,10 +57,6 @@ class Owner(Protocol):
         """The same bytes without the exact values of configured keys (U9.11)."""
         ...
 
-    def redact_text(self, text: str) -> str:
-        """The same for text that is no JSON."""
-        ...
-
     def told(self, reason: str, session: Core, detail: dict[str, Any]) -> None:
         """Tell the user something about the session's files; never raises."""
         ...
