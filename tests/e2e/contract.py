@@ -6,6 +6,8 @@ OpenAI, vLLM, llama.cpp and the gateways in front of them refuse. `anthropic_con
 sibling for the other wire style.
 """
 
+import base64
+import binascii
 import json
 import re
 from collections.abc import Iterator
@@ -202,8 +204,19 @@ def _part_faults(part: Any, role: str, where: str) -> Iterator[str]:
         yield f"{where}: a part of type {kind!r} holds {sorted(part)}"
     elif kind == "text" and not (isinstance(part["text"], str) and part["text"].strip()):
         yield f"{where}: text content must not be blank"
-    elif kind == "image_url" and not isinstance((part["image_url"] or {}).get("url"), str):
+    elif kind == "image_url":
+        yield from _url_faults((part["image_url"] or {}).get("url"), where)
+
+
+def _url_faults(url: Any, where: str) -> Iterator[str]:
+    if not isinstance(url, str) or not url.startswith(("http", "data:image/")):
         yield f"{where}: image_url holds no url"
+    elif url.startswith("data:"):
+        try:
+            if not base64.b64decode(url.partition(",")[2], validate=True):
+                yield f"{where}: the image is empty"
+        except (binascii.Error, ValueError):
+            yield f"{where}: the image is no valid base64"
 
 
 def _calls_faults(calls: Any, where: str) -> Iterator[str]:

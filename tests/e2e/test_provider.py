@@ -55,7 +55,12 @@ def tool(**changed: Any) -> dict[str, Any]:
         [USER, use("a", "b"), result("a"), result("b"), USER],
         [USER, {**use("a"), "content": "I look"}, result("a")],
         [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
-        [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:x"}}]}],
+        [
+            {
+                "role": "user",
+                "content": [{"type": "image_url", "image_url": {"url": "https://x.test/a"}}],
+            }
+        ],
     ],
 )
 def test_a_good_request_has_no_faults(messages: list[Any]) -> None:

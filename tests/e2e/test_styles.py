@@ -10,7 +10,7 @@ from tests.e2e.client import Server
 from tests.e2e.provider import API_KEY, Provider
 from tests.e2e.replies import Break, Hold, Pause, Reply
 from tests.e2e.styles import Style, both_styles
-from tests.e2e.talk import ask, begin_ask, view, window, words
+from tests.e2e.talk import add, ask, begin_ask, view, window, words
 from tests.e2e.turns import events, joined, shape
 
 
@@ -269,6 +269,19 @@ def test_b36_blank_and_cut_answers_leave_a_usable_session(
     assert turn.result(10)["text"] == ""
     check_usable(server, style, provider)
     assert "hm" not in json.dumps(provider.last.messages)
+
+
+@both_styles
+@pytest.mark.parametrize("data", ["", "no base64!", "iVB", "iVBO\n", "é" * 4])
+def test_a_picture_that_cannot_be_read_does_not_end_a_session(
+    server: Server, provider: Provider, style: Style, data: str
+) -> None:
+    """P1: what a provider refuses would be sent again with every later request."""
+    source = {"type": "base64", "media_type": "image/png", "data": data}
+    add(server, "user", [{"type": "text", "text": "look"}, {"type": "image", "source": source}])
+    assert asked(server, style, "what is it?")["text"] == "ok"
+    assert provider.refused == []
+    assert view(server)["messages"][0]["content"][1]["source"] == source
 
 
 @both_styles

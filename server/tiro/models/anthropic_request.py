@@ -12,6 +12,7 @@ from tiro.models.model import ModelFacts, ModelRequest, ToolSchema
 from tiro.models.request_parts import (
     EMPTY_RESULT,
     block_text,
+    read_picture,
     to_wire_tool_ids,
     to_wire_tool_name,
     without_images,
@@ -147,24 +148,15 @@ def _to_wire_content(block: Block) -> Iterator[dict[str, Any]]:
 
 
 def _to_wire_source(source: dict[str, Any]) -> dict[str, Any] | None:
-    """Where a picture comes from: an address, or its data; None for what names neither."""
-    match source:
-        case {"url": str(url)} if url.startswith("data:"):
-            head, _, data = url.removeprefix("data:").partition(",")
-            return _base64(head.partition(";")[0], data)
-        case {"url": str(url)} if url:
-            return {"type": "url", "url": url}
-        case {"data": str(data)} if data:
-            return _base64(str(source.get("media_type") or ""), data)
-        case _:
-            return None
-
-
-def _base64(media_type: str, data: str) -> dict[str, Any] | None:
-    media_type = media_type or "image/png"
-    if media_type not in MEDIA_TYPES:
+    """Where a picture comes from: an address, or its data; None for what cannot be sent."""
+    picture = read_picture(source)
+    if picture is None:
         return None
-    return {"type": "base64", "media_type": media_type, "data": data}
+    if picture.url is not None:
+        return {"type": "url", "url": picture.url}
+    if picture.media_type not in MEDIA_TYPES:
+        return None
+    return {"type": "base64", "media_type": picture.media_type, "data": picture.data}
 
 
 def _mark_for_the_cache(wire: dict[str, Any]) -> None:

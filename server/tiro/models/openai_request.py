@@ -8,6 +8,7 @@ from tiro.models.model import ModelRequest, ToolSchema
 from tiro.models.request_parts import (
     EMPTY_RESULT,
     block_text,
+    read_picture,
     to_wire_tool_ids,
     to_wire_tool_name,
     without_images,
@@ -140,8 +141,9 @@ def _to_wire_content(blocks: Sequence[Block]) -> str | list[dict[str, Any]]:
         return _joined_text(blocks)
     parts: list[dict[str, Any]] = []
     for block in blocks:
-        if isinstance(block, ImageBlock):
-            parts.append({"type": "image_url", "image_url": {"url": _image_url(block)}})
+        url = _image_url(block) if isinstance(block, ImageBlock) else None
+        if url is not None:
+            parts.append({"type": "image_url", "image_url": {"url": url}})
         elif text := block_text(block):
             parts.append({"type": "text", "text": text})
     return parts
@@ -151,9 +153,9 @@ def _joined_text(blocks: Sequence[Block]) -> str:
     return "\n\n".join(text for text in map(block_text, blocks) if text.strip())
 
 
-def _image_url(image: ImageBlock) -> str:
-    """An address, or the picture itself as a data address."""
-    source = image.source
-    if url := source.get("url"):
-        return str(url)
-    return f"data:{source.get('media_type', 'image/png')};base64,{source.get('data', '')}"
+def _image_url(image: ImageBlock) -> str | None:
+    """An address, or the picture itself as a data address; None for what cannot be sent."""
+    picture = read_picture(image.source)
+    if picture is None:
+        return None
+    return picture.url or f"data:{picture.media_type};base64,{picture.data}"

@@ -76,6 +76,37 @@ def block_text(block: Block) -> str:
             assert_never(block)
 
 
+class Picture(msgspec.Struct, frozen=True):
+    """A picture that a provider can take: an address, or data in base64."""
+
+    url: str | None = None
+    media_type: str = ""
+    data: str = ""
+
+
+def read_picture(source: dict[str, Any]) -> Picture | None:
+    """The picture that an image block names; None for what a provider would refuse.
+
+    Refused data would be sent again with every later request. O(bytes of the data).
+    """
+    match source:
+        case {"url": str(url)} if url.startswith("data:"):
+            head, _, data = url.removeprefix("data:").partition(",")
+            return _picture(head.partition(";")[0], data)
+        case {"url": str(url)} if url:
+            return Picture(url)
+        case {"data": str(data)}:
+            return _picture(str(source.get("media_type") or ""), data)
+        case _:
+            return None
+
+
+def _picture(media_type: str, data: str) -> Picture | None:
+    if len(data) % 4 or not _BASE64.fullmatch(data):
+        return None
+    return Picture(media_type=media_type or "image/png", data=data)
+
+
 def without_images(messages: Iterable[Message]) -> list[Message]:
     """The messages with a note in the place of each image, in tool results too."""
     return [
@@ -98,3 +129,6 @@ def _without_images(blocks: list[Any]) -> list[Any]:
 def _made_id(seed: str) -> str:
     digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass"))
     return f"call_{digest.hexdigest()[:32]}"
+
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
