@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tiro.stores.disk import (
     remove_stale,
     replace_file,
     set_aside,
+    temporary_file,
     write_all,
 )
 
@@ -173,3 +175,32 @@ def test_a_write_that_takes_nothing_is_a_full_disk(tmp_path: Path) -> None:
 
 def test_stale_files_in_a_directory_that_is_none(tmp_path: Path) -> None:
     remove_stale(tmp_path / "nowhere" / "x.json")
+
+
+def test_a_file_put_in_place_takes_no_other_thread_s_with_it(tmp_path: Path) -> None:
+    """U7.6: the name is free once the file is in place; it may be another writer's by then."""
+    target, is_there, is_over = tmp_path / "x", threading.Event(), threading.Event()
+    failed: list[OSError] = []
+
+    def write_another() -> None:
+        try:
+            with temporary_file(Disk(), target, b"second") as path:
+                is_there.set()
+                is_over.wait(10)
+                os.replace(path, target)
+        except OSError as error:
+            failed.append(error)
+
+    other = threading.Thread(target=write_another)
+
+    class Meanwhile(Disk):
+        def replace(self, source: Path, target: Path) -> None:
+            super().replace(source, target)
+            other.start()
+            assert is_there.wait(10)
+
+    replace_file(Meanwhile(), target, b"first")
+    is_over.set()
+    other.join(10)
+    assert failed == []
+    assert target.read_bytes() == b"second"

@@ -10,6 +10,7 @@ import errno
 import os
 import stat
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -261,11 +262,15 @@ def _bad_name(path: Path, stamp: str) -> Path:
 
 
 def _open_temporary(disk: Disk, target: Path) -> tuple[int, Path]:
-    """A new file `.<name>.<pid>.tmp`; with a number where another thread is writing one."""
+    """A new file `.<name>.<pid>-<thread>.tmp`, with a number where that is there already.
+
+    A name that two threads used in turn would be removed by the first one after its file has been
+    put in place, when it is the second one's.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     for number in range(100):
-        suffix = f"-{number}" if number else ""
-        path = target.with_name(f".{target.name}.{os.getpid()}{suffix}.tmp")
+        owner = f"{os.getpid()}-{threading.get_native_id()}" + (f"-{number}" if number else "")
+        path = target.with_name(f".{target.name}.{owner}.tmp")
         try:
             return disk.open(path, flags), path
         except FileExistsError:
