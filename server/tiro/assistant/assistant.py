@@ -17,6 +17,7 @@ from tiro import __version__, config
 from tiro.agents.agent import AgentInfo
 from tiro.agents.events import TurnOutcome
 from tiro.assistant import window
+from tiro.assistant.calibrations import Calibrations
 from tiro.assistant.explain import Explained, explain
 from tiro.assistant.limits import configure
 from tiro.assistant.memory import Memory
@@ -74,6 +75,7 @@ class Assistant:
         self.manager = self.setup.manager(self._config_dir / "sessions", self._noticed)
         self.saved = SavedSessions(self.manager, self.turns)
         self.memory = Memory(self, self._noticed)
+        self.calibrations = Calibrations(config.cache_directory())
         self.models = self._open_models()
 
     # --- how it is set up ---
@@ -101,6 +103,7 @@ class Assistant:
         await self.turns.cancel()
         await self.memory.close()
         await self.models.close()
+        await asyncio.to_thread(self.calibrations.save)
         await asyncio.to_thread(self.saved.close)
         await asyncio.to_thread(self.manager.close)
 
@@ -139,14 +142,12 @@ class Assistant:
 
     async def statistics(self) -> Statistics:
         """Counts over the window, usage over the session."""
-        session = self.session
-        tokens = self.setup.measure(session, self._context_window(session)).tokens
+        session, tokens = self.session, self.context_size().tokens
         return count(session.newest_first, session.turns, tokens, session.usage)
 
     def context_size(self, draft: str = "") -> ContextSize:
         """The size of the next request, with a draft in it."""
-        session = self.session
-        return self.setup.measure(session, self._context_window(session), draft)
+        return self._measured(self.session, draft)
 
     async def explain(
         self,
@@ -165,6 +166,7 @@ class Assistant:
         info = self.setup.agent_for(session, agent)
         known = await self.models.without_asking(self._wanted_model(session, info, model))
         turn = self.setup.turn(session.fork(), "", info, known, self.workspace, self.editor)
+        turn.session.meter.use(known.name, self.calibrations.of(known.name))
         return await explain(turn, content, self.setup, self.manager)
 
     def agent(self) -> AgentInfo | None:
@@ -293,7 +295,8 @@ class Assistant:
             outcome = await running.outcome()
         finally:
             self._keep(self.memory.summarize(running.session))
-        size = self.setup.measure(running.session, self._context_window(running.session))
+            self._keep(asyncio.to_thread(self.calibrations.save))
+        size = self._measured(running.session)
         return TurnResult(turn_id=running.turn_id, outcome=outcome, context_size=size)
 
     def cancelled_turn(self) -> TurnResult:
@@ -374,6 +377,7 @@ class Assistant:
             add_queued(session)  # what a turn that was killed could not take any more
             self.setup.assign(session, content, info, model and chosen.name)
             self.memory.use(session, chosen)
+            session.meter.use(chosen.name, self.calibrations.of(chosen.name))
             turn = self.setup.turn(session, content, info, chosen, self.workspace, self.editor)
         except BaseException:
             await holding.__aexit__(None, None, None)
@@ -383,8 +387,13 @@ class Assistant:
     def _wanted_model(self, session: Session, info: AgentInfo, model: str | None) -> str | None:
         return model or session.model or info.model or self.setup.settings.model
 
-    def _context_window(self, session: Session) -> int | None:
-        return self.models.facts(session.model or self.setup.settings.model).context_window
+    def _measured(self, session: Session, draft: str = "") -> ContextSize:
+        """The size of the session's next request; while a turn runs, for the model that answers."""
+        name = self._wanted_model(session, self.setup.agent_for(session, None), None)
+        name = name or self.models.first_usable
+        if self.turns.running is None and name is not None:
+            session.meter.use(name, self.calibrations.of(name))
+        return self.setup.measure(session, self.models.facts(name).context_window, draft)
 
     def _open_models(self) -> Models:
         return self.setup.models(self.manager, self._keep_out, self._observer)

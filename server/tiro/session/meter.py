@@ -59,6 +59,24 @@ class ContextSize(msgspec.Struct, frozen=True):
     breakdown: Breakdown
 
 
+class Learned(msgspec.Struct, frozen=True):
+    """What a calibration knows, in the form in which it is kept."""
+
+    factors: Weights
+    spread: tuple[Weights, Weights, Weights]
+    error_percent: float | None
+
+    def is_sound(self) -> bool:
+        """Whether a calibration can go on from it, wherever it comes from."""
+        rows, wide = self.spread, MOST_SPREAD
+        return (
+            all(LEAST <= factor <= MOST for factor in self.factors)
+            and all(-wide <= value <= wide for row in rows for value in row)
+            and all(rows[i][i] > 0 for i in range(3))
+            and (self.error_percent is None or self.error_percent >= 0)
+        )
+
+
 class Calibration:
     """What the reports of one model's provider teach about the estimate.
 
@@ -66,12 +84,22 @@ class Calibration:
     how much of the request it was and how sure the factor is already. O(1) a report.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, known: Learned | None = None) -> None:
         self.factors: Weights = (1.0, 1.0, 1.0)
         self.error_percent: float | None = None
         """The running mean of how far the estimate was off, before each report; None: no report."""
         self._spread = [[first**2 if i == j else 0.0 for j in range(3)] for i, first in _FIRST]
         self._before: tuple[Weights, int] | None = None
+        if known is not None:
+            self.factors, self.error_percent = known.factors, known.error_percent
+            self._spread = [list(row) for row in known.spread]
+
+    def learned(self) -> Learned | None:
+        """All that it knows, for a calibration in another process; None before any report."""
+        if self.error_percent is None:
+            return None
+        a, b, c = ((row[0], row[1], row[2]) for row in self._spread)
+        return Learned(self.factors, (a, b, c), self.error_percent)
 
     def tokens(self, weights: Weights) -> int:
         """The corrected estimate of something weighed."""
@@ -266,6 +294,8 @@ LEAST_WEIGHT = 50
 """Requests smaller than this teach nothing."""
 NOISE, NOISE_TOKENS = 0.015, 5.0
 """What a report is off by itself: a share of it, and the frames of a chat template."""
+MOST_SPREAD = 1.0
+"""No factor is ever less sure than this."""
 FADING = 1e-5
 """How much surer old reports are forgotten with each new one."""
 _FIRST = tuple(enumerate((0.12, 0.12, 0.25)))
