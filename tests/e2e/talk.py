@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -119,3 +121,11 @@ def everything(home: Home) -> set[str]:
 def leftovers(home: Home) -> list[str]:
     """Temporary files in the sessions directory."""
     return [p.name for p in home.sessions.iterdir() if ".tmp" in p.name]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what the server does in the background."""
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)

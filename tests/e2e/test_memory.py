@@ -1,8 +1,6 @@
 """Memory through the real server: preview, apply, undo, compact, memo, pins, the summary (A, N)."""
 
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +11,13 @@ from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider
-from tests.e2e.talk import add, ask, view, words
+from tests.e2e.talk import add, ask, until, view, words
 
 
 def talk(server: Server, count: int) -> None:
     for n in range(count):
         add(server, "user", f"question {n}")
         add(server, "assistant", f"answer {n}")
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for what the server does in the background."""
-    end = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def memory(server: Server) -> dict[str, Any]:

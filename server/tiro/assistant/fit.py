@@ -8,7 +8,7 @@ import msgspec
 from tiro.agents.events import Resized
 from tiro.errors import ContextOverflowError, TiroError
 from tiro.session.meter import ContextSize
-from tiro.session.resize import Budget, ResizeOutcome, resize
+from tiro.session.resize import Budget, ResizeOutcome, commit, planned, resize
 from tiro.session.session import Session
 from tiro.session.settings import SessionSettings
 
@@ -20,26 +20,36 @@ SMALLER = 0.75
 log = logging.getLogger(__name__)
 
 
-def budget_of(size: ContextSize, ratio: float | None) -> Budget | None:
-    """What a request may take of the model's context window; None where that is not known."""
+def budget_of(
+    size: ContextSize, ratio: float | None, hold_from: int | None = None
+) -> Budget | None:
+    """What a request may take of the model's context window; None where that is not known.
+
+    `hold_from` is the seq of the prompt that a turn answers, which stays.
+    """
     if ratio is None or size.context_window is None:
         return None
-    return Budget(int(size.context_window * ratio), _fixed(size))
+    window = size.context_window
+    return Budget(int(window * ratio), _fixed(size), window, hold_from)
 
 
 async def fitted(
     session: Session,
     measured: Callable[[], ContextSize],
     ratio: float | None,
+    prompt_seq: int,
     overflow: ContextOverflowError | None = None,
 ) -> Resized | None:
     """Bring the session under its limits before a request; None when it was.
 
-    Raises ContextOverflowError when the request is far too large all the same. After one that the
-    provider refused as too long it must get shorter, or that error is raised again.
+    What the user said in this turn, from `prompt_seq` on, stays. Raises ContextOverflowError when
+    the request is far too large all the same. After one that the provider refused as too long it
+    must get shorter, or that error is raised again.
     """
     size = measured()
-    budget = budget_of(size, ratio) if overflow is None else _smaller(size, overflow)
+    budget = budget_of(size, ratio, prompt_seq)
+    if overflow is not None:
+        budget = _smaller(size, overflow, prompt_seq)
     outcome = await _resized(session, budget, "deep" if overflow else None)
     if overflow is not None and not outcome.evicted:
         raise overflow
@@ -65,17 +75,20 @@ async def fitted(
 async def _resized(session: Session, budget: Budget | None, force: str | None) -> ResizeOutcome:
     """Resize; a memo that cannot be written must not end the turn.
 
-    What the memo has not read stays pending, for the summary or the next memo (U4.2).
+    What the memo has not read stays pending for the summary, and unread for the next memo (U4.2).
     """
     try:
         return await resize(session, session.settings, force, budget)
     except TiroError as error:
         log.warning("The memo was not brought up to date: %s", error)
         without = SessionSettings({"session.memo.enabled": False}, session.settings)
-        return await resize(session, without, force, budget)
+        plan = await planned(session, without, force, budget)
+        if plan is None:
+            return ResizeOutcome(None, 0)
+        return commit(session, msgspec.structs.replace(plan, cursor=session.memo_cursor))
 
 
-def _smaller(size: ContextSize, overflow: ContextOverflowError) -> Budget:
+def _smaller(size: ContextSize, overflow: ContextOverflowError, prompt_seq: int) -> Budget:
     """A budget below what was refused.
 
     Where the provider tells its count and its window, our estimate is read as a share of them.
@@ -84,7 +97,7 @@ def _smaller(size: ContextSize, overflow: ContextOverflowError) -> Budget:
     tokens = size.tokens
     if counted and window:
         tokens = min(tokens, size.tokens * window // counted)
-    return Budget(int(tokens * SMALLER), _fixed(size))
+    return Budget(int(tokens * SMALLER), _fixed(size), hold_from=prompt_seq)
 
 
 def _fixed(size: ContextSize) -> int:

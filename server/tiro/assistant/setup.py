@@ -146,7 +146,8 @@ class Setup(msgspec.Struct, kw_only=True):
         workspace: Workspace,
         editor: Editor,
     ) -> Turn:
-        """All that a turn needs."""
+        """All that a turn needs; its prompt is to be the next message of the session."""
+        prompt_seq = session.next_seq
         return Turn(
             session=session,
             prompt=content,
@@ -161,6 +162,7 @@ class Setup(msgspec.Struct, kw_only=True):
                 session,
                 lambda: self.measure(session, model.facts.context_window, agent=agent),
                 self.settings.session.budget_ratio,
+                prompt_seq,
                 overflow,
             ),
             ask=editor.ask_permission,

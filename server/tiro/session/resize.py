@@ -7,20 +7,25 @@ deleted: evicted messages go to the archive. Messages added meanwhile follow the
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
 from typing import Any
 
 import msgspec
 
-from tiro.errors import ResizeError
+from tiro.errors import ContextOverflowError, ResizeError
 from tiro.session import memo as memos
 from tiro.session.changes import Change, Cover, Evict, Readmit, Set
 from tiro.session.core import Core
 from tiro.session.cut import legal_cut
+from tiro.session.dialogue import dialogue, shortened
 from tiro.session.handlers import ResizeHandler, awaited
-from tiro.session.messages import Message, copied
+from tiro.session.messages import Message, copied, tool_results_of
 from tiro.session.replacement import replacement
 from tiro.session.settings import SessionSettings
 from tiro.session.tokens import message_length, text_length
+
+TOKEN_BUDGET = "token_budget"
+"""The reason of a resize for a request that has reached its budget (U8.2)."""
 
 
 class ResizeDecision(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -37,10 +42,24 @@ class Budget(msgspec.Struct, frozen=True):
 
     tokens: int
     fixed: int
+    window: int = 0
+    """The model's context window; 0 where only the budget counts."""
+    hold_from: int | None = None
+    """The seq of a running turn's prompt: it stays, and what its user has added since (B22)."""
 
-    def kept(self) -> int:
-        """What the window may take after a resize: half of the budget, if there is room (U8.3)."""
-        return max(0, min(self.tokens // 2, self.tokens - self.fixed))
+    def chunk(self) -> int:
+        """What a memo may be asked to read at once: its request has more to carry (U8.3)."""
+        return max(1, self.tokens // 2)
+
+    def kept(self, held: int = 0) -> int:
+        """What the window may take after a resize, beside what is held in it.
+
+        Half of the budget (U8.3), or what leaves room for the next messages; where so much is fixed
+        that the budget cannot be kept, a share of what the model still takes (B20).
+        """
+        room = self.tokens - self.fixed - held
+        left = self.window - self.fixed - held
+        return max(0, min(self.tokens // 2, max(room * 3 // 4, left // 4)))
 
 
 class ResizeOutcome(msgspec.Struct, frozen=True):
@@ -75,6 +94,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The full history and the window that a handler of the caller's returned."""
     summary: str | None = None
     """A summary of the user's, in place of the session's."""
+    cursor: int | None = None
+    """How far in the full history the memo has read; None: to its end."""
 
     def gone(self) -> list[int]:
         """The seqs that leave the window, oldest first."""
@@ -100,7 +121,7 @@ async def judge(
         kind = force if isinstance(force, str) else "deep"
         return ResizeDecision(kind, "force", 1000)
     if budget is not None and core.quiet_length is None and _spent(core, budget):
-        return ResizeDecision("deep", "token_budget", 200)
+        return ResizeDecision("deep", TOKEN_BUDGET, 200)
     policy = core.handlers.policy
     if policy is None:
         return default_policy(core, settings)
@@ -148,6 +169,8 @@ async def planned(
         evict = to_evict(core, settings, budget)
     if handler is not None:
         return await _planned_by(handler, decision, seen, settings)
+    if decision.reason == TOKEN_BUDGET and not evict:
+        return None  # it would only be tried again and again (B20)
     memo, covered = await _read_into_memo(core, decision, seen, settings, budget)
     if isinstance(memo, dict):
         own = {"type": decision.type, "turn": core.turns, "reason": f"{decision.type}_resize"}
@@ -214,26 +237,41 @@ def default_policy(core: Core, settings: SessionSettings) -> ResizeDecision | No
 
 
 def to_evict(core: Core, settings: SessionSettings, budget: Budget | None = None) -> list[int]:
-    """The seqs that the limits put out of the window: count, characters, tokens (A4.10, A4.11)."""
-    held = core.held()
-    free = [m for m in core.oldest_first() if m.seq not in held]
+    """The seqs that the limits put out of the window: count, characters, tokens (A4.10, A4.11).
+
+    The newest message stays, whatever its size.
+    """
+    held = core.held() | _answered(core, budget)
+    window = core.oldest_first()
+    free = [m for m in window if m.seq not in held]
+    last = len(free) - 1 if free[-1:] == window[-1:] else len(free)
     count, chars = settings.limit("messages"), settings.limit("chars")
     start = max(0, len(free) - count) if count else 0
     if chars:
-        start = max(start, _within(free, chars, message_length))
+        start = max(start, min(_within(free, chars, message_length), last))
     if budget is not None:
-        start = max(start, _within(free, budget.kept(), core.meter.message))
-    start = legal_cut(free, start)
+        fixed = sum(core.meter.message(m) for m in window if m.seq in held)
+        start = max(start, min(_within(free, budget.kept(fixed), core.meter.message), last))
+    if start < len(free):
+        start = legal_cut(free, start)
     return [m.seq for m in free[:start] if m.seq is not None]
 
 
+def _answered(core: Core, budget: Budget | None) -> set[int]:
+    """The seqs of what a running turn's user has said: no resize may take it away (B22)."""
+    if budget is None or budget.hold_from is None:
+        return set()
+    recent = takewhile(lambda m: (m.seq or 0) >= (budget.hold_from or 0), core.newest_first)
+    return {m.seq or 0 for m in recent if m.role == "user" and not tool_results_of(m)}
+
+
 def _within(messages: list[Message], limit: int, size: Callable[[Message], int]) -> int:
-    """Where the longest suffix of at most this size begins; the newest message always stays."""
+    """Where the longest suffix of at most this size begins."""
     total = 0
     for index in range(len(messages) - 1, -1, -1):
         total += size(messages[index])
         if total > limit:
-            return min(index + 1, len(messages) - 1)
+            return index + 1
     return 0
 
 
@@ -285,25 +323,44 @@ async def _read_into_memo(
     """
     if not settings.memo_is_enabled():
         return seen.memo, []
-    is_lite, is_known = decision.type == "lite", core.memo_seq > 0
+    is_lite, is_known = decision.type == "lite", bool(core.memo_seq or memos.facts(seen.memo))
     unread = seen.full[seen.cursor :] if is_lite or (budget and is_known) else seen.full
     if core.memo_seq == seen.next_seq:
         unread = []  # A4.13
     memo, covered = seen.memo, list[int]()
     whole = [unread] if unread else []
-    for chunk in whole if is_lite and not budget else _chunks(core, unread, settings, budget):
-        answer = await memos.updated(memo, copied(chunk), settings, core.handlers)
+    waiting = whole if is_lite and not budget else [*_chunks(core, unread, settings, budget)]
+    while waiting:
+        chunk = waiting.pop(0)
+        try:
+            read = chunk if budget is None else [_readable(core, m, budget) for m in chunk]
+            answer = await memos.updated(memo, copied(read), settings, core.handlers)
+        except ContextOverflowError:
+            if len(chunk) == 1:
+                raise
+            waiting[:0] = [chunk[: len(chunk) // 2], chunk[len(chunk) // 2 :]]
+            continue
         if answer is not None:
             memo = answer
             covered += [message.seq for message in chunk if message.seq is not None]
     return memo, covered
 
 
+def _readable(core: Core, message: Message, budget: Budget) -> Message:
+    """A message as a memo can be asked to read it: the middle of one that is too long is cut."""
+    tokens = core.meter.message(message)
+    if tokens <= budget.chunk():
+        return message
+    text = dialogue([message])
+    text = shortened(text, len(text) * budget.chunk() // tokens)
+    return msgspec.structs.replace(message, content=text)
+
+
 def _chunks(
     core: Core, messages: list[Message], settings: SessionSettings, budget: Budget | None
 ) -> Iterator[list[Message]]:
     """Messages in order, in runs of at most the limit; a longer one stands alone (A4.9)."""
-    limit = settings.limit("chars") if budget is None else budget.tokens
+    limit = settings.limit("chars") if budget is None else budget.chunk()
     size = message_length if budget is None else core.meter.message
     chunk: list[Message] = []
     room = 0
@@ -324,7 +381,7 @@ def _changes(core: Core, plan: Plan) -> list[Change]:
     fields = {
         "undo": undoable(core),
         "memo": _told(core.memo if is_overtaken else plan.memo, plan.decision, core.turns),
-        "memo_cursor": len(plan.seen.full),
+        "memo_cursor": len(plan.seen.full) if plan.cursor is None else plan.cursor,
         "last_resize_turn": core.turns,
         **({} if plan.summary is None else {"summary": plan.summary}),
     }

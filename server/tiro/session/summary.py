@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from tiro.errors import ResizeError
+from tiro.errors import ContextOverflowError, ResizeError
 from tiro.session.changes import Change, Cover, Evict, Set
 from tiro.session.core import Core
 from tiro.session.cut import legal_cut
@@ -42,6 +42,8 @@ DIALOGUE_HEADING = "Messages:"
 
 MAX_CHARACTERS = 60_000
 """The text of messages in one request; a longer backlog is summarised in several (U4.3)."""
+LEAST_CHARACTERS = 1_000
+"""A request with fewer is not cut again when a model refuses it as too long."""
 FREE_GROWTH_CHARACTERS = 2_000
 """Up to this length a summary may be longer than what it replaces."""
 
@@ -108,6 +110,23 @@ class Summarizer:
         if tasks:
             await asyncio.wait(tasks)
 
+    async def folded(
+        self, waiting: Sequence[Message], previous: str, prompt: str
+    ) -> tuple[list[Message], str]:
+        """The oldest of these messages, as many as one request takes, and a summary with them in.
+
+        A request that is too long for the model is asked again with half of it (U4.3, B21); from
+        then on no longer one is made. Raises as `written` does.
+        """
+        while True:
+            batch = next(runs(waiting, self.max_characters))
+            try:
+                return batch, await self.written(batch, previous, prompt)
+            except ContextOverflowError:
+                if self.max_characters <= LEAST_CHARACTERS:
+                    raise
+                self.max_characters //= 2
+
     async def written(self, messages: Sequence[Message], previous: str, prompt: str) -> str:
         """One summary of these messages and the one before it, asked for once and checked.
 
@@ -129,8 +148,7 @@ class Summarizer:
         try:
             waiting = _queue(session, first)
             while waiting:
-                batch = next(runs(waiting, self.max_characters))
-                text = await self.written(batch, previous, SUMMARY_PROMPT)
+                batch, text = await self.folded(waiting, previous, SUMMARY_PROMPT)
                 async with self.storing(session):
                     stored = store(session, text, batch, previous, clears)
                 if not stored:
@@ -195,9 +213,10 @@ async def compact(session: Core, summarizer: Summarizer) -> int:
         held, previous, clears = session.held(), session.summary, session.clears
         window = [message for message in session.oldest_first() if message.seq not in held]
         waiting = [*session.pending(), *window]
-    text = previous
-    for batch in runs(waiting, summarizer.max_characters):
-        text = await summarizer.written(batch, text, COMPACTION_PROMPT)
+    text, left = previous, waiting
+    while left:
+        batch, text = await summarizer.folded(left, text, COMPACTION_PROMPT)
+        left = left[len(batch) :]
     async with summarizer.storing(session):
         return store(session, text, waiting, previous, clears, window) if waiting else 0
 
