@@ -64,12 +64,17 @@ def debian_packages() -> None:
 
 
 def python_environment(pins: Path = PINS) -> Path:
-    """Make the private environment for these pins, Tiro installed in it; its Python is returned."""
+    """Make the private environment for these pins, Tiro installed in it; its Python is returned.
+
+    A file `without-dependencies.txt` beside the pins names packages of which only they are wanted.
+    """
+    alone = pins.with_name("without-dependencies.txt")
     project = (ROOT / "pyproject.toml").read_bytes()
     parts = (
         project,
         PINS.read_bytes(),
         pins.read_bytes(),
+        alone.read_bytes() if alone.exists() else b"",
         str(ROOT).encode(),
         sys.version.encode(),
     )
@@ -81,6 +86,8 @@ def python_environment(pins: Path = PINS) -> Path:
             _run(sys.executable, "-m", "venv", str(venv))
             pip = (str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", "install")
             _run(*pip, "--requirement", str(pins))
+            if alone.exists():
+                _run(*pip, "--no-deps", "--requirement", str(alone))
             _run(*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT))
         (venv / ".ok").touch()
     _remove_old_environments()

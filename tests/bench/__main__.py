@@ -3,7 +3,7 @@
 import os
 import platform
 
-from tests.bench import library, searching, streams, wire
+from tests.bench import accuracy, library, searching, streams, wire
 from tests.bench.row import table
 
 
@@ -11,7 +11,8 @@ def main() -> None:
     """Measure everything, then print."""
     system = f"Python {platform.python_version()}, {platform.system()}, {os.cpu_count()} cores"
     print(f"Ratios of one run ({system}); every baseline was measured beside it.\n", flush=True)
-    print(table([*wire.rows(), *library.rows(), *searching.rows(), *streams.rows()]))
+    groups = (wire, library, accuracy, searching, streams)
+    print(table([row for group in groups for row in group.rows()]))
 
 
 if __name__ == "__main__":

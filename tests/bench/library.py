@@ -21,13 +21,14 @@ FEW, MANY = 100, 100_000
 FLAT_SAMPLE = 2_000
 LOADED_MESSAGES = 10_000
 LISTED_SESSIONS = 10_000
+RESIZED_MESSAGES = 10_000
 
 
 def rows() -> list[Row]:
     """All rows of this module."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        return [*adds(root), flat(root), load(root), listing(root)]
+        return [*adds(root), flat(root), load(root), listing(root), resizing()]
 
 
 def adds(root: Path) -> list[Row]:
@@ -100,6 +101,24 @@ def listing(root: Path) -> Row:
         f"list {LISTED_SESSIONS:,} sessions, 2nd call", ours, plain, 0.5, "reading each"
     )
     return Row(row.what, f"{row.ours} (1st: {in_words(first)})", row.baseline, row.figure, row.bar)
+
+
+def resizing() -> Row:
+    """A lite resize of a long session against writing its messages as JSON."""
+    messages = [message(n) for n in range(RESIZED_MESSAGES)]
+
+    def resize() -> float:
+        session = Session()
+        for each in messages:
+            session.append_message(each)
+        session.set_limit(messages=RESIZED_MESSAGES // 2)
+        seconds = timed(lambda: session.resize("lite"))
+        assert len(session.messages) == RESIZED_MESSAGES // 2
+        return seconds
+
+    pairs = [(resize(), timed(lambda: json.dumps(messages))) for _ in range(5)]
+    mine, plain = (statistics.median(times) for times in zip(*pairs, strict=True))
+    return ratio_row(f"lite resize of {RESIZED_MESSAGES:,} messages", mine, plain, 10, "json.dumps")
 
 
 Fsync = Literal["message", "turn", "never"]

@@ -58,8 +58,8 @@ class Models:
 
     def answer(self, request: Recorded) -> replies.Reply:
         size = tokens_at_most(request)
-        self.sizes.append(size)
-        if size > WINDOW:
+        self.sizes.append(size + request.body.get("max_tokens", 0))  # the answer has to fit too
+        if self.sizes[-1] > WINDOW:
             return replies.error(400, "prompt is too long", code="context_length_exceeded")
         usage = replies.usage_chunk(size)
         if request.tool_names:
