@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.e2e import replies
 from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer, Tell
@@ -24,6 +26,8 @@ from tests.e2e.talk import (
     words,
 )
 from tests.sizes import sized
+
+pytestmark = pytest.mark.timeout(600)  # with --long
 
 # kill -9
 

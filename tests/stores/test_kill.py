@@ -22,6 +22,8 @@ from tiro.stores.blobs import remove_unreferenced
 from tiro.stores.disk import Disk
 from tiro.stores.manager import SessionManager
 
+pytestmark = pytest.mark.timeout(600)  # with --long
+
 
 def run(jobs: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
     """Have the jobs done by children of a warm process; their results, and what it printed."""
