@@ -708,7 +708,10 @@ NO_IMAGES = {
 
 @pytest.mark.parametrize("name", NO_IMAGES)
 def test_b61_a_model_without_images_is_asked_without_them(name: str) -> None:
-    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A"}}
+    image = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/gif", "data": "R0lG"},
+    }
     shown = {"type": "tool_result", "tool_use_id": "1", "content": [image]}
     wanted = request(
         Message("user", [{"type": "text", "text": "see"}, image]),
