@@ -35,7 +35,7 @@ from tiro.session.cut import group_of, legal_cut
 from tiro.session.handlers import Handlers
 from tiro.session.messages import Message, Usage, flat
 from tiro.session.meter import Meter
-from tiro.session.settings import SessionSettings
+from tiro.session.settings import SessionSettings, is_plain
 from tiro.session.snapshot import FIELDS, SCHEMA_VERSION, StoredSession
 
 Clock = Callable[[], datetime]
@@ -118,6 +118,8 @@ class Core:
         self.archive_rows: list[Message] = []
         self.unknown: dict[str, Any] = {}
         self.own_settings: dict[str, Any] = {}
+        self.live_settings: dict[str, Any] = {}
+        """Own settings that no file can hold, such as a model: they stay in memory."""
         self.n = 0
         self.meter = Meter()
         self.has_instructions = False
@@ -147,7 +149,18 @@ class Core:
     @property
     def settings(self) -> SessionSettings:
         """The session's settings as they are now: its own before the parent's."""
-        return SessionSettings(self.own_settings, self.parent_settings)
+        return SessionSettings({**self.own_settings, **self.live_settings}, self.parent_settings)
+
+    def set_setting(self, key: str, value: Any) -> None:
+        """Set one of the session's own settings by its dotted key."""
+        with self.lock:
+            stored, live = (
+                {k: v for k, v in own.items() if k != key}
+                for own in (self.own_settings, self.live_settings)
+            )
+            (stored if is_plain(value) else live)[key] = value
+            self.live_settings = live
+            self.change(settings=stored)
 
     def change(self, **fields: Any) -> None:
         """Commit new values for fields of the session file."""

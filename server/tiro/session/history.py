@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from tiro.errors import InvalidInputError, InvalidMessageError
 from tiro.session.changes import Clear, Edit, Set, TakeBack
@@ -18,11 +18,15 @@ from tiro.session.messages import (
     ToolResultBlock,
     ToolUseBlock,
     blocks_of,
+    copied,
     read_block,
     stored_blocks,
     tool_results_of,
     tool_uses_of,
 )
+
+Messages: TypeAlias = Message | Mapping[str, Any] | Iterable[Message | Mapping[str, Any]]
+"""One message or several."""
 
 
 def add(core: Core, message: Message | Mapping[str, Any]) -> tuple[list[Message], int]:
@@ -31,10 +35,27 @@ def add(core: Core, message: Message | Mapping[str, Any]) -> tuple[list[Message]
     Returns the messages as stored and how many were evicted. Raises KeyError for a dict without
     role or content, and then changes nothing.
     """
-    given = message if isinstance(message, Message) else Message.from_dict(dict(message))
+    return _append(core, _given(message))
+
+
+def add_all(core: Core, messages: Messages) -> None:
+    """Append one message or many, all of them or (KeyError, TypeError) none (A9.5).
+
+    Marks of a session that they were read from stay behind.
+    """
+    given = _all_given(messages)
     with core.lock:
-        added = [core.append(part) for part in _one_result_each(given)]
-    return [stored for stored, _ in added], sum(evicted for _, evicted in added)
+        for message in given:
+            _append(core, message)
+
+
+def set_all(core: Core, messages: Messages) -> None:
+    """Put these messages in the place of both histories; the memo stays (A9.4)."""
+    given = _all_given(messages)
+    with core.lock:
+        clear(core, keep_memo=True)
+        for message in given:
+            _append(core, message)
 
 
 def checked(fields: dict[str, Any]) -> Message:
@@ -165,6 +186,25 @@ def pin(core: Core, seq: int, pinned: bool = True) -> None:
         pins = [kept for kept in core.pins if kept not in group]
         core.commit(Set({"pins": sorted([*pins, seq]) if pinned else pins}, core.stamp()))
         core.prune()  # what a pin held counts for max_history again
+
+
+def _given(message: Message | Mapping[str, Any]) -> Message:
+    """A message that shares nothing with what the caller holds (A1.10)."""
+    given = message if isinstance(message, Message) else Message.from_dict(dict(message))
+    return copied([given])[0]
+
+
+def _all_given(messages: Messages) -> list[Message]:
+    if isinstance(messages, Message | Mapping):
+        messages = [messages]
+    given = [_given(message) for message in messages]
+    return [m.marked(pending=None, taken_back=None, window_only=None, timed=None) for m in given]
+
+
+def _append(core: Core, message: Message) -> tuple[list[Message], int]:
+    with core.lock:
+        added = [core.append(part) for part in _one_result_each(message)]
+    return [stored for stored, _ in added], sum(evicted for _, evicted in added)
 
 
 def _one_result_each(message: Message) -> list[Message]:

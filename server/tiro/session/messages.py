@@ -93,6 +93,8 @@ class Message(
     def marked(self, **marks: Any) -> "Message":
         """A copy with these marks set; a mark of None is taken away."""
         kept = {key: value for key, value in {**self.marks(), **marks}.items() if value is not None}
+        if kept == self.marks():
+            return self
         metadata = {key: value for key, value in (self.metadata or {}).items() if key != MARKS}
         if kept:
             metadata[MARKS] = kept

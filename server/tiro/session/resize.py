@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from tiro.errors import ContextOverflowError, ResizeError
+from tiro.session import history
 from tiro.session import memo as memos
 from tiro.session.changes import Change, Cover, Evict, Readmit, Set
 from tiro.session.core import Core
@@ -142,6 +143,12 @@ async def resize(
     """
     plan = await planned(core, settings, force, budget)
     return ResizeOutcome(None, 0) if plan is None else commit(core, plan)
+
+
+async def add(core: Core, settings: SessionSettings, messages: history.Messages) -> None:
+    """Append one message or many, then resize if the policy says so (A9.5)."""
+    history.add_all(core, messages)
+    await resize(core, settings)
 
 
 async def planned(

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
-from tiro.session import history, resize, summary, tokens, transcript
+from tiro.session import agently, history, resize, summary, tokens, transcript
 from tiro.session.changes import DeleteState, SetState
 from tiro.session.core import Clock, Core, newest, utc_now
 from tiro.session.handlers import (
@@ -133,6 +133,33 @@ class Session(Core):
         """Append the answer to a tool use; any id is accepted here (M2.5)."""
         history.add(self, history.answer(tool_use_id, result, is_error))
         return self
+
+    def set_chat_history(self, messages: history.Messages) -> "Session":
+        """Put messages in the place of both histories; the memo stays, nothing resizes (A9.4)."""
+        history.set_all(self, messages)
+        return self
+
+    async def async_set_chat_history(self, messages: history.Messages) -> "Session":
+        """`set_chat_history`, for callers that use the async forms throughout."""
+        return self.set_chat_history(messages)
+
+    async def async_add_chat_history(self, messages: history.Messages) -> "Session":
+        """Append one message or many, then resize if the policy says so (A9.5)."""
+        await resize.add(self, self.settings, messages)
+        return self
+
+    def add_chat_history(self, messages: history.Messages) -> "Session":
+        """`async_add_chat_history` for callers without a loop, and inside one."""
+        return without_loop(lambda: self.async_add_chat_history(messages))
+
+    def reset_chat_history(self, drop_memo: bool = False) -> "Session":
+        """Empty both histories and the counters; the memo stays unless told so (A9.6)."""
+        history.clear(self, keep_memo=not drop_memo)
+        return self
+
+    async def async_reset_chat_history(self, drop_memo: bool = False) -> "Session":
+        """`reset_chat_history`, for callers that use the async forms throughout."""
+        return self.reset_chat_history(drop_memo)
 
     def clear(self, keep_memo: bool = False) -> None:
         """Empty the session; id, agent, state, settings and the seq counter stay (U1.12)."""
@@ -253,8 +280,26 @@ class Session(Core):
         return self.configure("memo", given(chars=chars, messages=messages), every_n_turns)
 
     def set_settings(self, key: str, value: Any) -> "Session":
-        """Set one setting by its dotted key."""
-        self.change(settings={**self.own_settings, key: value})
+        """Set one setting by its dotted key; what JSON cannot hold stays in memory (A2.14)."""
+        self.set_setting(key, value)
+        return self
+
+    def to_json(self) -> str:
+        """The session in the Agently form, as JSON (A8)."""
+        return agently.to_json(self)
+
+    def to_yaml(self) -> str:
+        """The session in the Agently form, as YAML (A8)."""
+        return agently.to_yaml(self)
+
+    def load_json(self, text: str) -> "Session":
+        """Fill the session from JSON in the Agently form; all of it or nothing (A8.3, A8.4)."""
+        agently.load_json(self, text)
+        return self
+
+    def load_yaml(self, text: str) -> "Session":
+        """Fill the session from YAML in the Agently form; all of it or nothing (A8.3, A8.4)."""
+        agently.load_yaml(self, text)
         return self
 
     def summarize(self) -> str | None:

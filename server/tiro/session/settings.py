@@ -1,5 +1,6 @@
 """The settings of a session: dotted keys, defaults, and a parent that the session's own shadow."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -126,6 +127,24 @@ def positive_or_none(max_history: int | None) -> int | None:
     if max_history is not None and max_history < 1:
         raise ValueError(f"max_history must be at least 1, or None for no limit, not {max_history}")
     return max_history
+
+
+def is_plain(value: Any) -> bool:
+    """Whether JSON holds this value as it is; what is nested too deeply counts as none."""
+    try:
+        return _is_plain(value)
+    except RecursionError:
+        return False
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, str | int)
 
 
 def _look_up(source: Mapping[str, Any], key: str) -> Any:
