@@ -418,6 +418,27 @@ def test_no_model_and_no_handler_leave_the_memo() -> None:
             {"type": "audio", "ref": "i", "meta": {"duration": 2}},
         ),
         ({"type": "odd", "odd": 5}, {"type": "odd", "ref": None, "meta": {}}),
+        (
+            {"type": "file", "file": {"file": "f", "data": "A" * 999}, "url": "u"},
+            {"type": "file", "ref": "f", "meta": {}},
+        ),
+        (
+            {"type": "file", "file": b"\0" * 999, "path": "", "id": 7, "name": {"x": 1}},
+            {"type": "file", "ref": 7, "meta": {}},
+        ),
+        (
+            {
+                "type": "image",
+                "url": "",
+                "name": "",
+                "image": {"url": "n", "name": "m", "width": 0},
+            },
+            {"type": "image", "ref": "n", "meta": {"name": "", "width": 0}},
+        ),
+        (
+            {"type": "a", "url": "data:image/png;base64," + "A" * 999, "name": "n" * 999},
+            {"type": "a", "ref": "data:image/png;base64", "meta": {"name": "n" * 200}},
+        ),
     ],
 )
 def test_attachments_are_named(part: Any, summary: Any) -> None:

@@ -130,15 +130,18 @@ def _has_summary(part: Any) -> bool:
 def _summary(part: Any) -> dict[str, Any]:
     kind = str(_field(part, "type"))
     sources = [part, _field(part, kind)]
-    values = {
-        name: value
+    found = {
+        name: [value for source in sources if _is_scalar(value := _field(source, name))]
         for name in {*REFERENCES, *DETAILS}
-        for source in reversed(sources)
-        if (value := _field(source, name)) is not None
     }
-    reference = next((values[name] for name in REFERENCES if values.get(name)), None)
-    meta = {name: values[name] for name in DETAILS if name in values}
+    reference = next((value for name in REFERENCES for value in found[name] if value), None)
+    meta = {name: _shortened(found[name][0]) for name in DETAILS if found[name]}
     return {"type": kind, "ref": _shortened(reference), "meta": meta}
+
+
+def _is_scalar(value: Any) -> bool:
+    """Whether it can be a name or a number; bytes and objects are payloads."""
+    return isinstance(value, str | int | float)
 
 
 def _field(part: Any, name: str) -> Any:

@@ -36,6 +36,15 @@ class ResizeDecision(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str | None = None
     severity: int | None = None
     meta: Any = None
+    given: dict[str, Any] | None = None
+    """What a policy of the caller's answered, as it was."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The decision as callers see it: what their policy said, unchanged (A3.2, A3.5)."""
+        if self.given is not None:
+            return self.given
+        fields = {name: getattr(self, name) for name in ("type", "reason", "severity", "meta")}
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -104,6 +113,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             return self.evict
         kept = {message.seq for message in self.replacement[1]}
         return [m.seq for m in self.seen.window if m.seq is not None and m.seq not in kept]
+
+
+async def told(
+    core: Core, settings: SessionSettings, force: bool | str | None
+) -> dict[str, Any] | None:
+    """What `judge` says, as the dict of A3.2."""
+    decision = await judge(core, settings, force)
+    return None if decision is None else decision.to_dict()
 
 
 async def judge(
@@ -426,8 +443,8 @@ def _as_decision(value: Any) -> ResizeDecision | None:
     if isinstance(value, str):
         return ResizeDecision(value)
     if isinstance(value, dict) and isinstance(value.get("type"), str):
-        known = {k: v for k, v in value.items() if k in ResizeDecision.__struct_fields__}
-        return msgspec.convert(known, ResizeDecision)
+        known: dict[str, Any] = {k: value.get(k) for k in ("type", "reason", "severity", "meta")}
+        return ResizeDecision(**known, given=value)
     raise TypeError(
         f"A resize policy must answer None, a text or a dict with a type, not {value!r}"
     )

@@ -26,7 +26,6 @@ from tiro.session.handlers import (
     without_loop,
 )
 from tiro.session.messages import Content, Message, copied, recent
-from tiro.session.resize import ResizeDecision
 from tiro.session.settings import SessionSettings, configured, positive_or_none
 from tiro.session.summary import Summarizer
 
@@ -198,11 +197,11 @@ class Session(Core):
         """Delete a key of the state; a missing one is no error."""
         self.commit(DeleteState(key, self.stamp()))
 
-    async def async_judge_resize(self, force: bool | str | None = False) -> ResizeDecision | None:
-        """Ask whether to resize; changes nothing (A3)."""
-        return await resize.judge(self, self.settings, force)
+    async def async_judge_resize(self, force: bool | str | None = False) -> dict[str, Any] | None:
+        """Whether to resize: a dict with `type`, `reason`, …, or None; changes nothing (A3)."""
+        return await resize.told(self, self.settings, force)
 
-    def judge_resize(self, force: bool | str | None = False) -> ResizeDecision | None:
+    def judge_resize(self, force: bool | str | None = False) -> dict[str, Any] | None:
         """`async_judge_resize` for callers without a loop, and inside one."""
         return without_loop(lambda: self.async_judge_resize(force))
 

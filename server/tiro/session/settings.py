@@ -58,25 +58,20 @@ class SessionSettings:
 
     def integer(self, key: str) -> int | None:
         """The value as an int; None means off, what cannot be read as an int is the default."""
-        value = self[key]
-        if value is None:
-            return None
-        try:
-            if isinstance(value, bool):
-                raise TypeError
-            return int(value)
-        except (TypeError, ValueError, OverflowError):
-            default: int | None = DEFAULTS[key]
-            return default
+        number = _read_integer(self[key])
+        if number is _MISSING:
+            number = DEFAULTS[key]
+        return number  # type: ignore[no-any-return]  # the defaults of numbers are numbers
 
     def limit(self, name: str) -> int | None:
-        """The limit `chars` or `messages` (A2.9); None, 0 or less means off."""
-        limits = self._limits()
-        if name in limits:
-            value = limits[name]
-        else:
+        """The limit `chars` or `messages` (A2.9); None, 0 or less means off.
+
+        An entry of `session.limit` that cannot be read is as if it were not there (A2.12).
+        """
+        value = _read_integer(self._limits().get(name, _MISSING))
+        if value is _MISSING:
             value = self.integer(f"session.resize.{_LIMIT_KEYS[name]}")
-        return value if type(value) is int and value > 0 else None
+        return value if value is not None and value > 0 else None
 
     def _limits(self) -> dict[str, Any]:
         """`session.limit` with the parent's entries below the session's own."""
@@ -145,6 +140,16 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, float):
         return math.isfinite(value)
     return value is None or isinstance(value, str | int)
+
+
+def _read_integer(value: Any) -> Any:
+    """The value as an int, None as it is, `_MISSING` for what is neither."""
+    if value is None:
+        return None
+    try:
+        return _MISSING if isinstance(value, bool) else int(value)
+    except (TypeError, ValueError, OverflowError):
+        return _MISSING
 
 
 def _look_up(source: Mapping[str, Any], key: str) -> Any:
