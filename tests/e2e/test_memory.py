@@ -326,3 +326,115 @@ def test_a_turn_stops_before_it_passes_its_budget(
     assert (error.code, error.kind, error.data["budget"]) == (-32034, "budgetExceeded", 1)
     assert error.data["estimate"] > 1
     assert provider.chats == []
+
+
+# --- what a question costs, and who else writes ------------------------------------------------
+
+
+def files(home: Home) -> list[str]:
+    return sorted(path.name for path in (home.config_dir / "sessions").glob("*.json"))
+
+
+def summarised_late(server: Server, provider: Provider) -> replies.Hold:
+    """A turn whose summary is held by the provider."""
+    server.request("tiro/session/configure", {"maxHistory": 2, "summaryEnabled": True})
+    talk(server, 3)
+    hold = replies.Hold()
+    provider.script(replies.text("reply"))
+    provider.script(replies.Reply([replies.ROLE, hold, *replies.text("Late.").steps[1:]]))
+    ask(server, "hello")
+    hold.wait()
+    return hold
+
+
+def test_a_summary_that_comes_while_another_process_writes_forks_nothing(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """N4.8, U9.8: what it cost is written with it, under the same lock."""
+    one = start()
+    hold = summarised_late(one, provider)
+    id_ = view(one)["id"]
+    other = start()
+    other.request("tiro/session/load", {"id": id_})
+    ask(other, "from the other editor")
+    hold.release()
+    until(lambda: not memory(one)["summaryInProgress"])
+    add(one, "user", "and back")
+    assert view(one)["id"] == id_
+    assert len(files(home)) == 1
+    said = [m["content"] for m in view(one, limit=50)["messages"]]
+    assert "from the other editor" in said
+    assert memory(one)["summary"] in ("Late.", "ok"), "either editor's summary"
+
+
+def test_a_summary_of_an_object_that_was_replaced_writes_nothing(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """N4.8: the same session was cleared and loaded again meanwhile."""
+    server = start()
+    hold = summarised_late(server, provider)
+    id_ = view(server)["id"]
+    server.request("tiro/session/clear")
+    server.request("tiro/session/load", {"id": id_})
+    hold.release()
+    ask(server, "once more")
+    server.request("tiro/session/save")
+    assert [name for name in files(home) if name.endswith("-01.json")] == []
+
+
+def test_what_a_summary_cost_is_counted(server: Server, provider: Provider) -> None:
+    """Usage is over the session."""
+    server.request("tiro/session/configure", {"maxHistory": 2, "summaryEnabled": True})
+    talk(server, 3)
+    usage = replies.usage_chunk(prompt=100, completion=7)
+    provider.script(replies.text("one"), replies.text("Sum.", usage=usage))
+    ask(server, "hello")
+    until(lambda: memory(server)["summary"] == "Sum.")
+    ask(server, "again")
+    until(lambda: server.request("tiro/session/statistics")["usage"]["inputTokens"] >= 110)
+
+
+def test_a_summary_that_is_never_usable_is_asked_for_less_and_less(
+    server: Server, provider: Provider
+) -> None:
+    """B19, B20: not two requests a turn for ever."""
+    server.request("tiro/session/configure", {"maxHistory": 2, "summaryEnabled": True})
+    talk(server, 3)
+
+    def answer(request: Any) -> replies.Reply:
+        is_summary = "tools" not in request.body
+        return replies.text("half", finish="length" if is_summary else "stop")
+
+    provider.otherwise(answer)
+    for n in range(8):
+        ask(server, f"turn {n}")
+        until(lambda: not memory(server)["summaryInProgress"])
+    asked = [chat for chat in provider.chats if "tools" not in chat.body]
+    assert 2 <= len(asked) <= 4
+    assert memory(server)["summary"] == ""
+
+
+def test_a_draft_dies_with_a_change_while_it_was_made(server: Server, provider: Provider) -> None:
+    """Protocol, applyResize: also with one that came while the memo's model was asked."""
+    talk(server, 3)
+    server.request("tiro/session/configure", {"mode": "memo", "limit": {"messages": 2}})
+    hold = replies.Hold()
+    provider.script(replies.Reply([replies.ROLE, hold, *replies.text('{"a": 1}').steps[1:]]))
+    pending = server.begin("tiro/session/previewResize", {"force": "lite"})
+    hold.wait()
+    server.begin("tiro/session/rewind", {"toSeq": 4})
+    hold.release()
+    shown = pending.result()
+    until(lambda: len(view(server)["messages"]) == 4)
+    error = server.error("tiro/session/applyResize", {"draftId": shown["draftId"]})
+    assert error.data["reason"] == "stale"
+
+
+def test_the_buffer_limit_trims_before_a_turn(server: Server, provider: Provider) -> None:
+    """N4.1, U8.4: off unless it is set."""
+    settings = {"session": {"summary": {"message_buffer_limit": 6, "message_buffer_min": 2}}}
+    server.notify("workspace/didChangeConfiguration", {"settings": settings})
+    talk(server, 5)
+    ask(server, "hello")
+    assert len(provider.last.messages) == 3
+    server.notify("workspace/didChangeConfiguration", {"settings": {}})

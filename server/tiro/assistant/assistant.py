@@ -40,6 +40,7 @@ from tiro.session.meter import ContextSize
 from tiro.session.queued import add_queued
 from tiro.session.session import Session
 from tiro.session.settings import positive_or_none
+from tiro.session.summary import before_turn
 from tiro.session.transcript import SHOWN_MESSAGES, Statistics, count, summarize
 from tiro.stores.manager import Notice
 from tiro.tools.workspace import Editor, Workspace
@@ -377,6 +378,7 @@ class Assistant:
             add_queued(session)  # what a turn that was killed could not take any more
             self.setup.assign(session, content, info, model and chosen.name)
             self.memory.use(session, chosen)
+            before_turn(session)
             session.meter.use(chosen.name, self.calibrations.of(chosen.name))
             turn = self.setup.turn(session, content, info, chosen, self.workspace, self.editor)
         except BaseException:

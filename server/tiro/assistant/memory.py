@@ -5,6 +5,7 @@ all. The background summary starts when a turn has ended, so that no reply ever 
 """
 
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -29,18 +30,33 @@ if TYPE_CHECKING:
     from tiro.assistant.assistant import Assistant
     from tiro.models.model import Model
 
-MAX_OUTPUT_TOKENS = 2_000
+MAX_OUTPUT_TOKENS = 4_000
 """What a summary or a memo may take, at most a quarter of the model's window."""
+
+MOST_TURNS_SKIPPED = 15
+"""How many turns a summary that failed again and again is not asked for, at most."""
+
+log = logging.getLogger(__name__)
+
+
+class Watch:
+    """Sees whether anything but added messages has changed a session."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.is_stale = False
+        self.close = session.observe(self._see)
+
+    def _see(self, _: int, changes: tuple[Change, ...]) -> None:
+        self.is_stale = self.is_stale or not all(map(_is_of_an_add, changes))
 
 
 class Draft(msgspec.Struct, frozen=True):
     """A resize that was shown and not applied yet."""
 
     id: str
-    session: Session
     plan: Plan
-    forget: Callable[[], None]
-    """Ends the watch over the session."""
+    watch: Watch
 
 
 class Memory:
@@ -51,6 +67,10 @@ class Memory:
         self._on_notice = on_notice
         self._draft: Draft | None = None
         self._summarizers: set[Summarizer] = set()
+        self._failures = self._skipped = 0
+        """How often in a row no summary came, and how many turns none was asked for since."""
+        self._unpaid: tuple[Session | None, Usage] = (None, Usage())
+        """What questions have cost that no change has told yet: they come under the next lock."""
 
     async def judge(self, force: bool | str | None = None) -> ResizeDecision | None:
         """What a resize would do; changes nothing."""
@@ -69,9 +89,15 @@ class Memory:
         """What a resize would do; where it would do anything, kept as a draft for `apply`."""
         session, before = self._assistant.session, self._tokens()
         self._drop_draft()
-        plan = await self._planned(session, force)
+        watch = Watch(session)
+        try:
+            plan = await self._planned(session, force)
+        except BaseException:
+            watch.close()
+            raise
         window = [message.seq for message in session.oldest_first() if message.seq is not None]
         if plan is None:
+            watch.close()
             return Preview(
                 decision=None,
                 evict=[],
@@ -82,7 +108,7 @@ class Memory:
                 tokens_after=before,
                 draft_id=None,
             )
-        self._draft = self._drafted(session, plan)
+        self._draft = Draft(uuid4().hex, plan, watch)
         gone = set(plan.gone())
         leaving = sum(session.meter.message(m) for m in session.newest_first if m.seq in gone)
         return Preview(
@@ -102,7 +128,8 @@ class Memory:
         Raises ResizeError (`stale`) for a draft that any change but added messages has overtaken.
         """
         session, draft = self._idle(), self._draft
-        if draft is None or draft.id != draft_id or draft.session is not session:
+        known = draft is not None and draft.id == draft_id and draft.watch.session is session
+        if draft is None or not known or draft.watch.is_stale:
             raise ResizeError(
                 "This preview is out of date, the session has changed since; preview it again",
                 reason="stale",
@@ -183,22 +210,53 @@ class Memory:
     async def summarize(self, session: Session) -> None:
         """Start the background summary of what waits for one, after a turn; never raises.
 
-        A model that cannot be had leaves it waiting; the next turn tries again (N3.7).
+        What fails goes on waiting, and the next turn tries again (N3.7); what fails again and again
+        is tried less and less often.
         """
-        enabled = session.settings["session.summary.enabled"]
-        if not enabled or session.summary_in_progress or not session.pending():
-            return
-        with contextlib.suppress(Exception):
-            summarizer = await self._summarizer(session)
-            summarizer.storing = self._background
-            self._summarizers.add(summarizer)
-            task = summarizer.fire_and_forget(session, None, session.pending(), session.summary)
-            task.add_done_callback(lambda _: self._summarizers.discard(summarizer))
+        try:
+            if self._unpaid[0] is session:
+                async with self._writing(session):
+                    pass
+            if self._is_due(session):
+                await self._start_summary(session)
+        except Exception as error:
+            log.warning("No summary of session %s: %s; it is tried again", session.id, error)
 
     async def close(self) -> None:
         """End what runs in the background; what it was about goes on waiting."""
         for summarizer in tuple(self._summarizers):
             await summarizer.close()
+
+    # --- the background summary ---
+
+    def _is_due(self, session: Session) -> bool:
+        enabled = session.settings["session.summary.enabled"]
+        if not enabled or session.summary_in_progress or not session.pending():
+            return False
+        if self._skipped < min(2 ** max(0, self._failures - 1) - 1, MOST_TURNS_SKIPPED):
+            self._skipped += 1
+            return False
+        return True
+
+    async def _start_summary(self, session: Session) -> None:
+        summarizer = await self._summarizer(session)
+        if session.summary_in_progress or self._assistant.manager.current is not session:
+            return
+        summarizer.storing = self._background
+        self._summarizers.add(summarizer)
+        self._failures, self._skipped = self._failures + 1, 0  # until one is stored
+        task = summarizer.fire_and_forget(session, None, session.pending(), session.summary)
+        task.add_done_callback(lambda _: self._summarizers.discard(summarizer))
+
+    @contextlib.asynccontextmanager
+    async def _background(self, session: Core) -> AsyncIterator[None]:
+        """The right to store a summary: only while it is of the current session (N4.8)."""
+        async with self._writing(session):
+            if self._assistant.manager.current is not session:
+                raise ResizeError("Another session is the current one", reason="overtaken")
+            yield
+        self._failures = 0
+        self._on_notice(Notice("summary", session, {}))
 
     # --- how it is done ---
 
@@ -240,18 +298,9 @@ class Memory:
             summary=session.summary,
         )
 
-    def _drafted(self, session: Session, plan: Plan) -> Draft:
-        """The draft, which dies with any change but added messages."""
-
-        def watch(_: int, changes: tuple[Change, ...]) -> None:
-            if not all(map(_is_of_an_add, changes)):
-                self._draft = None
-
-        return Draft(uuid4().hex, session, plan, session.observe(watch))
-
     def _drop_draft(self) -> None:
         if self._draft is not None:
-            self._draft.forget()
+            self._draft.watch.close()
             self._draft = None
 
     async def _summarizer(self, session: Session) -> Summarizer:
@@ -271,7 +320,8 @@ class Memory:
         most = MAX_OUTPUT_TOKENS if window is None else min(MAX_OUTPUT_TOKENS, window // 4)
 
         def count(usage: Usage) -> None:
-            session.change(usage=session.usage + usage)
+            owner, before = self._unpaid
+            self._unpaid = (session, before + usage if owner is session else usage)
 
         return Chat(model, count, most)
 
@@ -281,15 +331,10 @@ class Memory:
         assert isinstance(session, Session)
         async with entered(self._assistant.manager.changing(session)):
             yield session
-
-    @contextlib.asynccontextmanager
-    async def _background(self, session: Core) -> AsyncIterator[None]:
-        """The same for the background summary: only while it is the current session (N4.8)."""
-        async with self._writing(session):
-            if self._assistant.manager.current is not session:
-                raise ResizeError("Another session is the current one", reason="overtaken")
-            yield
-        self._on_notice(Notice("summary", session, {}))
+            owner, usage = self._unpaid
+            if owner is session:
+                self._unpaid = (None, Usage())
+                session.change(usage=session.usage + usage)
 
 
 def _is_of_an_add(change: Change) -> bool:

@@ -113,6 +113,8 @@ class Core:
         self.parent_settings = parent_settings
         self.handlers = Handlers()
         self.summary_in_progress = False
+        self.summary_job = 0
+        """The number of the newest background summary; only that one may say that it is over."""
         self.lock = threading.RLock()
         self.newest_first: deque[Message] = deque()
         self.archive_rows: list[Message] = []
@@ -129,7 +131,7 @@ class Core:
         self.memo_seq = 0
         """The next seq when the memo was last brought up to date; 0: not in this process."""
         self.clears = 0
-        """How often the session was emptied or read anew: what was begun before then is void."""
+        """How often the session became another one: what was begun before then is void."""
         self.created = self.updated = clock().astimezone(UTC)
         for name, (_, default) in FIELDS.items():
             if name not in _KEPT_APART:
@@ -272,6 +274,7 @@ class Core:
         """Take over the state that was read from a file; observers are not told."""
         with self.lock:
             fields = dict(stored.fields)
+            goes_on = fields["id"] == self.id and fields["next_seq"] >= self.next_seq
             self.n = fields.pop("journal_n")
             self.own_settings = fields.pop("settings")
             saved = from_rfc3339(stored.timestamp)
@@ -286,7 +289,10 @@ class Core:
             self.meter.clear()
             roles = {m.role for rows in (stored.messages, stored.archive) for m in rows}
             self.has_instructions = not roles.isdisjoint(("system", "developer"))
-            self._forget_progress()
+            if goes_on:  # another process has added to it
+                self.quiet_length, self.memo_seq = None, 0
+            else:
+                self._forget_progress()
 
     def _tell(self, changes: tuple[Change, ...]) -> None:
         if not changes:
@@ -426,6 +432,7 @@ class Core:
     def _forget_progress(self) -> None:
         """The session is another one now: what was begun on the old one is void (U4.4)."""
         self.quiet_length, self.memo_seq = None, 0
+        self.summary_in_progress = False
         self.clears += 1
 
 

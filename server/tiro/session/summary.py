@@ -96,6 +96,7 @@ class Summarizer:
         Needs a running event loop.
         """
         session.summary_in_progress = True
+        session.summary_job += 1
         first = list(map(_message, evicted_messages))
         job = self._job(session, session_manager, first, previous_summary or "")
         task = asyncio.create_task(job, name=f"summary {session.id}")
@@ -144,7 +145,7 @@ class Summarizer:
         return usable(reply, len(text))
 
     async def _job(self, session: Core, manager: Any, first: list[Message], previous: str) -> None:
-        clears = session.clears
+        clears, number = session.clears, session.summary_job
         try:
             waiting = _queue(session, first)
             while waiting:
@@ -161,7 +162,7 @@ class Summarizer:
         except Exception as error:
             log.warning("No summary of session %s: %s; it is tried again", session.id, error)
         finally:
-            if session.clears == clears:
+            if session.summary_job == number:
                 session.summary_in_progress = False
 
 
