@@ -18,8 +18,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 import platformdirs
 
-from tiro.agents.agent import DEFAULT_AGENT
 from tiro.agents.permissions import PERMISSION_KEYS, narrowing, problem_of
+from tiro.agents.registry import DEFAULT_AGENT
 from tiro.agents.settings import Seconds, SessionDefaults, TurnSettings
 from tiro.agents.wording import expected, shown
 from tiro.agents.yaml_tree import parse_yaml

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from tests.fakes import fake_tool
-from tiro.agents.agent import EXPLORE_PERMISSION, PLAN_PERMISSION
 from tiro.agents.permissions import (
     OPEN_SET,
     STRICT_SET,
@@ -17,6 +16,7 @@ from tiro.agents.permissions import (
     problem_of,
     strictest,
 )
+from tiro.agents.registry import EXPLORE_PERMISSION, PLAN_PERMISSION
 
 PY_ONLY: Any = {"read": [("*.py", "allow"), ("*", "deny")]}
 

@@ -19,7 +19,6 @@ from tests.agents.turns import (
     told,
 )
 from tests.fakes import RecordingEditor, ScriptedModel, Step, says, uses
-from tiro.agents.agent import AgentInfo
 from tiro.agents.events import (
     MAX_SHOWN_BYTES,
     Finished,
@@ -39,6 +38,7 @@ from tiro.agents.events import (
 )
 from tiro.agents.permissions import Rules
 from tiro.agents.prompt import build_request
+from tiro.agents.registry import AgentInfo
 from tiro.agents.settings import TurnSettings
 from tiro.agents.tool_uses import (
     BROKEN_OFF,

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from tests.fakes import RecordingEditor, ScriptedModel, Step
-from tiro.agents.agent import AgentInfo
 from tiro.agents.events import Finished, Started, Stored, Text, ToolUse, TurnEvent
+from tiro.agents.registry import AgentInfo
 from tiro.agents.turn import Turn, run_turn
 from tiro.session.core import Core
 from tiro.session.messages import Message, blocks_of, tool_results_of, tool_uses_of

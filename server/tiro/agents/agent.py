@@ -1,154 +1,229 @@
-"""Who answers: the agents, the built-in ones, and the registry they are found in."""
+"""The library's agent: a model that answers within a session, without tools or an editor (A9).
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Literal, get_args
+    agent = Agent(model).attach_session(mode="memo")
+    print(agent.run("Which files hold Lisp?"))
+
+A request that fails, or whose session was emptied meanwhile, leaves nothing in the session.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from tiro.agents.permissions import SECRET_FILES, Kind, Permission, problem_of
-from tiro.errors import AgentNotFoundError
+from tiro import __version__
+from tiro.agents.asking import answer_of
+from tiro.agents.prompt import session_prompt
+from tiro.agents.recorded import as_text, recorded
+from tiro.agents.registry import AgentInfo, AgentRegistry
+from tiro.errors import InvalidInputError
+from tiro.models.model import ModelRequest
+from tiro.session import history
+from tiro.session.core import rfc3339, utc_now
+from tiro.session.handlers import awaited, without_loop
+from tiro.session.history import Messages
+from tiro.session.messages import Message
+from tiro.session.provider_view import provider_view
+from tiro.session.session import Session
 
-Mode = Literal["primary", "subagent", "all"]
+__all__ = ["Agent", "AgentInfo", "AgentRegistry", "Result", "SessionStore"]
 
-DEFAULT_AGENT = "build"
+TTL_SECONDS = 24 * 3600.0
+"""How long a session lives that the agent makes in a store (G5.5)."""
 
-
-class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent: its name, its standing instructions, its model and its rules (M5.3)."""
-
-    name: str
-    description: str = ""
-    mode: Mode = "all"
-    native: bool = False
-    """Built in."""
-    hidden: bool = False
-    """Never offered to a user."""
-    temperature: float | None = None
-    top_p: float | None = None
-    color: str | None = None
-    model: str | None = None
-    """`provider/name`; None: the session's."""
-    prompt: str = ""
-    """The system prompt."""
-    options: Mapping[str, Any] = {}
-    steps: int | None = None
-    """The most requests to the model in one turn; None: as configured."""
-    permission: Permission = None
-    """Its permission rules (M5.6); an empty set allows."""
+Input: TypeAlias = str | Mapping[str, Any]
+"""What a user says: text, or named parts, which the model and the session get as YAML."""
 
 
-class AgentRegistry:
-    """The agents by name, in the order of their registration (M5.1)."""
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that has succeeded."""
 
-    def __init__(self) -> None:
-        self._agents: dict[str, AgentInfo] = {}
-        self._default = DEFAULT_AGENT
-        self.reset()
+    input: Input
+    """What the caller gave."""
+    request: ModelRequest
+    output: str
+    session: Session | None
+    """Where it was asked; None without a session."""
+
+
+class SessionStore(Protocol):
+    """What an agent asks of a store; each may be async."""
+
+    def create(
+        self,
+        id: str | None = None,
+        ttl: float | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Make a session that is stored."""
+        ...
+
+    def get(self, id: str) -> Any:
+        """The session of this id; SessionNotFoundError without one."""
+        ...
+
+    def save(self, session: Any) -> Any:
+        """Store what has changed."""
+        ...
+
+
+class Agent:
+    """A model, and the session that it answers in, if any (A9.1).
+
+    `model` is an object with `stream(request)`, or a callable from messages (a list of dicts) to
+    text, sync or async. With a store and no session, each request without an id gets one of its
+    own (G5.5). Hooks and handlers may be sync or async.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        session: Session | None = None,
+        store: SessionStore | None = None,
+        info: AgentInfo | None = None,
+    ) -> None:
+        self.model, self.store = model, store
+        self.info = info or AgentInfo(name="assistant")
+        self._session = session
+        self._own_history = Session()
+        """What the model is shown while no session is bound; no request is recorded here."""
+        self._before: list[Callable[[ModelRequest], Any]] = []
+        self._after: list[Callable[[Result], Any]] = []
+        self._record_handler: Callable[[Result], Any] | None = None
 
     @property
-    def default(self) -> str:
-        """The name of the default agent."""
-        return self._default
+    def session(self) -> Session | None:
+        """The bound session, or None (A9.3)."""
+        return self._session
 
-    def get(self, name: str | None) -> AgentInfo | None:
-        """The agent of this name, or None."""
-        return self._agents.get(name) if name is not None else None
+    def get_session(self) -> Session | None:
+        """The bound session, or None (A9.3)."""
+        return self._session
 
-    def names(self, hidden: bool = False) -> Sequence[str]:
-        """The names of the agents, the hidden ones only on demand."""
-        return [agent.name for agent in self._agents.values() if hidden or not agent.hidden]
+    def attach_session(self, session: Session | None = None, *, mode: str | None = None) -> "Agent":
+        """Bind this session, or a new one, in this mode (A9.2); ValueError for an unknown mode."""
+        self._session = (Session() if session is None else session).configure(mode=mode)
+        return self
 
-    def register(self, agent: AgentInfo) -> None:
-        """Add an agent, or replace the one of its name; ValueError says what is wrong with it."""
-        problem = _problem_of(agent)
-        if problem is not None:
-            raise ValueError(problem)
-        self._agents[agent.name] = agent
+    def detach_session(self) -> "Agent":
+        """Answer without a session from now on."""
+        self._session = None
+        return self
 
-    def unregister(self, name: str) -> bool:
-        """Take an agent away; False when there is none. The default agent then is `build` again."""
-        found = self._agents.pop(name, None) is not None
-        if name == self._default:
-            self._default = DEFAULT_AGENT
-        return found
+    def before_request(self, hook: Callable[[ModelRequest], Any]) -> "Agent":
+        """Call `hook(request)` before each request; another request that it returns is sent."""
+        self._before.append(hook)
+        return self
 
-    def set_default(self, name: str) -> None:
-        """Choose the default agent; AgentNotFoundError for an unknown name."""
-        if name not in self._agents:
-            raise AgentNotFoundError(
-                f"There is no agent {name!r}; choose one of {', '.join(self._agents)}",
-                name=name,
-                available=list(self.names()),
+    def after_request(self, hook: Callable[[Result], Any]) -> "Agent":
+        """Call `hook(result)` after each request that succeeded and was recorded."""
+        self._after.append(hook)
+        return self
+
+    def set_record_handler(self, handler: Callable[[Result], Any] | None) -> "Agent":
+        """Let `handler(result)` say which messages to record; nothing for none (A9.9)."""
+        self._record_handler = handler
+        return self
+
+    def set_chat_history(self, messages: Messages) -> "Agent":
+        """Put messages in the place of the history (A9.4)."""
+        history.set_all(self._shown(), messages)
+        return self
+
+    async def async_set_chat_history(self, messages: Messages) -> "Agent":
+        """`set_chat_history`, for callers that use the async forms throughout."""
+        return self.set_chat_history(messages)
+
+    async def async_add_chat_history(self, messages: Messages) -> "Agent":
+        """Append one message or many; a bound session is resized if it has to be (A9.5)."""
+        if self._session is None:
+            history.add_all(self._own_history, messages)
+        else:
+            await self._session.async_add_chat_history(messages)
+        return self
+
+    def add_chat_history(self, messages: Messages) -> "Agent":
+        """`async_add_chat_history` for callers without a loop, and inside one."""
+        return without_loop(lambda: self.async_add_chat_history(messages))
+
+    def reset_chat_history(self, drop_memo: bool = False) -> "Agent":
+        """Empty the history and its counters; the memo stays unless told so (A9.6)."""
+        history.clear(self._shown(), keep_memo=not drop_memo)
+        return self
+
+    async def async_reset_chat_history(self, drop_memo: bool = False) -> "Agent":
+        """`reset_chat_history`, for callers that use the async forms throughout."""
+        return self.reset_chat_history(drop_memo)
+
+    async def async_run(self, text: Input, session_id: str | None = None) -> str:
+        """Ask the model, record both sides, and return its answer (A9.7, A9.8).
+
+        Raises InvalidInputError for empty input, SessionNotFoundError for an id that the store
+        does not have, and whatever model, hooks and handlers raise. A resize that fails has the
+        answer recorded before it.
+        """
+        if not as_text(text).strip() or not text:
+            raise InvalidInputError("The input is empty; say something to the agent")
+        session = await self._session_for(text, session_id)
+        clears = session.clears if session is not None else 0
+        request = self._request(self._own_history if session is None else session, text)
+        for before in self._before:
+            request = await awaited(before, request) or request
+        output = await answer_of(self.model, request)
+        result = Result(input=text, request=request, output=output, session=session)
+        if session is not None and session.clears == clears:
+            await self._record(session, result)
+        for after in self._after:
+            await awaited(after, result)
+        return output
+
+    def run(self, text: Input, session_id: str | None = None) -> str:
+        """`async_run` for callers without a loop, and inside one."""
+        return without_loop(lambda: self.async_run(text, session_id))
+
+    def _shown(self) -> Session:
+        return self._own_history if self._session is None else self._session
+
+    async def _session_for(self, text: Input, session_id: str | None) -> Session | None:
+        """The session that a request belongs to: of this id, the bound one, or a new one."""
+        bound = self._session
+        if bound is not None and session_id in (None, bound.id):
+            return bound
+        if self.store is None:
+            if session_id is None:
+                return None
+            raise InvalidInputError(f"The session {session_id!r} needs a store to be found in")
+        if session_id is not None:
+            found: Session = await awaited(self.store.get, session_id)
+            return found
+        metadata = {"created_by": self.info.name, "agent_version": __version__}
+        made: Session = await awaited(
+            lambda store: store.create(None, TTL_SECONDS, metadata), self.store
+        )
+        made.set("initial_input_length", len(as_text(text)))
+        made.set("session_start_time", rfc3339(utc_now()))
+        return made
+
+    def _request(self, session: Session, text: Input) -> ModelRequest:
+        """The window as it is now, and the input behind it; nothing is added to the session."""
+        name = str(self.info.model or getattr(self.model, "name", ""))
+        with session.lock:
+            window = [*session.oldest_first(), Message("user", as_text(text))]
+            return ModelRequest(
+                model=name.partition("/")[2] or name,
+                messages=provider_view(window, session.archive_rows, thinking=True),
+                system=session_prompt(session, self.info.prompt),
+                temperature=self.info.temperature,
+                top_p=self.info.top_p,
             )
-        self._default = name
 
-    def reset(self) -> None:
-        """Back to the built-in agents and their default."""
-        self._agents = {agent.name: agent for agent in built_in_agents()}
-        self._default = DEFAULT_AGENT
-
-    def list(self) -> Sequence[AgentInfo]:
-        """All agents, hidden ones included."""
-        return [*self._agents.values()]
-
-    def selectable(self) -> Sequence[AgentInfo]:
-        """What a user may choose: not hidden, and of mode primary or all (M5.5)."""
-        return [a for a in self._agents.values() if not a.hidden and a.mode != "subagent"]
-
-
-def built_in_agents() -> Sequence[AgentInfo]:
-    """The agents that are always there."""
-    return [
-        AgentInfo(
-            name="build",
-            description="Answers questions about the workspace and helps with the work on it",
-            mode="primary",
-            native=True,
-            prompt=_prompt("build"),
-        ),
-        AgentInfo(
-            name="plan",
-            description="Works out how something should be done, and changes nothing",
-            mode="primary",
-            native=True,
-            prompt=_prompt("plan"),
-            permission=PLAN_PERMISSION,
-        ),
-        AgentInfo(
-            name="explore",
-            description="Finds things in the workspace",
-            mode="subagent",
-            native=True,
-            prompt=_prompt("explore"),
-            permission=EXPLORE_PERMISSION,
-        ),
-    ]
-
-
-PLAN_FILES: Sequence[tuple[str, Kind]] = ((".tiro/plan/*.md", "allow"), ("*", "deny"))
-"""Where the plan agent may write (M5.8)."""
-
-PLAN_PERMISSION: Permission = {"edit": PLAN_FILES, "write": PLAN_FILES, "bash": "deny"}
-EXPLORE_PERMISSION: Permission = {
-    "read": SECRET_FILES,
-    "grep": "allow",
-    "glob": "allow",
-    "*": "deny",
-}
-
-
-def _prompt(name: str) -> str:
-    return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
-
-
-def _problem_of(agent: AgentInfo) -> str | None:
-    """What is wrong with an agent, as one sentence, or None."""
-    if not agent.name.strip() or "/" in agent.name:
-        return f"An agent needs a name without slashes, not {agent.name!r}"
-    if agent.mode not in get_args(Mode):
-        return f"The mode of agent {agent.name!r} must be primary, subagent or all"
-    if agent.steps is not None and agent.steps < 1:
-        return f"The steps of agent {agent.name!r} must be at least 1"
-    permission = problem_of(agent.permission)
-    return None if permission is None else f"Permission of agent {agent.name!r}: {permission}"
+    async def _record(self, session: Session, result: Result) -> None:
+        """Append what the request leaves behind, then judge a resize (A9.8)."""
+        if self._record_handler is None:
+            messages = recorded(result.input, result.output, session.settings)
+        else:
+            messages = await awaited(self._record_handler, result)
+        if messages:
+            await session.async_add_chat_history(messages)
+        if self.store is not None and session is not self._session:
+            await awaited(self.store.save, session)

@@ -1,14 +1,15 @@
-"""One question to a model outside a turn: for a summary, a memo, a title. No tools, no events."""
+"""A question to a model outside a turn, and all of its answer: no tools, no events."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from tiro.errors import ModelError
 from tiro.models.model import Finished, Model, ModelRequest, TextDelta, ToolUseDone
-from tiro.session.messages import Message, StopReason, Usage
+from tiro.session.handlers import awaited
+from tiro.session.messages import Message, StopReason, TextBlock, Usage, blocks_of, text_of
 
 NO_END = "The answer of the model broke off; try again"
 
@@ -70,6 +71,25 @@ async def ask(
         system=system,
         max_output_tokens=max_output_tokens,
     )
+    return await streamed(model, request)
+
+
+async def answer_of(model: Any, request: ModelRequest) -> str:
+    """The answer of a model that streams, or of a callable from messages to text (answer 12).
+
+    Raises TypeError for a callable that answers with anything else, and what the model raises.
+    """
+    if hasattr(model, "stream"):
+        return (await streamed(model, request)).text
+    reply = await awaited(model, list(_as_dicts(request)))
+    text = reply if isinstance(reply, str) else getattr(reply, "text", None)
+    if not isinstance(text, str):
+        raise TypeError(f"A model must answer with a text, not {reply!r}")
+    return text
+
+
+async def streamed(model: Any, request: ModelRequest) -> Reply:
+    """All of a model's answer to a request. Raises as `ask`."""
     pieces: list[str] = []
     uses: list[str] = []
     async with contextlib.AsyncExitStack() as stack:
@@ -83,4 +103,13 @@ async def ask(
                 uses.append(delta.name)
             elif isinstance(delta, Finished):
                 return Reply("".join(pieces), delta.stop_reason, uses, delta.usage)
-    raise ModelError(NO_END, provider=model.name.partition("/")[0])
+    raise ModelError(NO_END, provider=getattr(model, "name", "").partition("/")[0])
+
+
+def _as_dicts(request: ModelRequest) -> Iterator[dict[str, Any]]:
+    """A request as plain messages: the system prompt first, content that is only text as text."""
+    if request.system:
+        yield {"role": "system", "content": request.system}
+    for message in request.messages:
+        is_text = all(isinstance(block, TextBlock) for block in blocks_of(message))
+        yield {"role": message.role, "content": text_of(message) if is_text else message.content}

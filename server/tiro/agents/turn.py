@@ -26,7 +26,6 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from tiro.agents import events
-from tiro.agents.agent import AgentInfo
 from tiro.agents.answer import Answer
 from tiro.agents.budget import check_budget
 from tiro.agents.events import TurnEvent, TurnOutcome
@@ -34,6 +33,7 @@ from tiro.agents.inbox import Inbox
 from tiro.agents.permissions import Rules
 from tiro.agents.prompt import build_request, request_size, request_weights
 from tiro.agents.record import Record
+from tiro.agents.registry import AgentInfo
 from tiro.agents.settings import TurnSettings
 from tiro.agents.tool_uses import (
     BROKEN_OFF,

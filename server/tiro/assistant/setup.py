@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from tiro import config
-from tiro.agents.agent import AgentInfo, AgentRegistry
 from tiro.agents.permissions import PERMISSION_SETS, Rules
 from tiro.agents.prompt import request_size
+from tiro.agents.registry import AgentInfo, AgentRegistry
 from tiro.agents.turn import Turn, offered_tools, schemas_of
 from tiro.assistant.fit import budget_of, fitted
 from tiro.assistant.model_choice import Models

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tiro.agents.agent import AgentInfo, AgentRegistry, built_in_agents
+from tiro.agents.registry import AgentInfo, AgentRegistry, built_in_agents
 from tiro.errors import AgentNotFoundError
 
 
