@@ -101,7 +101,8 @@ def test_defaults_are_those_of_the_document(config_dir: Path) -> None:
 def test_every_key_of_the_document_is_taken(tmp_path: Path) -> None:
     found = loaded(tmp_path, EVERYTHING)
     settings = found.settings
-    assert found.problems == []
+    assert len(found.problems) == 3
+    assert all("has no effect yet" in problem for problem in found.problems)
     assert found.files == [tmp_path / "config.yaml"]
     mine = settings.providers["mine"]
     assert mine.models == {"m": ModelFacts(8000, 100, Price(1.0, 2.5, 0.1))}
@@ -133,7 +134,7 @@ def test_empty_file_and_empty_sections_change_nothing(tmp_path: Path, text: str)
         ("\ufeffagent: plan", lambda s: s.agent == "plan"),
         ("{agent: plan}", lambda s: s.agent == "plan"),
         ("model: openai/a/b", lambda s: s.model == "openai/a/b"),
-        ("session: {ttl_seconds: 5}", lambda s: s.session.ttl_seconds == 5.0),
+        ("session: {budget_ratio: 1}", lambda s: s.session.budget_ratio == 1.0),
     ],
 )
 def test_values_that_need_care(tmp_path: Path, text: str, read: Any) -> None:
@@ -576,3 +577,18 @@ def test_loading_makes_and_changes_nothing(tmp_path: Path) -> None:
 
 def test_settings_are_frozen() -> None:
     assert Settings.__struct_config__.frozen
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("store: {kind: sqlite, path: x}", "store.kind"),
+        ("session: {titles: model}", "session.titles"),
+        ("session: {ttl_seconds: 5}", "session.ttl_seconds"),
+    ],
+)
+def test_a_key_without_effect_is_told(tmp_path: Path, text: str, key: str) -> None:
+    """A setting that is taken in silence is taken for one that works."""
+    problem = only_problem(loaded(tmp_path, text))
+    assert key in problem
+    assert "no effect yet" in problem

@@ -175,6 +175,14 @@ class _Source(msgspec.Struct, frozen=True):
         return self.name if line is None else f"{self.name}, line {line}"
 
 
+NOT_YET: dict[tuple[str, ...], str] = {
+    ("store", "kind"): "files",
+    ("session", "titles"): "first_line",
+    ("session", "ttl_seconds"): "null",
+}
+"""Keys that may be set already, and what holds whatever they say."""
+
+
 class _Document(msgspec.Struct, frozen=True, kw_only=True):
     """What a configuration file may hold."""
 
@@ -275,6 +283,8 @@ class _Merge:
                 into[key] = msgspec.convert(value, kind)
             except msgspec.ValidationError:
                 self._tell(source, here, f"must be {expected(kind)}, not {_shown(here, value)}")
+            if value is not None and value != (only := NOT_YET.get(here, value)):
+                self._tell(source, here, f"has no effect yet; for now it is always {only}")
 
     def _permission(self, given: Any, source: _Source) -> None:
         """Take permission rules, key by key; those of a workspace go into a table of their own."""
