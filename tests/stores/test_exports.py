@@ -1,6 +1,7 @@
 """Exports as files, and sessions that come from elsewhere (U7.6, M7.3, U9.11)."""
 
 import errno
+import re
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,30 @@ def test_a_file_that_is_too_large_is_not_even_read(
     monkeypatch.setattr("tiro.stores.exports.MAX_IMPORT_BYTES", 10)
     with pytest.raises(SessionFormatError, match="larger"):
         read_import(path, None)
+
+
+@pytest.mark.parametrize("format", ["json", "jsonl", "yaml", "markdown"])
+@pytest.mark.parametrize(
+    "key", ["my_key_is_*1*", 'quo"ted-key', "back\\slash\\key", "a<b>&c#d`e-key"]
+)
+def test_no_configured_key_is_in_an_export_however_it_is_escaped(
+    make_manager: Make, tmp_path: Path, format: str, key: str
+) -> None:
+    """U9.11, B52: in titles, texts, names, inputs and results; whether it lives or is saved."""
+    manager = talking(make_manager())
+    session = manager.get()
+    session.change(title=f"about {key}", memo={key: [key], f"{key}!": key}, agent=key)
+    session.add_message("user", [{"type": "text", "text": f"{key}\n{key}"}])
+    given = {key: {"deep": [key]}}
+    session.add_message("assistant", [{"type": "tool_use", "id": "c", "name": key, "input": given}])
+    session.add_message("tool", [{"type": "tool_result", "tool_use_id": "c", "content": key}])
+    session.add_message("user", [{"type": "attachment", "kind": "file", "path": key, "text": key}])
+    session.add_message("odd", [{"type": key}, {"type": "image", "source": {"media_type": key}}])
+    manager.save(session)
+    for current in (session, None):
+        manager.set_current(current)
+        manager.secrets = [key]
+        text = registry.named(format).dumps(stored_form(manager, "talk"))
+        pieces = [piece for piece in re.split(r"[^a-z0-9-]+", key) if piece]
+        assert re.search(r"[^a-z0-9\n-]{1,5}".join(pieces), text) is None
+        assert text.count("[secret]") + text.count(r"\[secret\]") > 8

@@ -192,7 +192,7 @@ def _export(
     chosen = registry.named(format)
     fields = exports.stored_form(manager, id)
     shown = redact_shapes_in(fields) if is_redacted else fields
-    text = manager.redact_text(chosen.dumps(shown))
+    text = chosen.dumps(shown)
     was_redacted = is_redacted and shown != fields
     if path is None:
         return Exported(text=text, was_redacted=was_redacted)

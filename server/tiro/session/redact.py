@@ -5,12 +5,12 @@ of what is shown and exported, never out of what is stored (U9.11).
 """
 
 import re
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import Any, get_args
 
 from tiro.session.changes import Change
-from tiro.session.messages import KNOWN_BLOCKS, OWN_ROLES, Message, encode
+from tiro.session.messages import KNOWN_BLOCKS, OWN_ROLES, Message, decode, encode
 from tiro.session.snapshot import FIELDS
 
 REDACTED = "[secret]"
@@ -41,16 +41,49 @@ class Redactor:
         return redact(text, self.secrets)
 
     def json(self, data: bytes) -> bytes:
-        """The JSON without them; next to nothing for data in which none of them is."""
-        for secret in self.secrets:
-            escaped = encode(secret)[1:-1]
-            if escaped not in data:
-                continue
-            if _NUMBER.fullmatch(secret):  # a number holds it too, and is nothing without it
-                data = _STRING.sub(partial(_without, escaped), data)
-            else:
-                data = data.replace(escaped, _MARK)
-        return data
+        """The JSON without them; next to nothing for data in which none of them is.
+
+        Numbers stay, and so does the layout: lines stay lines. Two names do not become one.
+        """
+        escaped = [encode(secret)[1:-1] for secret in self.secrets]
+        if not any(secret in data for secret in escaped):
+            return data
+        strings = _Strings(self, data)
+        return b"\n".join(
+            _STRING.sub(strings.replaced, line)
+            if any(secret in line for secret in escaped)
+            else line
+            for line in data.split(b"\n")
+        )
+
+
+class _Strings:
+    """Replaces the strings of one piece of JSON, each by its value: escapes mean nothing to it."""
+
+    def __init__(self, redactor: Redactor, data: bytes) -> None:
+        self._text = redactor.text
+        self._data = data
+        self._names: dict[str, str] = {}
+        """What becomes of the names that are not as they were."""
+
+    def replaced(self, string: re.Match[bytes]) -> bytes:
+        """The string without secrets."""
+        value: str = decode(string[1])
+        shown = self._text(value)
+        if shown == value:
+            return string[0]
+        return encode(self._name(value, shown) if string[2] else shown) + string[2]
+
+    def _name(self, value: str, shown: str) -> str:
+        """What becomes of a name; one that another name has already gets a number."""
+        if value not in self._names:
+            taken = self._names.values()
+            self._names[value] = next(
+                name
+                for name in _numbered(shown)
+                if name not in taken and encode(name) + b":" not in self._data
+            )
+        return self._names[value]
 
 
 def redact_shapes(text: str) -> str:
@@ -80,12 +113,8 @@ def redact_shapes_in(value: Any) -> Any:
         return value
     copied: dict[Any, Any] = {}
     for key, item in value.items():
-        name = shown = redact_shapes_in(key)
-        number = 1
-        while name in copied:
-            number += 1
-            name = f"{shown}-{number}"
-        copied[name] = redact_shapes_in(item)
+        names = _numbered(redact_shapes(key)) if isinstance(key, str) else [key]
+        copied[next(name for name in names if name not in copied)] = redact_shapes_in(item)
     return copied
 
 
@@ -95,8 +124,10 @@ def _can_be_taken_out(secret: str) -> bool:
     return not any(secret in word for word in _OWN_WORDS)
 
 
-def _without(escaped: bytes, string: re.Match[bytes]) -> bytes:
-    return string[0].replace(escaped, _MARK)
+def _numbered(name: str) -> Iterator[str]:
+    """The name itself, then with the numbers from 2 on."""
+    yield name
+    yield from (f"{name}-{number}" for number in count(2))
 
 
 def _key(prefix: str, rest: str) -> tuple[tuple[str, ...], re.Pattern[str], str]:
@@ -104,10 +135,9 @@ def _key(prefix: str, rest: str) -> tuple[tuple[str, ...], re.Pattern[str], str]
     return (prefix,), re.compile(rf"{prefix}(?<![A-Za-z0-9_+/-]{prefix}){rest}"), REDACTED
 
 
-_MARK = REDACTED.encode()
-_NUMBER = re.compile(r"[0-9.eE+-]+")
 _TIME = re.compile(r"[0-9T:.Z+-]{1,19}")
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_STRING = re.compile(rb'("[^"\\]*(?:\\.[^"\\]*)*")(:?)')
+"""A string in JSON; with the colon it is the name of a field."""
 _CHANGES: tuple[Any, ...] = get_args(Change)
 _OWN_WORDS = (
     *(field for kind in (Message, *_CHANGES) for field in kind.__struct_fields__),

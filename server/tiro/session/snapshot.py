@@ -42,7 +42,8 @@ FIELDS: dict[str, tuple[Any, Any]] = {
 }
 """The fields of a session besides its messages: name → (type, default)."""
 
-_LISTS = ("messages", "archive")
+LISTS = ("messages", "archive")
+"""The fields that hold its messages: the window, and what left it."""
 _OTHERS = ("schema_version", "timestamp")
 
 
@@ -76,12 +77,12 @@ def read_snapshot(data: bytes) -> StoredSession:
 def _read(data: bytes) -> StoredSession:
     raw = _top_level(data)
     stored = {name: _field(raw, name) for name in FIELDS}
-    messages, archive = (_messages(raw.get(name), data) for name in _LISTS)
+    messages, archive = (_messages(raw.get(name), data) for name in LISTS)
     timestamp = _value(raw["timestamp"], str | None) if "timestamp" in raw else None
     if "schema_version" not in raw and _is_newest_first(messages):
         messages.reverse()
     session = StoredSession(stored, messages, archive, timestamp, {})
-    for name in raw.keys() - FIELDS.keys() - {*_LISTS, *_OTHERS}:
+    for name in raw.keys() - FIELDS.keys() - {*LISTS, *_OTHERS}:
         session.unknown[name] = _unknown_value(raw[name])
     _repair(session)
     return session

@@ -7,7 +7,7 @@ from typing import Any
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
 from tiro.session.core import Core
 from tiro.session.messages import decode, encode
-from tiro.session.snapshot import read_snapshot
+from tiro.session.snapshot import LISTS, read_snapshot
 from tiro.stores.blobs import blobs_beside
 from tiro.stores.disk import make_directories, read_file, replace_file, signature_at
 from tiro.stores.formats import registry
@@ -27,7 +27,8 @@ MAX_IMPORT_BYTES = 256_000_000
 def stored_form(manager: SessionManager, id: str | None = None) -> dict[str, Any]:
     """The fields of a session's file as they would be written now, plain and in full.
 
-    The current session's, or those of the one with this id. Raises as `SessionManager.load_id`.
+    The current session's, or those of the one with this id. No string in them holds a configured
+    key (U9.11): a format may escape what it likes. Raises as `SessionManager.load_id`.
     """
     session: Core | None = manager.current
     if id is None:
@@ -37,9 +38,10 @@ def stored_form(manager: SessionManager, id: str | None = None) -> dict[str, Any
         read_session(manager.find(id)).restore(session)
     with session.lock:
         fields = session.snapshot()
-        lists = {name: fields.pop(name) for name in ("messages", "archive")}
+        lists = {name: fields.pop(name) for name in LISTS}
         stamp = f"{manager.now().astimezone():%Y-%m-%dT%H:%M:%S%z}"
-        plain: dict[str, Any] = decode(encode({**fields, "timestamp": stamp, **lists}))
+        data = encode({**fields, "timestamp": stamp, **lists})
+    plain: dict[str, Any] = decode(manager.redact(data))
     return plain
 
 

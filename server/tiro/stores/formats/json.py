@@ -4,10 +4,8 @@ from typing import Any
 
 from tiro.errors import SessionFormatError
 from tiro.session.messages import Usage, clean, decode, encode
-from tiro.session.snapshot import FIELDS, StoredSession, read_snapshot
+from tiro.session.snapshot import FIELDS, LISTS, StoredSession, read_snapshot
 from tiro.stores.formats.format import Format, Imported, refused
-
-LISTS = ("messages", "archive")
 
 
 def dumps(fields: dict[str, Any]) -> str:
