@@ -16,6 +16,7 @@ from tiro.session.core import Core
 from tiro.session.cut import legal_cut
 from tiro.session.messages import encode
 from tiro.session.snapshot import read_snapshot
+from tiro.session.summary import store
 
 
 def restored(data: bytes) -> Core:
@@ -100,6 +101,19 @@ class Histories(RuleBasedStateMachine):
         self.session.configure(mode, {"messages": limit})
         self.session.resize(force)
 
+    @rule(limit=st.integers(1, 4), min_keep=st.integers(0, 3))
+    def trim(self, limit: int, min_keep: int) -> None:
+        if min_keep < limit:
+            self.session.trim_if_needed(limit, min_keep)
+
+    @rule(is_late=st.booleans())
+    def summarise(self, is_late: bool) -> None:
+        """A summary of what waits is stored, or comes too late and is dropped (N4.8)."""
+        waiting, before = self.session.pending(), self.session.n
+        clears = self.session.clears - is_late
+        store(self.session, f"summary {self.session.n}", waiting, self.session.summary, clears)
+        assert not is_late or self.session.n == before
+
     @rule()
     def undo_resize(self) -> None:
         if self.session.undo is None:
@@ -121,11 +135,14 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def save(self) -> None:
+        self._replay_gives_the_same_session()
         self.start = encode(self.session.snapshot())
         self.lines.clear()
 
-    @invariant()
-    def replay_gives_the_same_session(self) -> None:
+    def teardown(self) -> None:
+        self._replay_gives_the_same_session()
+
+    def _replay_gives_the_same_session(self) -> None:
         """U9.2: snapshot and journal together are the session."""
         core = restored(self.start)
         for line in self.lines:
