@@ -125,7 +125,7 @@ def test_large_values_are_in_every_export_and_found(server: Server, tmp_path: Pa
     file = server.home.sessions / f"{id_}.json"
     assert file.stat().st_size < 10_000
     server.request("tiro/session/clear")
-    for format in ("json", "yaml", "jsonl", "markdown"):
+    for format in ("json", "yaml", "jsonl", "markdown", "agently", "agently-yaml"):
         assert large in export(server, format, id=id_)["text"]
     (hit,) = server.request("tiro/session/search", {"query": "haystackneedle"})["hits"]
     assert (hit["id"], hit["snippet"][-14:]) == (id_, "haystackneedle")
@@ -141,6 +141,18 @@ def test_large_values_are_in_every_export_and_found(server: Server, tmp_path: Pa
     ]
 
 
+@pytest.mark.parametrize("format", ["agently", "agently-yaml"])
+def test_the_agently_form_goes_out_and_comes_back(server: Server, format: str) -> None:
+    """U7.4, answer 4: both histories, without what was taken back, under an id of its own."""
+    id_ = talk(server)
+    text = export(server, format)["text"]
+    shown = import_(server, text=text)
+    assert shown["id"] != id_
+    assert shown["messages"][-1]["content"] == "instead"
+    again = export(server, format)["text"]
+    assert again.replace(shown["id"], id_) == text
+
+
 def test_a_session_file_is_imported_with_its_journal(start: StartServer, home: Home) -> None:
     one = start()
     add(one, "user", "in the journal")
@@ -151,7 +163,7 @@ def test_a_session_file_is_imported_with_its_journal(start: StartServer, home: H
     assert shown["path"] != str(file)
 
 
-@pytest.mark.parametrize("format", ["agently", "entries", "xml", "", "JSON"])
+@pytest.mark.parametrize("format", ["nanobot", "entries", "xml", "", "JSON"])
 def test_a_format_that_is_not_there_names_those_that_are(server: Server, format: str) -> None:
     error = refused(server, "export", format=format)
     assert error.code == BAD_PARAMS

@@ -254,11 +254,11 @@ def test_a_torn_session_file_is_not_taken_for_lines() -> None:
 
 
 def test_an_unknown_format_names_those_there_are() -> None:
-    with pytest.raises(InvalidInputError, match="json, jsonl, markdown, yaml"):
-        registry.named("agently")
+    with pytest.raises(InvalidInputError, match="agently, agently-yaml, json, jsonl, markdown"):
+        registry.named("word")
 
 
-@pytest.mark.parametrize("name", ["json", "yaml", "jsonl", "markdown"])
+@pytest.mark.parametrize("name", [format.name for format in registry.FORMATS])
 @pytest.mark.parametrize("id", ["a", "chat:1", 'x" -->', None])
 def test_an_export_says_whose_it_is(name: str, id: str | None) -> None:
     core = Core()

@@ -34,7 +34,7 @@ PLAIN: dict[str, str] = {
 }
 """Commands without arguments of their own."""
 
-ENDINGS = {"markdown": "md"}
+ENDINGS = {"markdown": "md", "agently": "json", "agently-yaml": "yaml"}
 """File name endings of formats where they are not their names."""
 
 EXPLAIN = "Explain this."

@@ -211,9 +211,9 @@ def _one_result_each(message: Message) -> list[Message]:
     """A tool message as messages of one result each, its content as an object."""
     if message.role != "tool" or not isinstance(message.content, list):
         return [message]
-    blocks = [block for block in message.content if isinstance(block, dict)]
-    if not blocks or len(blocks) != len(message.content):
-        return [message]
+    blocks = message.content
+    if not blocks or not all(isinstance(read_block(b), ToolResultBlock) for b in blocks):
+        return [message]  # parts of one result, in the spelling with `tool_call_id`
     fields = message.to_dict()
     return [Message.from_dict({**fields, "content": block}) for block in blocks]
 

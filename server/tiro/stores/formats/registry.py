@@ -2,9 +2,17 @@
 
 from tiro.errors import InvalidInputError
 from tiro.stores.formats import json, jsonl, markdown, yaml
+from tiro.stores.formats.agently import AGENTLY, AGENTLY_YAML
 from tiro.stores.formats.format import Format, refused
 
-FORMATS: tuple[Format, ...] = (jsonl.FORMAT, json.FORMAT, yaml.FORMAT, markdown.FORMAT)
+FORMATS: tuple[Format, ...] = (
+    jsonl.FORMAT,
+    AGENTLY,
+    AGENTLY_YAML,
+    json.FORMAT,
+    yaml.FORMAT,
+    markdown.FORMAT,
+)
 """In the order in which they are looked for: what is more special comes first."""
 
 
