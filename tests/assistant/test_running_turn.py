@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -10,8 +11,9 @@ import pytest
 from tiro.assistant.running_turn import entered
 
 
-def test_a_lock_whose_wait_is_cancelled_is_given_back() -> None:
-    """B43: a cancel at any point leaves the session usable."""
+@pytest.mark.parametrize("cancels", [1, 2, 3])
+def test_a_lock_whose_wait_is_cancelled_is_given_back(cancels: int) -> None:
+    """B43: a cancel at any point, and any number of them, leaves the session usable."""
     told: list[str] = []
     free = threading.Event()
 
@@ -29,11 +31,43 @@ def test_a_lock_whose_wait_is_cancelled_is_given_back() -> None:
     async def cancelled() -> None:
         waiting = asyncio.create_task(wait_for_it())
         await asyncio.sleep(0.05)
-        waiting.cancel()
-        await asyncio.sleep(0)
+        for _ in range(cancels):
+            waiting.cancel()
+            await asyncio.sleep(0.01)
         free.set()
         with pytest.raises(asyncio.CancelledError):
             await waiting
+
+    asyncio.run(cancelled())
+    assert told == ["taken", "given back"]
+
+
+def test_a_lock_is_given_back_though_its_release_is_cancelled() -> None:
+    """B43: also where no thread is free for the release yet."""
+    told: list[str] = []
+    busy = threading.Event()
+
+    @contextmanager
+    def lock() -> Iterator[None]:
+        told.append("taken")
+        yield
+        told.append("given back")
+
+    async def use(used: asyncio.Event) -> None:
+        async with entered(lock()):
+            used.set()
+            asyncio.get_running_loop().run_in_executor(None, busy.wait, 5)
+
+    async def cancelled() -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        used = asyncio.Event()
+        using = asyncio.create_task(use(used))
+        await used.wait()
+        await asyncio.sleep(0.01)
+        using.cancel()
+        await asyncio.sleep(0.01)
+        busy.set()
+        await asyncio.wait({using})
 
     asyncio.run(cancelled())
     assert told == ["taken", "given back"]

@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -12,6 +12,7 @@ from tiro.agents.turn import Turn, run_turn
 from tiro.session.queued import queue
 from tiro.session.session import Session
 
+T = TypeVar("T")
 EventListener = Callable[["RunningTurn", int, TurnEvent], None]
 
 
@@ -99,11 +100,21 @@ async def entered(
         await asyncio.shield(waiting)
     except asyncio.CancelledError:
         give_up()
-        await asyncio.wait({waiting})
+        with contextlib.suppress(Exception):
+            await finished(waiting)
         if waiting.exception() is None:
-            await asyncio.to_thread(holding.__exit__, None, None, None)
+            await finished(asyncio.to_thread(holding.__exit__, None, None, None))
         raise
     try:
         yield
     finally:
-        await asyncio.to_thread(holding.__exit__, None, None, None)
+        await finished(asyncio.to_thread(holding.__exit__, None, None, None))
+
+
+async def finished(work: Awaitable[T]) -> T:
+    """The result of work that must not be left half done, however often the wait is cancelled."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
+    return task.result()

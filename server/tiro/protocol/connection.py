@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from tiro.agents import events
+from tiro.assistant.running_turn import finished
 from tiro.protocol import types
 from tiro.protocol.editor import ClientEditor
 from tiro.protocol.events import TurnEvents
@@ -222,15 +223,6 @@ class Connection:
         async with self.editor.progress(title) as report:
             while (event := await told.get()) is not None:
                 report(event.message, event.fraction)
-
-
-async def finished(work: Coroutine[Any, Any, T]) -> T:
-    """The result of work that must not be left half done, however often the wait is cancelled."""
-    task = asyncio.ensure_future(work)
-    while not task.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.shield(task)
-    return task.result()
 
 
 async def _stop(turn: "asyncio.Task[Any]") -> None:
