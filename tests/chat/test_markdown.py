@@ -2,6 +2,7 @@
 
 import re
 import sys
+from time import process_time
 
 import pytest
 
@@ -130,3 +131,24 @@ def test_a_delta_costs_the_same_in_a_long_answer() -> None:
         held = [value for value in vars(markdown).values() if isinstance(value, str)]
         assert max(map(len, held)) <= MAX_HELD_CHARS + len(text)
         assert sys.getsizeof(markdown.feed(text)) < 10_000
+
+
+@pytest.mark.parametrize("mark", ["**", "`", "``"])
+def test_a_span_that_is_too_long_is_no_markup(mark: str) -> None:
+    """Whether it comes in one piece or in many."""
+    for text in (f"{mark}{'a ' * MAX_HELD_CHARS}b{mark} c", f"{mark}{'a' * MAX_HELD_CHARS}b{mark}"):
+        assert render(text, columns=1000) == render(*text, columns=1000) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["**a ", "`a ``b ", "**`", "\n", "- ", "**a\n", " ", "**a`b", "_ *", "# "]
+)
+def test_a_hostile_line_costs_in_proportion_to_its_length(text: str) -> None:
+    """In processor time: 8 times the text may cost 30 times as much, and 64 is a square."""
+
+    def cost(times: int) -> float:
+        started = process_time()
+        render(text * times)
+        return process_time() - started
+
+    assert cost(8_000) < 30 * max(0.01, cost(1_000))

@@ -24,7 +24,8 @@ _HEADING = re.compile(r"#{1,6} +")
 _ITEM = re.compile(r"(\s*)(?:([-*+])|(\d{1,3}[.)]))( +)")
 _QUOTE = re.compile(r"\s*> ?")
 _RULE = re.compile(r"\s*([-*_])( ?\1){2,}\s*\Z")
-_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)|\*\*(?=[^\s*])(.+?)(?<=\S)\*\*")
+_INSIDE = rf"(.{{1,{MAX_HELD_CHARS}}}?)"
+_SPAN = re.compile(rf"(?<!`)(`+)(?!`){_INSIDE}(?<!`)\1(?!`)|\*\*(?=[^\s*]){_INSIDE}(?<=\S)\*\*")
 _OPENING = re.compile(r"`|\*\*(?=\S|\Z)|\*\Z")
 _WORDS = re.compile(r"\n|[ \t]+|[^ \t\n]+")
 
@@ -48,14 +49,9 @@ class Markdown:
 
     def feed(self, delta: str) -> str:
         """What can be shown now."""
-        self._held += harmless(delta)
-        shown = []
-        while True:
-            line, newline, rest = self._held.partition("\n")
-            if not newline:
-                break
-            shown.append(self._rest_of_line(line))
-            self._held = rest
+        *lines, rest = (self._held + harmless(delta)).split("\n")
+        shown = list(map(self._rest_of_line, lines))
+        self._held = rest
         shown += map(self._wrap.put, self._begun())
         return "".join(shown)
 

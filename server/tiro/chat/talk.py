@@ -42,7 +42,8 @@ class Talk:
         self.agent: str | None = None
         self.model: str | None = None
         """Who answers in each new session, if not as configured."""
-        self._path: str | None = None
+        self._path_by_id: dict[str, str] = {}
+        """Where the session of the last load lives; no other one, and not under another name."""
         self._asking = asyncio.Lock()
 
     # --- asking -------------------------------------------------------------------------------
@@ -133,7 +134,7 @@ class Talk:
     async def load(self, which: dict[str, Any]) -> None:
         """Go on with a saved session, and show how far it was."""
         view = await self.link.request("tiro/session/load", which)
-        self._path = view["path"]
+        self._remember(view)
         shown = (await self.link.request("tiro/session/show"))["text"]
         self.screen.tell(f"{view['title'] or view['id']}: {view['total']} messages are loaded")
         if shown:
@@ -141,19 +142,22 @@ class Talk:
 
     async def find_again(self) -> bool:
         """In a new server, go on with the session of the last one; False when none was stored."""
-        which = {"path": self._path} if self._path else {"id": self.screen.session_id}
-        if not any(which.values()):
+        if (id := self.screen.session_id) is None:
             await self.choose()
             return False
-        view = await self.link.request("tiro/session/load", which)
-        self._path = view["path"]
+        path = self._path_by_id.get(id)
+        view = await self.link.request("tiro/session/load", {"path": path} if path else {"id": id})
+        self._remember(view)
         self.screen.tell(f"{view['total']} messages are there again")
         return True
+
+    def _remember(self, view: dict[str, Any]) -> None:
+        self.screen.session_id, self._path_by_id = view["id"], {view["id"]: view["path"]}
 
     async def clear(self) -> str:
         """Begin a new session; where the old one is, in a sentence."""
         result = await self.link.request("tiro/session/clear")
-        self._path = self.screen.session_id = None
+        self.screen.session_id = None
         await self.choose()
         path, messages = result["savedAs"], result["cleared"]
         kept = f"{messages} messages are kept in {path}" if path else "Nothing was there to keep"

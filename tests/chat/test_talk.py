@@ -1,0 +1,63 @@
+"""Which session a chat goes on with after its server has died."""
+
+from typing import Any
+
+import pytest
+
+from tiro.chat.lines import PipedLines
+from tiro.chat.screen import Screen
+from tiro.chat.talk import Talk
+
+
+class FakeLink:
+    """Answers a load with the session of that path or id."""
+
+    def __init__(self) -> None:
+        self.loaded: list[Any] = []
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        if method == "tiro/session/load":
+            self.loaded.append(params)
+        if method == "tiro/session/clear":
+            return {"savedAs": None, "cleared": 0}
+        return {"id": "one", "path": "/x/one.json", "title": None, "total": 1, "text": None}
+
+
+def event(id: str) -> tuple[str, dict[str, Any]]:
+    return "tiro/turn/event", {"sessionId": id, "type": "stored"}
+
+
+def changed(reason: str, id: str | None) -> tuple[str, dict[str, Any]]:
+    return "tiro/session/changed", {"reason": reason, "id": id}
+
+
+@pytest.mark.parametrize(
+    ("heard", "wanted"),
+    [
+        ([], {"path": "/x/one.json"}),
+        ([event("one")], {"path": "/x/one.json"}),
+        ([changed("summary", "one")], {"path": "/x/one.json"}),
+        ([changed("renamed", "one-01")], {"id": "one-01"}),
+        ([changed("renamed", "one-01"), event("one-01")], {"id": "one-01"}),
+        ([changed("expired", "two"), event("two")], {"id": "two"}),
+        ([changed("expired", None)], None),
+    ],
+)
+async def test_it_is_the_one_that_it_had_last(heard: list[Any], wanted: Any) -> None:
+    """The name of a loaded session may go to another process, or the session expire."""
+    link: Any = FakeLink()
+    talk = Talk(link, Screen(), PipedLines())
+    await talk.load({"path": "/x/one.json"})
+    for method, params in heard:
+        talk.screen.hear(method, params)
+    link.loaded.clear()
+    assert await talk.find_again() == (wanted is not None)
+    assert link.loaded == ([] if wanted is None else [wanted])
+
+
+async def test_after_clear_it_is_a_new_one() -> None:
+    link: Any = FakeLink()
+    talk = Talk(link, Screen(), PipedLines())
+    await talk.load({"path": "/x/one.json"})
+    await talk.clear()
+    assert not await talk.find_again()
