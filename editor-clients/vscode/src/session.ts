@@ -32,12 +32,13 @@ export class Session implements vscode.Disposable {
   /** A prompt that was not taken and goes back to where it was written. */
   readonly onReturned = this.#returned.event;
   readonly #subscriptions: vscode.Disposable[];
+  /** The turn that runs, from its first event on. */
+  turnId: string | undefined;
 
   #id: string | null = null;
   #agent: string | null = null;
   #model: string | null = null;
   #contextSize: protocol.ContextSize | undefined;
-  #turnId: string | undefined;
   #isAsking = false;
   #activity = "";
   #failedTurn: string | undefined;
@@ -68,7 +69,7 @@ export class Session implements vscode.Disposable {
   }
 
   get isAnswering(): boolean {
-    return this.#isAsking || this.#turnId !== undefined;
+    return this.#isAsking || this.turnId !== undefined;
   }
 
   status(): ViewStatus {
@@ -100,7 +101,7 @@ export class Session implements vscode.Disposable {
       return undefined;
     } finally {
       this.#isAsking = false;
-      this.#turnId = undefined;
+      this.turnId = undefined;
       this.#activity = "";
       this.#fireStatus();
     }
@@ -177,7 +178,7 @@ export class Session implements vscode.Disposable {
 
   #connectionChanged(state: ConnectionState): void {
     if (state === "stopped") {
-      this.#turnId = undefined;
+      this.turnId = undefined;
       this.#activity = "";
       this.#paint(this.conversation.breakOff());
     }
@@ -220,7 +221,7 @@ export class Session implements vscode.Disposable {
 
   #turnEvent(event: protocol.TurnEvent): void {
     if (event.type === "started") {
-      this.#turnId = event.turnId;
+      this.turnId = event.turnId;
       this.#agent = event.agent;
       this.#model = event.model;
       if (event.sessionId !== this.#id) {
@@ -236,7 +237,7 @@ export class Session implements vscode.Disposable {
     }
     this.#paint(this.conversation.apply(event));
     if (event.type === "finished") {
-      this.#turnId = undefined;
+      this.turnId = undefined;
       if (event.error) {
         this.#failedTurn = event.turnId;
         this.#tell("error", event.error.message, actionsFor(textOf(event.error.data?.kind)));

@@ -7,7 +7,8 @@ import * as protocol from "./protocol";
 
 /** Say something to the running turn, which takes it before its next step. */
 export async function steer({ client, session }: Parts, given?: unknown) {
-  if (!session.isAnswering) {
+  const { turnId } = session;
+  if (turnId === undefined) {
     void vscode.window.showInformationMessage("Tiro: Nothing is running");
     return undefined;
   }
@@ -17,7 +18,7 @@ export async function steer({ client, session }: Parts, given?: unknown) {
   }
   session.conversation.say(text);
   try {
-    return await client.request(protocol.turnSteer, { text });
+    return await client.request(protocol.turnSteer, { text, turnId });
   } catch (error) {
     session.conversation.unsay(text);
     throw error;

@@ -147,6 +147,29 @@ suite("Tiro", () => {
     assert.match(text, /\[USER\] be short\n\[ASSISTANT\] You said: be short$/);
   });
 
+  test("what was meant for an answer that has ended does not steer the next one", async () => {
+    const { showInputBox } = vscode.window;
+    const first = ask("slow");
+    await until(async () => (await lastRequests()).at(-1) === "slow", "the provider was asked");
+    let next: Thenable<unknown> | undefined;
+    const { length } = await lastRequests();
+    vscode.window.showInputBox = async () => {
+      await run("tiro.cancel");
+      await first;
+      next = ask("slow");
+      await until(async () => (await lastRequests()).length > length, "it was asked again");
+      return "too late";
+    };
+    try {
+      await assert.rejects(async () => run("tiro.steer"));
+    } finally {
+      vscode.window.showInputBox = showInputBox;
+    }
+    await run("tiro.cancel");
+    await next;
+    assert.doesNotMatch(await run<string>("tiro.showSession"), /too late/);
+  });
+
   test("Explain Next Request shows what would be sent, and sends nothing", async () => {
     await ask("hello");
     const count = (await lastRequests()).length;
