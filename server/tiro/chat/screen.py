@@ -86,8 +86,8 @@ class Screen:
             return
         if (told := ENDS.get(result["stopReason"])) is not None:
             self.tell(told)
-        if not self.is_plain:
-            self.tell(tokens_of(result))
+        if not self.is_plain and (told := tokens_of(result)):
+            self.tell(told)
 
     def end_text(self) -> None:
         """Close the answer's last line, so that something else can stand below it."""
@@ -211,14 +211,13 @@ def named(use: dict[str, Any]) -> str:
 
 
 def tokens_of(result: dict[str, Any]) -> str:
-    """What a turn took: tokens in and out, money, and how full the window is."""
+    """What a turn took (tokens in and out, money), if it is known, and how full the window is."""
     usage, size = result["usage"], result["contextSize"]
-    cached = usage["cacheReadTokens"]
-    parts = [
-        f"{usage['inputTokens'] + cached:,} tokens in"
-        + (f" ({cached:,} cached)" if cached else ""),
-        f"{usage['outputTokens']:,} out",
-    ]
+    cached, parts = usage["cacheReadTokens"], list[str]()
+    read = usage["inputTokens"] + cached
+    if read or usage["outputTokens"]:  # a turn that was stopped early has no report
+        parts += [f"{read:,} tokens in" + (f" ({cached:,} cached)" if cached else "")]
+        parts += [f"{usage['outputTokens']:,} out"]
     if usage["costUsd"]:
         parts.append(f"${usage['costUsd']:.4f}")
     if size["ratio"] is not None:
