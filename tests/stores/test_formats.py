@@ -359,6 +359,25 @@ def test_a_deep_value_is_written_or_refused_but_never_ends_the_process() -> None
     assert sys.getrecursionlimit() >= 1000
 
 
+@pytest.mark.parametrize("depth", [990, 1000, 100_000])
+@pytest.mark.parametrize("form", ['{"messages":[],"memo":%s}', '{"messages":[%s]}', "%s", "a: %s"])
+def test_json_that_is_nested_too_deeply_is_refused(form: str, depth: int) -> None:
+    """Protocol section 3: whatever a file holds, it is a session or `sessionFileInvalid`."""
+    text = form % ("[" * depth + "]" * depth)
+    assert registry.earlier_id(text) in (None, "")
+    with contextlib.suppress(SessionFormatError):
+        registry.recognised(text).loads(text)
+
+
+def test_a_line_that_is_nested_too_deeply_is_left_out() -> None:
+    """N6.5: one bad line costs no other."""
+    deep = "[" * 100_000 + "]" * 100_000
+    text = f'{{"_type":"metadata","key":"k"}}\n{{"role":"user","content":{deep}}}\n'
+    imported = registry.named("jsonl").loads(text + '{"role":"user","content":"y"}\n')
+    assert imported.notes == ["1 line is broken and was left out"]
+    assert [message.content for message in imported.stored.messages] == ["y"]
+
+
 @given(core=sessions(), data=st.data())
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_a_text_that_was_changed_anyhow_is_read_or_refused(core: Core, data: st.DataObject) -> None:

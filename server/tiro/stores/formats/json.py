@@ -52,10 +52,10 @@ def id_in(value: Any) -> str | None:
 
 
 def decode_or_none(data: bytes) -> Any:
-    """The value of a JSON text; None where it is none."""
+    """The value of a JSON text; None where it is none, or is nested too deeply."""
     try:
         return decode(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
