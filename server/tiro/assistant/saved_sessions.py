@@ -5,7 +5,9 @@ Whatever makes another session the current one ends the turn and saves the old s
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,13 +31,11 @@ from tiro.stores.manager import SessionManager
 
 if TYPE_CHECKING:
     from tiro.stores.formats.format import Imported
+    from tiro.stores.places import Progress
     from tiro.stores.search import Hit, Search
 
 DEFAULT_HITS = 20
 MOST_HITS = 1000
-
-Progress = Callable[[int, int], None]
-"""Hears how many of how many sessions have been read."""
 
 
 class SavedSessions:
@@ -45,6 +45,8 @@ class SavedSessions:
         self._manager = manager
         self._turns = turns
         self._search: Search | None = None
+        self._searching = ThreadPoolExecutor(1, "tiro-search")
+        """Searches wait for each other here, and nothing else waits for one (P12)."""
         self._unsaved: list[Session] = []  # kept alive for the manager, which tries them again
 
     async def new(
@@ -147,10 +149,13 @@ class SavedSessions:
         self._manager.set_current(session)
         return session, notes
 
-    async def search(self, query: str, limit: int | None, on_progress: Progress) -> "Sequence[Hit]":
+    async def search(
+        self, query: str, limit: int | None, on_progress: "Progress"
+    ) -> "Sequence[Hit]":
         """The newest messages of all sessions, saved or not, that hold all of the query.
 
-        Raises InvalidInputError for an empty query. `on_progress` is called from another thread.
+        One at a time; one that is cancelled ends, or never begins. Raises InvalidInputError for an
+        empty query. `on_progress` is called from another thread.
         """
         if not query.strip():
             raise InvalidInputError("Give at least one word to search for - at `$.query`")
@@ -159,12 +164,19 @@ class SavedSessions:
         count = min(DEFAULT_HITS if limit is None else limit, MOST_HITS)
         current = [] if self._manager.current is None else [self._manager.current]
         live = [*current, *self._unsaved]
-        return await asyncio.to_thread(self._search.find, query, count, live, on_progress)
+        is_over = threading.Event()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._searching, self._search.find, query, count, live, on_progress, is_over.is_set
+            )
+        finally:
+            is_over.set()
 
     def close(self) -> None:
-        """End a search that is running."""
+        """End a search that is running; there is none any more."""
         if self._search is not None:
             self._search.close()
+        self._searching.shutdown(cancel_futures=True)
 
     async def delete(self, id: str) -> bool:
         """Delete a saved session; deleting the current one begins an empty one."""

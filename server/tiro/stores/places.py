@@ -2,7 +2,7 @@
 
 import heapq
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 
@@ -13,6 +13,9 @@ from tiro.session.core import Core, from_rfc3339, rfc3339
 from tiro.session.messages import Message
 from tiro.session.words import Phrase, searchable, words
 from tiro.stores.reading import read_session
+
+Progress = Callable[[int, int], None]
+"""Hears how many of how many sessions have been read; called when that takes long."""
 
 log = logging.getLogger(__name__)
 

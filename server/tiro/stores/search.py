@@ -16,14 +16,12 @@ import msgspec
 from tiro.session.core import rfc3339
 from tiro.session.session import Session
 from tiro.session.words import Phrase, phrases, snippet
+from tiro.stores.lock import never
 from tiro.stores.manager import SessionManager
-from tiro.stores.places import Place, matching, newest, places_in, saved_places
+from tiro.stores.places import Place, Progress, matching, newest, places_in, saved_places
 
 if TYPE_CHECKING:
     from tiro.stores.search_index import SearchIndex
-
-Progress = Callable[[int, int], None]
-"""Hears how many of how many sessions have been read; called when that takes long."""
 
 LONG_SECONDS = 0.5
 REPORT_SECONDS = 0.1
@@ -57,20 +55,23 @@ class Search:
         limit: int,
         live: Sequence[Session] = (),
         on_progress: Progress = lambda done, total: None,
+        is_given_up: Callable[[], bool] = never,
     ) -> list[Hit]:
         """The newest messages that hold every word and every "phrase" of the query.
 
-        `live` sessions are searched as they are in memory, all others as they are saved.
+        `live` sessions are searched as they are in memory, all others as they are saved. Nothing
+        is found by a search that `is_given_up`, asked again and again, ends.
         """
         wanted = phrases(query)
         if not wanted or not limit:
             return []
         living = {str(self._manager.path_of(session) or id(session)): session for session in live}
-        with self._lock:
-            try:
-                found = self._saved(wanted, limit, living.keys(), self._reporting(on_progress))
-            except _ClosedError:
-                return []
+        report = self._reporting(on_progress, is_given_up)
+        try:
+            with self._lock:
+                found = self._saved(wanted, limit, living.keys(), report)
+        except _EndedError:
+            return []
         for session in living.values():
             found += newest(matching(self._live_places(session), wanted), limit)
         return [_hit(place, wanted) for place in newest(found, limit)]
@@ -112,14 +113,14 @@ class Search:
             redact = self._manager.redact_text
             return [msgspec.structs.replace(place, text=redact(place.text)) for place in places]
 
-    def _reporting(self, on_progress: Progress) -> Progress:
-        """Ends the search where it is closed, and passes on what is worth telling."""
+    def _reporting(self, on_progress: Progress, is_given_up: Callable[[], bool]) -> Progress:
+        """Ends the search where nobody waits for it, and passes on what is worth telling."""
         told = time.monotonic() + LONG_SECONDS - REPORT_SECONDS
 
         def report(done: int, total: int) -> None:
             nonlocal told
-            if self._is_closed:
-                raise _ClosedError
+            if self._is_closed or is_given_up():
+                raise _EndedError
             if time.monotonic() - told >= REPORT_SECONDS:
                 told = time.monotonic()
                 on_progress(done, total)
@@ -139,8 +140,8 @@ def _hit(place: Place, wanted: Sequence[Phrase]) -> Hit:
     )
 
 
-class _ClosedError(Exception):
-    """The search was closed while it ran."""
+class _EndedError(Exception):
+    """The search was closed or given up while it ran."""
 
 
 def _index_of(manager: SessionManager) -> "SearchIndex | None":

@@ -13,7 +13,7 @@ import os
 import sqlite3
 import unicodedata
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,7 @@ import msgspec
 from tiro.session.words import Phrase, for_index
 from tiro.stores.disk import FILE_MODE, Disk, make_directories
 from tiro.stores.index import Version
-from tiro.stores.places import Place, matching, saved_places
-
-Progress = Callable[[int, int], None]
+from tiro.stores.places import Place, Progress, matching, saved_places
 
 _FORM = 1
 BATCH_CHARACTERS = 8_000_000
