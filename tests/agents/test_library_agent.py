@@ -10,6 +10,7 @@ from tests.fakes import ScriptedModel, says
 from tiro import InvalidInputError, Message, ModelError, Session, SessionNotFoundError
 from tiro.agents.agent import Agent, AgentInfo, AgentRegistry, Result
 from tiro.models.model import ModelRequest, TextDelta
+from tiro.session.changes import TakeBack
 
 Rows = list[dict[str, Any]]
 
@@ -92,6 +93,9 @@ def test_two_agents_share_nothing() -> None:
     assert sessions[1] is not None
     assert texts(sessions[1].full_chat_history) == [[{"type": "text", "text": "x"}]]
     assert len(sessions[0].full_chat_history) == 3
+    sessions[0].commit(TakeBack([3], sessions[0].stamp()))
+    taken_back = Session().add_chat_history(sessions[0].archive)
+    assert texts(taken_back.full_chat_history) == ["ok"], "here nobody has taken it back"
     moved = Session().set_chat_history(sessions[0].full_chat_history)
     assert texts(moved.full_chat_history) == texts(sessions[0].full_chat_history)
 
@@ -163,11 +167,11 @@ def test_without_a_session_the_agent_has_a_history_of_its_own(call: Callable[...
     """A9.4: it goes along with each request, however long, and none is added to it."""
     model = Heard()
     agent = Agent(model)
-    call(agent, "set_chat_history", [user("x" * 20_000), {"role": "assistant", "content": "b"}])
+    call(agent, "set_chat_history", [user("a"), {"role": "assistant", "content": "x" * 20_000}])
     call(agent, "add_chat_history", user("c"))
     agent.run("d")
     agent.run("e")
-    assert model.last() == ["x" * 20_000, "b", "c", "e"]
+    assert model.last() == ["a", "x" * 20_000, "c", "e"]
     session = Session()
     agent.attach_session(session).run("f")
     assert model.last() == ["f"]
@@ -461,7 +465,19 @@ def test_an_unknown_id_is_an_error_and_makes_nothing() -> None:
         Agent(model, store=store).run("hi", "nobody")
     with pytest.raises(InvalidInputError, match="store"):
         Agent(model).run("hi", "nobody")
+    with pytest.raises(SessionNotFoundError):
+        Agent(model, Session(id="mine"), store).run("hi", "nobody")
     assert (store.sessions, model.requests) == ({}, [])
+
+
+def test_a_bound_session_goes_before_the_store() -> None:
+    """A9.2, G5.5: also by its own id."""
+    store, session = Store(), Session(id="mine")
+    agent = Agent(Heard(), session, store)
+    agent.run("a")
+    agent.run("b", "mine")
+    assert texts(session.messages) == ["a", "ok", "b", "ok"]
+    assert store.sessions == {}
 
 
 @pytest.mark.parametrize("empty", ["", " \n", {}])

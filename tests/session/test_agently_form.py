@@ -13,7 +13,7 @@ from tests.session.histories import any_history
 from tests.sizes import sized
 from tiro import Message, Session
 from tiro.session.agently import places
-from tiro.session.changes import Change, decode_change, encode_change
+from tiro.session.changes import Change, Cover, decode_change, encode_change
 from tiro.session.core import Core
 
 EXAMPLES = sized(fast=60, normal=120, long=2000)
@@ -239,6 +239,20 @@ def test_messages_that_no_memo_covers_wait_for_a_summary() -> None:
     assert texts(Session().load_json(json.dumps(value)).pending()) == ["one", "two"]
     value["memo"] = {"k": 1}
     assert texts(Session().load_json(json.dumps(value)).pending()) == ["two"]
+
+
+def test_a_new_window_alone_leaves_the_full_history() -> None:
+    """A8.3, U4.3, U1.4: what leaves the window waits, what was covered or taken back stays so."""
+    session = talk("one", "two", "three", "four", "taken back")
+    session.rewind(4)
+    session.set_limit(messages=2).resize("lite")
+    session.commit(Cover([1], session.stamp()))
+    session.load_json(json.dumps({"current_chat_history": [row("two", "assistant"), row("three")]}))
+    assert texts(session.messages) == ["two", "three"]
+    assert [m.marks() for m in session.messages] == [{}, {}]
+    assert texts(session.archive) == ["one", "four", "taken back"]
+    assert texts(session.pending()) == ["four"]
+    assert [m.seq for m in session.full_chat_history] == [1, 2, 3, 4]
 
 
 PARTS: dict[str, Any] = {

@@ -395,6 +395,19 @@ def test_the_model_gets_memo_messages_attachments_and_instructions() -> None:
     assert named in given["attachments"]
 
 
+@pytest.mark.parametrize("content", ["", "I look", [{"type": "text", "text": "I look"}]])
+def test_the_model_reads_tool_uses_in_either_spelling(content: Any) -> None:
+    """A5.2, U1.9: `tool_calls` are no less part of what happened."""
+    chat = Chat()
+    session = Session({"session.memo.model": chat})
+    call = {"id": "a", "function": {"name": "glob", "arguments": '{"n": "*.el"}'}}
+    session.append_message({"role": "assistant", "content": content, "tool_calls": [call]})
+    session.use_memo().resize("lite")
+    (message,) = json.loads(chat.calls[0]["messages"][1]["content"])["messages"]
+    shown = [part["text"] for part in message["content"]]
+    assert shown == ["I look", 'glob {"n": "*.el"}'][not content :]
+
+
 def test_no_model_and_no_handler_leave_the_memo() -> None:
     """A5.1."""
     session = talk(Session(), "one", "two")

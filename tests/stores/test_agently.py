@@ -58,6 +58,7 @@ def test_a_session_that_speaks_of_the_form_is_not_taken_for_it(name: str) -> Non
     core = Core()
     core.append(user('"full_chat_history": [1]\nfull_chat_history:\n- 1'))
     core.append(Message("user", [{"type": "?", "full_chat_history": [{"full_chat_history": 1}]}]))
+    core.unknown = {"full_chat_history": []}
     text = registry.named(name).dumps(form(core))
     assert registry.recognised(text).name == name
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from tiro.session.handlers import Handlers, awaited
 from tiro.session.messages import (
     Message,
@@ -17,6 +19,7 @@ from tiro.session.messages import (
     ToolUseBlock,
     read_block,
     result_text,
+    tool_uses_of,
 )
 from tiro.session.settings import SessionSettings
 
@@ -95,13 +98,16 @@ async def _named(message: Message, handlers: Handlers) -> list[dict[str, Any]]:
 def _serialised(message: Message, summaries: list[dict[str, Any]]) -> dict[str, Any]:
     """A message as the model reads it: text stays, all else becomes its summary (A5.5)."""
     content = message.content
-    if isinstance(content, str):
+    if isinstance(content, str) and not message.tool_calls:
         return {"role": message.role, "content": content}
     by_part = iter(summaries)
     shown = []
-    for part in content if isinstance(content, list) else [content]:
+    for part in content if isinstance(content, list) else [content] if content else []:
         summary = next(by_part, None) if _has_summary(part) else None
         shown.append(_text_part(part) or summary or {"type": str(_field(part, "type"))})
+    if message.tool_calls:
+        calls = tool_uses_of(msgspec.structs.replace(message, content=""))
+        shown += [part for call in calls if (part := _text_part(msgspec.to_builtins(call)))]
     return {"role": message.role, "content": shown}
 
 

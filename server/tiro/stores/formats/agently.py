@@ -37,7 +37,8 @@ def looks_like_json(text: str) -> bool:
 
 def looks_like_yaml(text: str) -> bool:
     """Whether a line of it begins with the key of such a history."""
-    return _LINE.search(text) is not None and not json.looks_like(text)
+    is_other = json.looks_like(text) or yaml.looks_like(text)
+    return _LINE.search(text) is not None and not is_other
 
 
 def _earlier_id(
