@@ -108,10 +108,10 @@ def resizing() -> Row:
     messages = [message(n) for n in range(RESIZED_MESSAGES)]
 
     def resize() -> float:
-        session = Session()
+        session = Session(max_history=RESIZED_MESSAGES)
         for each in messages:
             session.append_message(each)
-        session.set_limit(messages=RESIZED_MESSAGES // 2)
+        session.set_limit(messages=RESIZED_MESSAGES // 2, chars=0)
         seconds = timed(lambda: session.resize("lite"))
         assert len(session.messages) == RESIZED_MESSAGES // 2
         return seconds
