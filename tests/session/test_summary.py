@@ -246,6 +246,7 @@ async def test_a_late_summary_is_dropped(act: str) -> None:
         await asyncio.sleep(0)
     expected = {"clear": "", "compact": "compacted", "set": "mine"}
     assert session.summary == expected[act]
+    assert session.summary_in_progress is False  # else there would never be another one
 
 
 async def test_a_backlog_that_is_too_long_is_summarised_in_several() -> None:
