@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.e2e import replies
+from tests.e2e import anthropic_replies, replies
 from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider, Recorded
+from tests.e2e.styles import Style, both_styles
 from tests.e2e.talk import ask, check_size, text_of
 from tiro.session.tokens import estimate_tokens
 
@@ -23,13 +24,25 @@ FACTOR = 1.3
 def counted(request: Recorded) -> int:
     """What this provider counts: 1.3 times what the meter says without any report."""
     texts = [request.system, *(text_of(m["content"]) + "x" * 18 for m in request.messages)]
-    tools = [tool["function"] for tool in request.body.get("tools", [])]
-    texts += [t["name"] + t["description"] + json.dumps(t["parameters"]) for t in tools]
+    tools = [tool.get("function", tool) for tool in request.body.get("tools", [])]
+    texts += [
+        "".join(v if isinstance(v, str) else json.dumps(v) for v in t.values()) for t in tools
+    ]
     return round(FACTOR * sum(map(estimate_tokens, texts)))
 
 
 def reporting(request: Recorded) -> replies.Reply:
     return replies.text("ok", usage=replies.usage_chunk(counted(request)))
+
+
+def cached(request: Recorded) -> replies.Reply:
+    """The same in each style's own words, nearly all of it read from a cache (B23)."""
+    count = counted(request)
+    if not request.is_anthropic:
+        return replies.text("ok", usage=replies.usage_chunk(count, cached=count - 3))
+    told = {"input_tokens": 3, "cache_read_input_tokens": count - 102}
+    usage = {**told, "cache_creation_input_tokens": 99}
+    return anthropic_replies.answer(anthropic_replies.text_block(0, "ok"), usage=usage)
 
 
 def size(server: Server, draft: str = "") -> dict[str, Any]:
@@ -50,6 +63,19 @@ def off(server: Server, provider: Provider, prompt: str) -> float:
 def counting(provider: Provider) -> Provider:
     provider.otherwise(reporting)
     return provider
+
+
+@both_styles
+def test_b23_what_a_cache_holds_counts_once(
+    start: StartServer, provider: Provider, style: Style
+) -> None:
+    """B23: it is beside Anthropic's input_tokens, and inside OpenAI's prompt_tokens."""
+    provider.otherwise(cached)
+    server = start()
+    server.request("tiro/models/set", {"name": style.model})
+    errors = [off(server, provider, TEXTS[n % 2]) for n in range(5)]
+    assert errors[0] > 15
+    assert max(errors[3:]) < 4
 
 
 def kept_in(home: Home) -> Path:
