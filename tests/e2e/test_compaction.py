@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,30 @@ def test_b18_a_kill_during_a_compaction_changes_no_file(
     again.request("tiro/session/load", {"path": str(path)})
     assert (view(again)["summary"], len(view(again)["messages"])) == ("", 40)
     assert ask(again, "go on")["stopReason"] == "end_turn"
+
+
+def test_b18_a_compaction_that_no_disk_takes_loses_nothing(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """B18 (v): a kill after it leaves the history of before; a disk that works again has all."""
+    server = start()
+    groups(server)
+    path = Path(server.request("tiro/session/save")["path"])
+    before = path.read_bytes()
+    _, hard = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+    provider.otherwise(lambda _: replies.text("They asked four questions."))
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (0, hard))
+    assert server.request("tiro/session/compact")["total"] == 0
+    server.wait_notification("tiro/session/changed", lambda told: told["reason"] == "saveFailed")
+    assert server.error("tiro/session/save").kind == "storeFailed"
+    assert path.read_bytes() == before
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
+    assert ask(server, "go on")["stopReason"] == "end_turn"
+    server.kill()
+    again = start()
+    again.request("tiro/session/load", {"path": str(path)})
+    assert view(again)["summary"] == "They asked four questions."
+    assert [m["seq"] for m in view(again, limit=60)["messages"]] == list(range(1, 43))
 
 
 def test_b19_a_summary_that_never_comes_right_costs_one_request_a_turn(

@@ -5,11 +5,15 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.session.histories import result, says, user, uses
-from tiro import Session
+from tests.session.histories import result, says, sound_histories, user, uses
+from tiro import Message, Session
+from tiro.session.cut import group_of
+from tiro.session.messages import tool_results_of
 from tiro.session.meter import Meter
-from tiro.session.resize import Budget, ResizeDecision, judge, resize
+from tiro.session.resize import Budget, ResizeDecision, judge, planned, resize, to_evict
 from tiro.session.settings import SessionSettings
 
 
@@ -185,6 +189,43 @@ def test_a_token_budget_decides_first_and_keeps_half() -> None:
     assert outcome.evicted >= 20
     assert Meter().measure(session.messages).tokens <= spent // 2
     assert len(session.full_chat_history) == 40
+
+
+@given(
+    messages=sound_histories(),
+    tokens=st.integers(1, 300),
+    fixed=st.integers(0, 300),
+    window=st.integers(0, 400),
+    from_end=st.integers(0, 8),
+    pin=st.none() | st.integers(1, 20),
+)
+def test_a_budget_is_kept_or_nothing_more_can_go(
+    messages: list[Message], tokens: int, fixed: int, window: int, from_end: int, pin: int | None
+) -> None:
+    """U2.2, U2.4, U2.8, U8.3, B20, B22: what a turn's user said, pins and the newest group stay."""
+    session = Session(max_history=1000)
+    for message in messages:
+        session.append_message(message)
+    session.pins = [pin] if pin is not None and pin <= len(messages) else []
+    rows, hold_from = session.oldest_first(), len(messages) + 1 - from_end
+    budget = Budget(tokens, fixed, window, hold_from)
+    gone = set(to_evict(session, session.settings, budget))
+    said = {m.seq for m in rows if m.role == "user" and not tool_results_of(m)}
+    held = session.held() | {seq for seq in said if seq and seq >= hold_from}
+    assert not gone & held
+    for index in range(len(rows)):
+        group = {rows[member].seq for member in group_of(rows, index)}
+        assert group <= gone or not group & gone
+    free = [m for m in rows if m.seq not in held | gone]
+    newest = group_of(rows, len(rows) - 1) if rows else set()
+    if any(rows.index(m) not in newest for m in free):
+        size = session.meter.message
+        taken = sum(size(m) for m in rows if m.seq in held)
+        assert sum(map(size, free)) <= budget.kept(taken)
+    asyncio.run(resize(session, session.settings, budget=budget))
+    assert {m.seq for m in session.full()} == {m.seq for m in rows}
+    session.quiet_length = None
+    assert asyncio.run(planned(session, session.settings, budget=budget)) is None
 
 
 def test_a_resize_separates_no_group() -> None:

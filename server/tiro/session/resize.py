@@ -268,17 +268,15 @@ def to_evict(core: Core, settings: SessionSettings, budget: Budget | None = None
     held = core.held() | _answered(core, budget)
     window = core.oldest_first()
     free = [m for m in window if m.seq not in held]
-    last = len(free) - 1 if free[-1:] == window[-1:] else len(free)
     count, chars = settings.limit("messages"), settings.limit("chars")
     start = max(0, len(free) - count) if count else 0
     if chars:
-        start = max(start, min(_within(free, chars, message_length), last))
+        start = max(start, _within(free, chars, message_length))
     if budget is not None:
         fixed = sum(core.meter.message(m) for m in window if m.seq in held)
-        start = max(start, min(_within(free, budget.kept(fixed), core.meter.message), last))
-    if start < len(free):
-        start = legal_cut(free, start)
-    return [m.seq for m in free[:start] if m.seq is not None]
+        start = max(start, _within(free, budget.kept(fixed), core.meter.message))
+    kept = [] if free[-1:] == window[-1:] else window[-1:]  # then all that is free may go
+    return [m.seq for m in free[: legal_cut([*free, *kept], start)] if m.seq is not None]
 
 
 def _answered(core: Core, budget: Budget | None) -> set[int]:
