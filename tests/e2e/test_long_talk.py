@@ -217,11 +217,10 @@ def test_two_thousand_messages_in_a_small_window(
             check(talk)
             models.hold.release()
     talk.ask()
-    until(lambda: not talk.server.request("tiro/memo/get")["summaryInProgress"])
+    until(lambda: waiting(check(talk)) == [])
     session = check(talk)
     assert len(session["archive"]) + len(session["messages"]) >= 2_000
     assert max(models.sizes) <= WINDOW
     assert models.at_once == 1
-    assert waiting(session) == []
     assert session["memo"]["facts"]
     assert len(session["messages"]) <= 100

@@ -19,6 +19,7 @@ from tiro.agents.registry import AgentInfo
 from tiro.assistant import window
 from tiro.assistant.calibrations import Calibrations
 from tiro.assistant.explain import Explained, explain
+from tiro.assistant.fit import crowded
 from tiro.assistant.limits import configure
 from tiro.assistant.memory import Memory
 from tiro.assistant.model_choice import ModelRow, Models, load_adapters
@@ -340,6 +341,7 @@ class Assistant:
         lost = self.manager.lost_agent(self.session)
         if lost is not None:
             problems.append(f"The session's agent {lost!r} is not there any more; select another")
+        problems += filter(None, [crowded(self.setup.budget(self.context_size()))])
         return Status(
             version=__version__,
             python=platform.python_version(),

@@ -33,6 +33,17 @@ def budget_of(
     return Budget(int(window * ratio), _fixed(size), window, hold_from)
 
 
+def crowded(budget: Budget | None) -> str | None:
+    """What to tell a user whose conversation has no room, since so much else is sent (B20)."""
+    if budget is None or budget.fixed < budget.tokens:
+        return None
+    return (
+        f"Instructions, tools, memo and summary alone are about {budget.fixed} tokens, and a"
+        f" request should take {budget.tokens}: little of the conversation can be sent beside them;"
+        " shorten them or choose a model with a larger context window"
+    )
+
+
 async def fitted(
     session: Session,
     measured: Callable[[], ContextSize],
