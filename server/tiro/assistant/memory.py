@@ -67,8 +67,9 @@ class Memory:
         self._on_notice = on_notice
         self._draft: Draft | None = None
         self._summarizers: set[Summarizer] = set()
+        self._failing: Session | None = None
         self._failures = self._skipped = 0
-        """How often in a row no summary came, and how many turns none was asked for since."""
+        """How often in a row its summary did not come, and for how many turns none was asked."""
         self._unpaid: tuple[Session | None, Usage] = (None, Usage())
         """What questions have cost that no change has told yet: they come under the next lock."""
 
@@ -233,6 +234,8 @@ class Memory:
         enabled = session.settings["session.summary.enabled"]
         if not enabled or session.summary_in_progress or not session.pending():
             return False
+        if self._failing is not session:
+            self._failing, self._failures, self._skipped = session, 0, 0
         if self._skipped < min(2 ** max(0, self._failures - 1) - 1, MOST_TURNS_SKIPPED):
             self._skipped += 1
             return False
@@ -255,7 +258,8 @@ class Memory:
             if self._assistant.manager.current is not session:
                 raise ResizeError("Another session is the current one", reason="overtaken")
             yield
-        self._failures = 0
+        if self._failing is session:
+            self._failures = 0
         self._on_notice(Notice("summary", session, {}))
 
     # --- how it is done ---
