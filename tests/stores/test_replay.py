@@ -9,6 +9,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from tests.sizes import sized
+from tests.stores.faults import FaultyDisk
 from tests.stores.look import names
 from tests.stores.script import state_of, use
 from tiro.session.changes import Evict
@@ -108,7 +109,8 @@ def test_what_is_read_back_is_the_live_session(
     """After every single step; over saves, ends, kills and loads in between."""
     with tempfile.TemporaryDirectory(dir=MEMORY) as name:
         directory = Path(name)
-        manager = SessionManager(directory, fsync="never")
+        disk = FaultyDisk()
+        manager = SessionManager(directory, fsync="never", disk=disk)
         session = manager.create(max_history=max_history or float("inf"), id="x")
         session.add_message("user", "first")
         for step in steps:
@@ -118,11 +120,11 @@ def test_what_is_read_back_is_the_live_session(
             elif kind == "end":
                 manager.end(session)
             elif kind in ("kill", "reload"):
-                if kind == "reload":
-                    manager.close()
-                manager = SessionManager(
-                    directory, fsync="never"
-                )  # the other one is never heard of again
+                if kind == "kill":
+                    disk.fail()  # nothing of what it still wants to write reaches a file
+                manager.close()
+                disk = FaultyDisk()
+                manager = SessionManager(directory, fsync="never", disk=disk)
                 session = manager.load_id("x")
             elif kind == "turn":
                 with manager.writing(session):
