@@ -87,17 +87,18 @@ def live(job: dict[str, Any], acknowledge: Callable[[], object]) -> None:
 
 
 def idle(job: dict[str, Any], acknowledge: Callable[[], object]) -> None:
-    """Two messages, then time for the background thread to write its snapshot."""
+    """Two messages, then time for the background thread to bring the session to rest."""
     manager = SessionManager(job["directory"], disk=DyingDisk(job["at"], job["when"]))
     session = manager.create(id="x")
     for text in ("one", "two"):
         session.add_message("user", text)
         acknowledge()
-    time.sleep(1.6)
+    while (Path(job["directory"]) / "x.journal").exists():
+        time.sleep(0.01)
 
 
 def save(job: dict[str, Any], acknowledge: Callable[[], object]) -> None:
-    """Save a session of 5 MB again and again, until killed from outside."""
+    """Save a session of 5 MB again and again, until killed from outside: always during a save."""
     manager = SessionManager(job["directory"])
     session = manager.load_id("x")
     while True:
@@ -127,9 +128,16 @@ def start(job: dict[str, Any]) -> tuple[int, int]:
     return pid, reader
 
 
-def finish(pid: int, reader: int) -> dict[str, Any]:
-    """Wait for the child's death; what it had acknowledged."""
-    data = b""
+def kill_later(pid: int, reader: int, seconds: float) -> bytes:
+    """Kill a child so long after its first acknowledgement, which is returned."""
+    data = os.read(reader, 1)
+    time.sleep(seconds)
+    os.kill(pid, signal.SIGKILL)
+    return data
+
+
+def finish(pid: int, reader: int, data: bytes = b"") -> dict[str, Any]:
+    """Wait for the child's death; what it had acknowledged, with what was read of that before."""
     while piece := os.read(reader, 4096):
         data += piece
     os.close(reader)
@@ -145,11 +153,10 @@ def main() -> None:
     while jobs:
         batch, jobs = jobs[:AT_ONCE], jobs[AT_ONCE:]
         running = [(job, *start(job)) for job in batch]
-        for job, pid, _ in running:
-            if job["script"] == "save":
-                time.sleep(chance.uniform(0.0, 0.04))
-                os.kill(pid, signal.SIGKILL)
-        results += [finish(pid, reader) for _, pid, reader in running]
+        for job, pid, reader in running:
+            is_endless = job["script"] == "save"
+            data = kill_later(pid, reader, chance.uniform(0.0, 0.04)) if is_endless else b""
+            results.append(finish(pid, reader, data))
     json.dump(results, sys.stdout)
 
 
