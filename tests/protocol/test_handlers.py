@@ -527,3 +527,32 @@ async def test_an_event_that_cannot_be_shown_does_not_stop_the_turn(
     assert (await client.call("tiro/turn/start", {"prompt": "x"}))["text"] == "a"
     assert kinds(client) == ["started", "text", "finished"]
     assert "could not be shown" in caplog.text
+
+
+@pytest.mark.parametrize("count", [1, 2])
+async def test_a_turn_that_waits_for_its_order_is_cancelled_at_once(count: int) -> None:
+    """B43: whatever holds the order, the turn is answered, before the cancel is."""
+    client = await ready([])
+    free, begun = asyncio.Event(), asyncio.Event()
+
+    async def wait(name: str) -> None:
+        if name == "set_agent":
+            begun.set()
+            await free.wait()
+
+    client.assistant.before = wait
+    held = client.request("tiro/session/setAgent", {"name": "plan"})
+    await begun.wait()
+    turns = [client.request("tiro/turn/start", {"prompt": "x"}) for _ in range(count)]
+    read = client.request("tiro/session/getId")
+    cancel = client.request("tiro/turn/cancel")
+    for turn in turns:
+        assert (await client.answer(turn))["result"]["stopReason"] == "cancelled"
+    assert (await client.answer(cancel))["result"] == {"cancelled": True}
+    ids = [m["id"] for m in client.outlet.messages() if "result" in m]
+    assert (sorted(ids[:-1]), ids[-1]) == (turns, cancel)
+    free.set()
+    await client.answer(held)
+    await client.answer(read)
+    ended = client.request("tiro/turn/start", {"prompt": "x"})
+    assert (await client.answer(ended))["result"]["stopReason"] == "end_turn"

@@ -26,7 +26,7 @@ class Reply(msgspec.Struct, frozen=True):
 class Chat:
     """A model in the form that a summariser and a memo ask for (N3.2).
 
-    `on_usage` hears what each question cost.
+    `on_usage` hears what each question cost, `on_asking` that one begins.
     """
 
     def __init__(
@@ -34,10 +34,12 @@ class Chat:
         model: Model,
         on_usage: Callable[[Usage], None] = lambda usage: None,
         max_output_tokens: int | None = None,
+        on_asking: Callable[[], None] = lambda: None,
     ) -> None:
         self.model = model
         self._on_usage = on_usage
         self._max_output_tokens = max_output_tokens
+        self._on_asking = on_asking
 
     async def chat(
         self,
@@ -47,6 +49,7 @@ class Chat:
         model: str | None = None,
     ) -> Reply:
         """Ask with one system and one user message; raises what the model's stream raises."""
+        self._on_asking()
         reply = await ask(
             self.model,
             system="\n".join(m["content"] for m in messages if m["role"] == "system"),

@@ -13,6 +13,7 @@ from uuid import uuid4
 import msgspec
 
 from tiro.agents.asking import Chat
+from tiro.assistant.asked import Asked, overtaken
 from tiro.assistant.results import MemoryView, Preview, Resized
 from tiro.assistant.running_turn import entered
 from tiro.errors import InvalidInputError, ResizeError
@@ -65,6 +66,8 @@ class Memory:
     def __init__(self, assistant: "Assistant", on_notice: Callable[[Notice], None]) -> None:
         self._assistant = assistant
         self._on_notice = on_notice
+        self.on_asking: Callable[[], None] = lambda: None
+        """Called when a model is asked: from then on nobody need wait for what it was asked for."""
         self._draft: Draft | None = None
         self._summarizers: set[Summarizer] = set()
         self._failing: Session | None = None
@@ -81,10 +84,11 @@ class Memory:
     async def resize(self, force: bool | str | None = None) -> Resized:
         """Bring the window under its limits; ResizeError when it failed and nothing changed."""
         session, before = self._idle(), self._tokens()
-        plan = await self._planned(session, force)
-        if plan is None:
-            return self._resized(session, None, 0, before)
-        return await self._committed(session, plan, before)
+        with Asked(self._assistant, session, self._writing) as asked:
+            plan = await self._planned(session, force)
+            if plan is None:
+                return self._resized(session, None, 0, before)
+            return await self._committed(session, plan, before, asked.storing(session))
 
     async def preview(self, force: bool | str | None = None) -> Preview:
         """What a resize would do; where it would do anything, kept as a draft for `apply`."""
@@ -141,7 +145,7 @@ class Memory:
         if summary is not None:
             plan = msgspec.structs.replace(plan, summary=summary)
         self._drop_draft()
-        return await self._committed(session, plan, self._tokens())
+        return await self._committed(session, plan, self._tokens(), self._writing(session))
 
     async def undo(self) -> Session:
         """Bring back window, memo and summary of before the last resize or compaction."""
@@ -155,16 +159,14 @@ class Memory:
         session, before = self._idle(), self._tokens()
         if not session.newest_first and not session.pending():
             return self._resized(session, None, 0, before)
-        summarizer = await self._summarizer(session)
-        summarizer.storing = self._writing
-        window = len(session.newest_first)
-        if not await summary.compact(session, summarizer):
-            raise ResizeError(
-                "The session changed while it was being compacted; nothing was changed, try again",
-                reason="overtaken",
-            )
-        decision = ResizeDecision("compact", "requested")
-        return self._resized(session, decision, window - len(session.newest_first), before)
+        with Asked(self._assistant, session, self._writing) as asked:
+            summarizer = await self._summarizer(session)
+            summarizer.storing = asked.storing
+            window = {message.seq for message in session.newest_first}
+            if not await summary.compact(session, summarizer):
+                raise overtaken()
+        evicted = len(window - {message.seq for message in session.newest_first})
+        return self._resized(session, ResizeDecision("compact", "requested"), evicted, before)
 
     def get(self) -> MemoryView:
         """Memo and summary, and how far they have come."""
@@ -284,9 +286,17 @@ class Memory:
             reason = str(error.args[0]) if error.args else str(error)
             raise ResizeError(f"The resize failed: {reason}", reason=reason) from error
 
-    async def _committed(self, session: Session, plan: Plan, before: int) -> Resized:
-        async with self._writing(session):
+    async def _committed(
+        self,
+        session: Session,
+        plan: Plan,
+        before: int,
+        storing: contextlib.AbstractAsyncContextManager[Any],
+    ) -> Resized:
+        async with storing:
             outcome = resize.commit(session, plan)
+        if outcome.decision is None:
+            raise overtaken()
         return self._resized(session, outcome.decision, outcome.evicted, before)
 
     def _resized(
@@ -327,7 +337,7 @@ class Memory:
             owner, before = self._unpaid
             self._unpaid = (session, before + usage if owner is session else usage)
 
-        return Chat(model, count, most)
+        return Chat(model, count, most, lambda: self.on_asking())
 
     @contextlib.asynccontextmanager
     async def _writing(self, session: Core) -> AsyncIterator[Session]:

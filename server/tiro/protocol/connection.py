@@ -1,8 +1,9 @@
 """One client's requests in their order, and its turns from start to answer.
 
 Law: requests that touch the session run one after another, in the order in which they arrived. A
-turn is part of that order until it has started; from then on it runs beside it. Nothing of a turn
-is sent after its answer, and its answer comes before that of the request that ended it.
+turn is part of that order until it has started, and what asks a model until it asks; from then on
+they run beside it. Nothing of a turn is sent after its answer, and its answer comes before that of
+the request that ended it.
 """
 
 import asyncio
@@ -38,6 +39,8 @@ class Run:
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_over = asyncio.Event()
         self.cancelled = asyncio.Event()
+        self.waiting: asyncio.Task[Any] | None = asyncio.current_task()
+        """The request itself, while it waits for its order."""
         self.events: TurnEvents | None = None
         self.task: asyncio.Task[Any] | None = None
 
@@ -51,6 +54,8 @@ class Connection:
         self.has_room: Callable[[], bool] = lambda: True
         self.buffers = editor.buffers
         self.order = asyncio.Lock()
+        self._asks = asyncio.Lock()
+        self._asks_in_order = False
         self.is_closing = False
         self._unstarted: set[Run] = set()
         self._runs: set[Run] = set()
@@ -94,9 +99,28 @@ class Connection:
         """Run a request as its method says; what must not be left half done is finished."""
         if not method.is_ordered:
             return await work()
+        if method.asks_a_model:
+            return await self._run_asking(work)
         async with self.order:
             await self._room()
             return await (work() if method.is_cancellable else finished(work()))
+
+    async def _run_asking(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run what may ask a model, in order until it does; one of them after the other."""
+        async with self._asks:
+            await self.order.acquire()
+            self._asks_in_order = True
+            try:
+                await self._room()
+                return await work()
+            finally:
+                self.let_others_go_on()
+
+    def let_others_go_on(self) -> None:
+        """A model is being asked, which may take minutes: what was asked for leaves the order."""
+        if self._asks_in_order:
+            self._asks_in_order = False
+            self.order.release()
 
     async def requests_before(self) -> None:
         """Wait for the requests that came before, without making later ones wait."""
@@ -123,7 +147,9 @@ class Connection:
         run = Run()
         self._unstarted.add(run)
         try:
-            async with self.order:
+            if not await self._is_its_turn(run):
+                return cancelled()
+            try:
                 if run.cancelled.is_set() or self.is_closing:
                     return cancelled()
                 self._runs.add(run)
@@ -138,6 +164,8 @@ class Connection:
                 finally:
                     self._starting = None
                     self._unstarted.discard(run)
+            finally:
+                self.order.release()
             try:
                 return await asyncio.shield(turn)
             except asyncio.CancelledError:
@@ -147,6 +175,17 @@ class Connection:
                 raise
         finally:
             self._close(run)
+
+    async def _is_its_turn(self, run: Run) -> bool:
+        """Take the order, unless the turn is cancelled while it waits for it."""
+        try:
+            return await self.order.acquire()
+        except asyncio.CancelledError:
+            if not run.cancelled.is_set():
+                raise
+            return False
+        finally:
+            run.waiting = None
 
     async def cancel_turn(self, turns: "Turns", turn_id: str | None = None) -> bool:
         """Stop the running turn, without an id also what is about to start; whether there was one.
@@ -158,9 +197,12 @@ class Connection:
             unstarted.discard(self._starting)  # it runs, only its first event is still to come
         for run in unstarted:
             run.cancelled.set()
-            if run.task is not None:
-                run.task.cancel()
-        return await turns.cancel(turn_id) or bool(unstarted)
+            if (task := run.waiting or run.task) is not None:
+                task.cancel()
+        is_cancelled = await turns.cancel(turn_id) or bool(unstarted)
+        for run in unstarted:
+            await run.is_over.wait()
+        return is_cancelled
 
     async def turns_answered(self) -> None:
         """Wait until every turn that runs now has been answered."""

@@ -868,6 +868,8 @@ class Method(NamedTuple):
     """Waits for the requests before it: it changes the session, or reads what they changed."""
     is_cancellable: bool = False
     """Leaves everything as it was when it is cancelled half way; the others are finished."""
+    asks_a_model: bool = False
+    """Ordered and cancellable, but from the first question to a model on nobody waits for it."""
 
 
 METHODS: dict[str, Method] = {
@@ -895,9 +897,9 @@ METHODS: dict[str, Method] = {
     "tiro/session/rewind": Method(RewindParams, SessionView),
     "tiro/session/editMessage": Method(EditMessageParams, SessionView),
     "tiro/session/judgeResize": Method(ForceParams, JudgeResult, is_cancellable=True),
-    "tiro/session/resize": Method(ForceParams, ResizeResult, is_cancellable=True),
-    "tiro/session/compact": Method(Empty, ResizeResult, is_cancellable=True),
-    "tiro/session/previewResize": Method(ForceParams, PreviewResult, is_cancellable=True),
+    "tiro/session/resize": Method(ForceParams, ResizeResult, asks_a_model=True),
+    "tiro/session/compact": Method(Empty, ResizeResult, asks_a_model=True),
+    "tiro/session/previewResize": Method(ForceParams, PreviewResult, asks_a_model=True),
     "tiro/session/applyResize": Method(ApplyResizeParams, ResizeResult),
     "tiro/session/undoResize": Method(Empty, SessionView),
     "tiro/session/pin": Method(PinParams, PinResult),

@@ -161,7 +161,7 @@ suite("Tiro", () => {
       return "too late";
     };
     try {
-      await assert.rejects(async () => run("tiro.steer"));
+      assert.equal(await run("tiro.steer"), undefined);
     } finally {
       vscode.window.showInputBox = showInputBox;
     }
