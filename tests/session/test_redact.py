@@ -154,6 +154,15 @@ def test_a_key_of_digits_is_taken_out_of_text_and_not_out_of_numbers() -> None:
     assert redacted == {"text": '"[secret]\\', "n": int(key + "5"), "x": [int(key), "[secret]"]}
 
 
+def test_a_key_is_found_in_a_text_that_is_json() -> None:
+    """B52: what a provider answers, and a file that a tool read, are often JSON."""
+    key = 'quo"ted\\key'
+    said = encode({"error": f"wrong key {key}"}).decode()
+    shown = '{"error":"wrong key [secret]"}'
+    assert redact(said, [key]) == shown
+    assert decode(Redactor([key]).json(encode({"content": said}))) == {"content": shown}
+
+
 @pytest.mark.parametrize("before", ["\n", "\\", "\\\n", '"', "\t\\", "\x01", "nightly-key-1"])
 def test_an_escape_before_a_key_is_no_part_of_it(before: str) -> None:
     """U9.11: a line break and "ightly-key-1" is not the key, and stays; a file stays JSON."""

@@ -20,9 +20,12 @@ SHORTEST_SECRET = 8
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """The text with every occurrence of every secret replaced, the longest first."""
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, REDACTED)
+    """The text with every occurrence of every secret replaced, the longest first.
+
+    Also as it stands in JSON: texts are often pieces of it, such as what a provider answers.
+    """
+    for form in _forms(secrets):
+        text = text.replace(form, REDACTED)
     return text
 
 
@@ -45,14 +48,11 @@ class Redactor:
 
         Numbers stay, and so does the layout: lines stay lines. Two names do not become one.
         """
-        escaped = [encode(secret)[1:-1] for secret in self.secrets]
-        if not any(secret in data for secret in escaped):
-            return data
         strings = _Strings(self, data)
+        if not strings.are_meant(data):
+            return data
         return b"\n".join(
-            _STRING.sub(strings.replaced, line)
-            if any(secret in line for secret in escaped)
-            else line
+            _STRING.sub(strings.replaced, line) if strings.are_meant(line) else line
             for line in data.split(b"\n")
         )
 
@@ -61,13 +61,20 @@ class _Strings:
     """Replaces the strings of one piece of JSON, each by its value: escapes mean nothing to it."""
 
     def __init__(self, redactor: Redactor, data: bytes) -> None:
+        self._escaped = [encode(form)[1:-1] for form in _forms(redactor.secrets)]
         self._text = redactor.text
         self._data = data
         self._names: dict[str, str] = {}
         """What becomes of the names that are not as they were."""
 
+    def are_meant(self, data: bytes) -> bool:
+        """Whether a secret may be in some of the JSON."""
+        return any(form in data for form in self._escaped)
+
     def replaced(self, string: re.Match[bytes]) -> bytes:
         """The string without secrets."""
+        if not self.are_meant(string[1]):
+            return string[0]
         value: str = decode(string[1])
         shown = self._text(value)
         if shown == value:
@@ -116,6 +123,14 @@ def redact_shapes_in(value: Any) -> Any:
         names = _numbered(redact_shapes(key)) if isinstance(key, str) else [key]
         copied[next(name for name in names if name not in copied)] = redact_shapes_in(item)
     return copied
+
+
+def _forms(secrets: Iterable[str]) -> list[str]:
+    """The secrets as they are and as JSON escapes them, the longest first."""
+    plain = set(filter(None, secrets))
+    return sorted(
+        plain | {encode(secret)[1:-1].decode() for secret in plain}, key=len, reverse=True
+    )
 
 
 def _can_be_taken_out(secret: str) -> bool:
