@@ -265,13 +265,14 @@ def to_evict(core: Core, settings: SessionSettings, budget: Budget | None = None
 
     The newest message stays, whatever its size.
     """
-    held = core.held() | _answered(core, budget)
-    window = core.oldest_first()
+    pinned, answered = core.held(), _answered(core, budget)
+    held, window = pinned | answered, core.oldest_first()
     free = [m for m in window if m.seq not in held]
+    said = [m for m in window if m.seq in answered - pinned]  # what is held but pinned counts
     count, chars = settings.limit("messages"), settings.limit("chars")
-    start = max(0, len(free) - count) if count else 0
+    start = max(0, len(free) - max(0, count - len(said))) if count else 0
     if chars:
-        start = max(start, _within(free, chars, message_length))
+        start = max(start, _within(free, chars - text_length(said), message_length))
     if budget is not None:
         fixed = sum(core.meter.message(m) for m in window if m.seq in held)
         start = max(start, _within(free, budget.kept(fixed), core.meter.message))
