@@ -460,3 +460,28 @@ def test_the_buffer_limit_trims_before_a_turn(server: Server, provider: Provider
     ask(server, "hello")
     assert len(provider.last.messages) == 3
     server.notify("workspace/didChangeConfiguration", {"settings": {}})
+
+
+def test_a_draft_that_another_process_overtook_is_stale(start: StartServer) -> None:
+    """Protocol, applyResize: the user's text is refused aloud, never dropped."""
+    one = start()
+    talk(one, 3)
+    one.request("tiro/session/configure", {"limit": {"messages": 2}})
+    shown = one.request("tiro/session/previewResize", {"force": "lite"})
+    other = start()
+    other.request("tiro/session/load", {"id": view(one)["id"]})
+    other.request("tiro/memo/set", {"summary": "theirs"})
+    given = {"draftId": shown["draftId"], "summary": "mine"}
+    assert one.error("tiro/session/applyResize", given).data["reason"] == "stale"
+    assert memory(one)["summary"] == "theirs"
+
+
+def test_an_undo_of_wrong_types_breaks_nothing(server: Server, provider: Provider) -> None:
+    """A session file is the user's: what it holds may be anything."""
+    undo = {"seqs": [1], "pending": "x", "memo": {}, "summary": 5, "memo_cursor": "q",
+            "last_resize_turn": [], "other": 1}  # fmt: skip
+    stored = {"id": "s2", "messages": [{"role": "user", "content": "x"}], "undo": undo}
+    server.request("tiro/session/import", {"text": json.dumps(stored)})
+    server.request("tiro/session/undoResize")
+    assert memory(server)["summary"] == ""
+    assert ask(server, "hello")["stopReason"] == "end_turn"

@@ -59,7 +59,11 @@ class FakeAssistant:
             agents=SimpleNamespace(default="build"),
             tools_of=lambda agent: [SimpleNamespace(name="read_file")],
         )
-        self.manager = SimpleNamespace(path_of=lambda session: None, saved_at=lambda session: None)
+        self.manager = SimpleNamespace(
+            path_of=lambda session: None,
+            saved_at=lambda session: None,
+            is_stored=lambda session: True,
+        )
 
     # --- set up ---
 

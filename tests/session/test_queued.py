@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import pytest
+
 from tests.fakes import FixedClock
+from tiro import InvalidInputError, Session
 from tiro.session.changes import Add, Change, Set
 from tiro.session.core import Core
 from tiro.session.messages import Message
@@ -65,3 +68,16 @@ def test_a_queue_that_somebody_wrote_by_hand_does_no_harm() -> None:
         assert add_queued(core) == []
         queue(core, "x")
         assert [m.content for m in add_queued(core)] == ["x"]
+
+
+def test_what_waits_is_bounded() -> None:
+    """Each text writes all that wait again: 400 of 2 kB made a journal of 160 MB."""
+    session = Session()
+    queue(session, "x" * 500_000)
+    with pytest.raises(InvalidInputError, match="wait"):
+        queue(session, "y")
+    add_queued(session)
+    for n in range(50):
+        queue(session, str(n))
+    with pytest.raises(InvalidInputError, match="wait"):
+        queue(session, "y")

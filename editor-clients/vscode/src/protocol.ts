@@ -501,9 +501,10 @@ export interface TurnSteerParams {
   turnId?: string | null;
 }
 
-/** The text will be part of the conversation, whatever happens. */
+/** The text will be part of the conversation; `stored` is false where the disk refused it. */
 export interface TurnSteerResult {
   queued: boolean;
+  stored?: boolean;
 }
 
 /** Which turn; without an id the one that runs. */

@@ -58,6 +58,14 @@ class Draft(msgspec.Struct, frozen=True):
     id: str
     plan: Plan
     watch: Watch
+    summary: str
+    """The session's summary when it was shown."""
+
+    def is_stale(self) -> bool:
+        """Whether anything but added messages has changed, here or by another process."""
+        session, seen = self.watch.session, self.plan.seen
+        known = (seen.clears, seen.memo, self.summary)
+        return self.watch.is_stale or (session.clears, session.memo, session.summary) != known
 
 
 class Memory:
@@ -113,7 +121,7 @@ class Memory:
                 tokens_after=before,
                 draft_id=None,
             )
-        self._draft = Draft(uuid4().hex, plan, watch)
+        self._draft = Draft(uuid4().hex, plan, watch, session.summary)
         gone = set(plan.gone())
         leaving = sum(session.meter.message(m) for m in session.newest_first if m.seq in gone)
         return Preview(
@@ -132,20 +140,20 @@ class Memory:
 
         Raises ResizeError (`stale`) for a draft that any change but added messages has overtaken.
         """
-        session, draft = self._idle(), self._draft
-        known = draft is not None and draft.id == draft_id and draft.watch.session is session
-        if draft is None or not known or draft.watch.is_stale:
-            raise ResizeError(
-                "This preview is out of date, the session has changed since; preview it again",
-                reason="stale",
-            )
+        session, draft, before = self._idle(), self._draft, self._tokens()
+        if draft is None or draft.id != draft_id or draft.watch.session is not session:
+            raise _stale()
         plan = draft.plan
         if memo is not None:
             plan = msgspec.structs.replace(plan, memo=memo)
         if summary is not None:
             plan = msgspec.structs.replace(plan, summary=summary)
-        self._drop_draft()
-        return await self._committed(session, plan, self._tokens(), self._writing(session))
+        async with self._writing(session):  # up to date with what other processes wrote
+            if draft.is_stale():
+                raise _stale()
+            self._drop_draft()
+            outcome = resize.commit(session, plan)
+        return self._resized(session, outcome.decision, outcome.evicted, before)
 
     async def undo(self) -> Session:
         """Bring back window, memo and summary of before the last resize or compaction."""
@@ -349,6 +357,13 @@ class Memory:
             if owner is session:
                 self._unpaid = (None, Usage())
                 session.change(usage=session.usage + usage)
+
+
+def _stale() -> ResizeError:
+    return ResizeError(
+        "This preview is out of date, the session has changed since; preview it again",
+        reason="stale",
+    )
 
 
 def _is_of_an_add(change: Change) -> bool:

@@ -351,7 +351,8 @@ async def turn_cancel(desk: Desk, params: types.TurnCancelParams) -> types.TurnC
 async def turn_steer(desk: Desk, params: types.TurnSteerParams) -> types.TurnSteerResult:
     """Say something to the running turn."""
     desk.assistant.turns.steer(params.text, params.turn_id)
-    return types.TurnSteerResult(queued=True)
+    is_stored = desk.assistant.manager.is_stored(desk.assistant.session)
+    return types.TurnSteerResult(queued=True, stored=msgspec.UNSET if is_stored else False)
 
 
 @handles("tiro/agents/list")

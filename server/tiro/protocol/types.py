@@ -600,9 +600,10 @@ class TurnSteerParams(Wire, frozen=True):
 
 
 class TurnSteerResult(Wire, frozen=True):
-    """The text will be part of the conversation, whatever happens."""
+    """The text will be part of the conversation; `stored` is false where the disk refused it."""
 
     queued: bool
+    stored: bool | UnsetType = UNSET
 
 
 class AgentsListParams(Wire, frozen=True):

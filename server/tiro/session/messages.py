@@ -359,6 +359,8 @@ def decode(data: bytes | str, kind: Any = Any) -> Any:
     """
     try:
         return msgspec.json.decode(data, type=kind)
+    except RecursionError as error:
+        raise ValueError("The JSON is nested too deeply") from error
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = data if isinstance(data, str) else bytes(data).decode()
     try:

@@ -6,9 +6,14 @@ conversation is clear (behind the results of the running step), a text is no mes
 
 from typing import Any
 
+from tiro.errors import InvalidInputError
 from tiro.session.changes import Add, Change, Set
 from tiro.session.core import Core
 from tiro.session.messages import MARKS, Message
+
+MAX_QUEUED = 50
+MAX_QUEUED_CHARACTERS = 100_000
+"""What may wait besides the first text, which may have any length."""
 
 QUEUED = "queued"
 """The key of the texts under Tiro's own marks in the session's metadata."""
@@ -22,9 +27,17 @@ def queued(core: Core) -> list[str]:
 
 
 def queue(core: Core, text: str) -> None:
-    """Let a text wait; it is in the journal when this returns."""
+    """Let a text wait; it is in the journal when this returns.
+
+    Raises InvalidInputError where too much waits already: each one writes all of them again.
+    """
     with core.lock:
-        core.change(metadata=_with_queue(core, [*queued(core), text]))
+        texts = [*queued(core), text]
+        if len(texts) > MAX_QUEUED or (texts[1:] and sum(map(len, texts)) > MAX_QUEUED_CHARACTERS):
+            raise InvalidInputError(
+                "Too much waits for the next step of the turn; wait for it, or cancel the turn"
+            )
+        core.change(metadata=_with_queue(core, texts))
 
 
 def add_queued(core: Core) -> list[Message]:

@@ -23,6 +23,7 @@ from tiro.session.handlers import ResizeHandler, awaited
 from tiro.session.messages import Message, copied, tool_results_of
 from tiro.session.replacement import replacement
 from tiro.session.settings import SessionSettings
+from tiro.session.snapshot import FIELDS
 from tiro.session.tokens import message_length, text_length
 
 TOKEN_BUDGET = "token_budget"
@@ -229,7 +230,7 @@ def undo(core: Core) -> None:
         if core.undo is None:
             raise ResizeError("There is no resize to undo", reason="nothing_to_undo")
         at, before = core.stamp(), core.undo
-        fields = {name: before[name] for name in _UNDONE_FIELDS if name in before}
+        fields = {name: before[name] for name in _UNDONE_FIELDS if _is_usable(name, before)}
         core.commit(
             Readmit(_seqs(before.get("seqs")), _seqs(before.get("pending")), at),
             Set({**fields, "undo": None}, at),
@@ -429,6 +430,15 @@ def _told(memo: Any, decision: ResizeDecision, turn: int) -> Any:
 
 def _message(item: Message | Mapping[str, Any]) -> Message:
     return item if isinstance(item, Message) else Message.from_dict(dict(item))
+
+
+def _is_usable(name: str, before: dict[str, Any]) -> bool:
+    """Whether a file's `undo` has this field in the form that the session needs."""
+    try:
+        value = msgspec.convert(before[name], FIELDS[name][0])
+    except (KeyError, msgspec.ValidationError):
+        return False
+    return not isinstance(value, int) or value >= 0
 
 
 def _seqs(stored: Any) -> list[int]:
