@@ -1,6 +1,7 @@
 """The commands that print API keys."""
 
 import os
+import re
 import subprocess
 from typing import Any
 
@@ -35,6 +36,9 @@ def test_key_command_does_not_get_our_stdin() -> None:
         ("echo SECRET; exit 3", "failed with exit code 3"),
         ("true", "printed nothing"),
         ("echo SECRET; sleep 60", "took longer than 0.3 seconds"),
+        ("exec >&-; sleep 63", "took longer than 0.3 seconds"),
+        ("sleep 64 & echo SECRET", "took longer than 0.3 seconds"),
+        ("sleep 65 & yes SECRET", "printed more than 8,192 bytes"),
         ("(sleep 61 & echo SECRET; sleep 62)", "took longer than 0.3 seconds"),
     ],
 )
@@ -44,4 +48,8 @@ def test_key_command_that_fails_tells_no_output(command: Any, told: str) -> None
     assert told in str(raised.value)
     assert "SECRET" not in str(raised.value)
     running = subprocess.run(["ps", "ax"], capture_output=True, text=True, check=True).stdout
-    assert "sleep 61" not in running
+    assert not re.search("sleep 6[1-5]|yes SECRET", running)
+
+
+def test_key_command_may_print_notes_below_the_key() -> None:
+    assert run_key_command(["printf", "%s\\n%s", "key", "n" * 8000]) == "key"

@@ -4,11 +4,16 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
+import time
 
 from tiro.errors import ModelNotConfiguredError
 
 KEY_COMMAND_SECONDS = 10.0
 """How long a command that prints an API key may take."""
+
+MAX_OUTPUT_BYTES = 8192
+"""A key with some notes below it is shorter by far; what prints more prints no key."""
 
 
 def run_key_command(command: str | list[str], seconds: float = KEY_COMMAND_SECONDS) -> str:
@@ -30,12 +35,18 @@ def run_key_command(command: str | list[str], seconds: float = KEY_COMMAND_SECON
             f"The api_key_command could not be started ({error.strerror}); correct it"
         ) from error
     try:
-        output, _ = process.communicate(timeout=seconds)
+        output = _output(process, seconds)
     except subprocess.TimeoutExpired:
         _kill(process)
         raise ModelNotConfiguredError(
             f"The api_key_command took longer than {seconds:g} seconds; unlock it first"
-        ) from None  # the cause holds the command and what it printed: both may be secret
+        ) from None  # the cause holds the command, which may be secret
+    if len(output) > MAX_OUTPUT_BYTES:
+        _kill(process)
+        raise ModelNotConfiguredError(
+            f"The api_key_command printed more than {MAX_OUTPUT_BYTES:,} bytes; "
+            "let it print the key alone"
+        )
     if process.returncode != 0:
         raise ModelNotConfiguredError(
             f"The api_key_command failed with exit code {process.returncode}; try it in a terminal"
@@ -46,10 +57,30 @@ def run_key_command(command: str | list[str], seconds: float = KEY_COMMAND_SECON
     return key.splitlines()[0].strip()
 
 
+def _output(process: "subprocess.Popen[bytes]", seconds: float) -> bytes:
+    """All that it prints until it ends, or one byte more than it may; raises TimeoutExpired."""
+    deadline = time.monotonic() + seconds
+    read: list[bytes] = []
+
+    def keep() -> None:
+        assert process.stdout is not None
+        with process.stdout:
+            read.append(process.stdout.read(MAX_OUTPUT_BYTES + 1))
+
+    reader = threading.Thread(target=keep, daemon=True)  # a pipe has no timeout on Windows
+    reader.start()
+    reader.join(seconds)
+    if not read:
+        raise subprocess.TimeoutExpired("", seconds)
+    if len(read[0]) <= MAX_OUTPUT_BYTES:
+        process.wait(max(0.0, deadline - time.monotonic()))
+    return read[0]
+
+
 def _kill(process: "subprocess.Popen[bytes]") -> None:
     """End a command and all that it started."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     process.kill()
-    process.communicate()
+    process.wait()
