@@ -31,7 +31,7 @@ Place = tuple[str, str, str]
 """File, function, operation."""
 
 BESIDE = {
-    ("search_index.py", "_remove", "unlink"): "a cache: its loss costs time only (U9.9)",
+    ("search_index.py", "_throw_away", "unlink"): "a cache: its loss costs time only (U9.9)",
     ("blobs.py", "remove_unreferenced", "unlink"): "what nothing refers to stays, with a warning",
     ("copies.py", "remove_session", "unlink"): "a delete: test_edits and test_manager",
 }

@@ -2,6 +2,8 @@
 
 import multiprocessing
 import os
+import random
+import shutil
 import signal
 import sqlite3
 import stat
@@ -217,6 +219,72 @@ def test_deleting_the_index_changes_nothing(make_manager: Make, cache: Path) -> 
     assert len(search.find("needle", 5)) == 1
     search.close()
     assert found(manager, "needle") == [("a", 1)]
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_any_damage_is_mended_by_the_next_search(
+    make_manager: Make, cache: Path, is_open: bool
+) -> None:
+    """U9.9: noise, then cut, then gone, under a search that runs and for one that starts."""
+    manager, noise = make_manager(cache_directory=cache), random.Random(1)
+    for n in range(60):
+        save(manager, f"s{n}", f"needle {n} " + " ".join(f"hay{n * k}" for k in range(300)))
+    search = Search(manager)
+    assert len(search.find("needle", 100)) == 60
+    path = index_file(cache)
+    for damage in ("noise", "cut", "noise", "gone", "cut"):
+        if not is_open:
+            search.close()
+            search = Search(manager)
+        for ending in ("", "-journal", "-wal", "-shm"):
+            spoilt = path.with_name(path.name + ending)
+            if damage == "noise":
+                spoilt.write_bytes(noise.randbytes(30_000))
+            elif damage == "cut" and spoilt.exists():
+                os.truncate(spoilt, 5_000)
+        if damage == "gone":
+            shutil.rmtree(cache)
+        assert len(search.find("needle", 100)) == 60, damage
+        save(manager, f"after-{damage}", "pin")
+        assert len(search.find("pin", 100)) >= 1
+        manager.delete(f"after-{damage}")
+    search.close()
+    assert len(found(manager, "needle")) == 60
+    assert rows_in(cache) == 60
+
+
+def test_rows_that_say_nonsense_are_damage(make_manager: Make, cache: Path) -> None:
+    """U9.9: a sound file with the wrong things in it."""
+    manager = make_manager(cache_directory=cache)
+    save(manager, "a", "needle")
+    for statement in (
+        "UPDATE files SET version = NULL",
+        "UPDATE files SET version = 'x'",
+        "UPDATE rows SET text = NULL",
+        "UPDATE rows SET text = x'00', moment = 'x'",
+    ):
+        assert found(manager, "needle") == [("a", 1)]
+        with sqlite3.connect(index_file(cache)) as tables:
+            tables.execute(statement)
+        tables.close()
+        assert found(manager, "needle") == [("a", 1)], statement
+    assert rows_in(cache) == 1
+
+
+def test_no_file_of_the_index_is_shared_memory(make_manager: Make, cache: Path) -> None:
+    """U9.9: cutting a mapped file would end the process; an index of an older Tiro is changed."""
+    manager = make_manager(cache_directory=cache)
+    save(manager, "a", "needle")
+    assert found(manager, "needle") == [("a", 1)]
+    tables = sqlite3.connect(index_file(cache))
+    assert tables.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
+    tables.close()
+    search = Search(manager)
+    save(manager, "b", "needle")
+    assert len(search.find("needle", 5)) == 2
+    assert {path.suffix for path in cache.iterdir()} <= {".db", ".db-journal"}
+    assert len(found(manager, "needle")) == 2  # another one beside it
+    search.close()
 
 
 def without_fts5(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,16 @@ from tiro.session.words import Phrase, searchable, words
 from tiro.stores.reading import read_session
 
 Progress = Callable[[int, int], None]
-"""Hears how many of how many sessions have been read; called when that takes long."""
+"""Hears how many of how many sessions have been read; called when that takes long.
+
+Raises EndedError to end the search.
+"""
 
 log = logging.getLogger(__name__)
+
+
+class EndedError(Exception):
+    """The search was closed or given up while it ran."""
 
 
 class Place(msgspec.Struct, frozen=True):

@@ -18,7 +18,15 @@ from tiro.session.session import Session
 from tiro.session.words import Phrase, phrases, snippet
 from tiro.stores.lock import never
 from tiro.stores.manager import SessionManager
-from tiro.stores.places import Place, Progress, matching, newest, places_in, saved_places
+from tiro.stores.places import (
+    EndedError,
+    Place,
+    Progress,
+    matching,
+    newest,
+    places_in,
+    saved_places,
+)
 
 if TYPE_CHECKING:
     from tiro.stores.search_index import SearchIndex
@@ -70,7 +78,7 @@ class Search:
         try:
             with self._lock:
                 found = self._saved(wanted, limit, living.keys(), report)
-        except _EndedError:
+        except EndedError:
             return []
         for session in living.values():
             found += newest(matching(self._live_places(session), wanted), limit)
@@ -120,7 +128,7 @@ class Search:
         def report(done: int, total: int) -> None:
             nonlocal told
             if self._is_closed or is_given_up():
-                raise _EndedError
+                raise EndedError
             if time.monotonic() - told >= REPORT_SECONDS:
                 told = time.monotonic()
                 on_progress(done, total)
@@ -138,10 +146,6 @@ def _hit(place: Place, wanted: Sequence[Phrase]) -> Hit:
         snippet=snippet(place.text, wanted) or "",
         taken_back=place.taken_back,
     )
-
-
-class _EndedError(Exception):
-    """The search was closed or given up while it ran."""
 
 
 def _index_of(manager: SessionManager) -> "SearchIndex | None":

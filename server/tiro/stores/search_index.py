@@ -1,8 +1,9 @@
 """The full-text index behind the search: a cache in SQLite, keyed by the files' versions (U9.9).
 
 It holds what was said in the session files and nothing else; deleting it changes nothing but the
-time of the next search. Several processes share it. A damaged one is made anew; where SQLite has
-no full text or cannot write there is no answer, and whoever asks reads the files instead.
+time of the next search, also of a search that runs. Several processes share it, through no shared
+memory: a file that is cut while it is mapped would end them. A damaged one is made anew; where
+SQLite has no full text or cannot write there is no answer, and whoever asks reads the files.
 """
 
 import contextlib
@@ -22,7 +23,7 @@ import msgspec
 from tiro.session.words import Phrase, for_index
 from tiro.stores.disk import FILE_MODE, Disk, make_directories
 from tiro.stores.index import Version
-from tiro.stores.places import Place, Progress, matching, saved_places
+from tiro.stores.places import EndedError, Place, Progress, matching, saved_places
 
 _FORM = 1
 BATCH_CHARACTERS = 8_000_000
@@ -34,7 +35,10 @@ _MOST_PHRASES, _MOST_WORDS = 64, 100
 _SMALL_BYTES = 50_000_000
 """Up to this size an old SQLite can make its file anew after something was deleted."""
 SETTINGS = (
-    "journal_mode = WAL",
+    "mmap_size = 0",
+    "locking_mode = EXCLUSIVE",  # until it is no WAL any more: so an older file maps nothing
+    "journal_mode = TRUNCATE",
+    "locking_mode = NORMAL",
     "synchronous = NORMAL",
     "secure_delete = ON",
     "cache_size = -16000",
@@ -49,7 +53,8 @@ _TABLES = (
     "CREATE VIRTUAL TABLE words USING fts5 (text, content = '', tokenize = 'ascii')",
     "INSERT INTO words (words, rank) VALUES ('hashsize', 16000000)",
 )
-_DAMAGED = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_SOUND = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL}
+"""The errors that say nothing against the file; every other one may come from damage."""
 
 log = logging.getLogger(__name__)
 
@@ -77,17 +82,17 @@ class SearchIndex:
         """
         for _ in range(2):
             try:
-                if self._tables is None:
-                    make_directories(self._disk, self._path.parent)
-                    self._tables = _Tables(self._path)
-                self._tables.bring_up_to_date(versions, living, on_progress)
-                return list(self._tables.find(wanted, limit, living))
-            except (sqlite3.Error, OSError) as error:
-                log.info("The search index cannot be used: %s", error)
-                self.close()
-                if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
+                tables = self._open()
+                tables.bring_up_to_date(versions, living, on_progress)
+                return list(tables.find(wanted, limit, living))
+            except EndedError:
+                raise
+            except Exception as error:  # damage may yield anything
+                log.info("The search index cannot be used: %r", error)
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF in _SOUND:
+                    self.close()
                     return None
-                self._remove()
+                self._throw_away()
         return None
 
     def close(self) -> None:
@@ -96,8 +101,22 @@ class SearchIndex:
             self._tables.close()
             self._tables = None
 
-    def _remove(self) -> None:
-        for ending in ("", "-wal", "-shm"):
+    def _open(self) -> "_Tables":
+        """The tables in the file that is there now; made where it is missing."""
+        if self._tables is not None and self._tables.is_elsewhere():
+            self.close()
+        if self._tables is None:
+            make_directories(self._disk, self._path.parent)
+            self._tables = _Tables(self._path)
+        return self._tables
+
+    def _throw_away(self) -> None:
+        """Remove the file, unless another process has put a new one in its place."""
+        is_elsewhere = self._tables is not None and self._tables.is_elsewhere()
+        self.close()
+        if is_elsewhere:
+            return
+        for ending in ("", "-journal", "-wal", "-shm"):
             with contextlib.suppress(OSError):
                 self._disk.unlink(self._path.with_name(self._path.name + ending))
 
@@ -108,6 +127,7 @@ class _Tables:
     def __init__(self, path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, FILE_MODE))  # for its owner only
         self._path = path
+        self._file_id = _file_id(path)
         self._sql = sqlite3.connect(
             path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -125,10 +145,13 @@ class _Tables:
             raise
 
     def close(self) -> None:
-        """Put all into the one file, as far as others let us."""
+        """Let go of the file."""
         with contextlib.suppress(sqlite3.Error):
-            self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self._sql.close()
+            self._sql.close()
+
+    def is_elsewhere(self) -> bool:
+        """Whether the file was deleted, or another one is in its place."""
+        return _file_id(self._path) != self._file_id
 
     def bring_up_to_date(
         self,
@@ -282,7 +305,6 @@ class _Tables:
         self._has_deleted = False
         if sqlite3.sqlite_version_info < (3, 42) and self._path.stat().st_size < _SMALL_BYTES:
             self._sql.execute("INSERT INTO words (words) VALUES ('optimize')")
-        self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _read(
@@ -298,6 +320,15 @@ def _read(
         if size >= BATCH_CHARACTERS or done == len(changed):
             yield done, batch
             batch, size = [], 0
+
+
+def _file_id(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one of its name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _query(wanted: Sequence[Phrase]) -> str:
