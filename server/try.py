@@ -171,6 +171,15 @@ COMMANDS: dict[str, Callable[["Talk", str], str]] = {
 }
 
 
+def existing(name: str) -> str:
+    """The absolute path of a file that is there; else AnswerError."""
+    if Path(name).is_dir():
+        raise AnswerError(f"{name!r} is a directory; name a file in it")
+    if not Path(name).is_file():
+        raise AnswerError(f"There is no file {name!r}")
+    return str(Path(name).resolve())
+
+
 class Talk:
     """One user talking to one server at a time; it starts the next when one has died."""
 
@@ -214,19 +223,14 @@ class Talk:
 
     def with_file(self, name: str) -> str:
         """Let a file go along with the next question."""
+        existing(name)
         self.files.append(name)
         return f"{name} goes along with your next question"
 
     def _send_turn(self, question: str) -> int:
         """Start a turn with the files that wait."""
         files, self.files = self.files, []
-        for name in files:
-            if Path(name).is_dir():
-                raise AnswerError(f"{name!r} is a directory; name a file in it")
-            if not Path(name).is_file():
-                raise AnswerError(f"There is no file {name!r}")
-        paths = [str(Path(name).resolve()) for name in files]
-        attachments = [{"kind": "file", "path": path} for path in paths]
+        attachments = [{"kind": "file", "path": existing(name)} for name in files]
         params = {"prompt": question, "attachments": attachments}
         return self.server.send("tiro/turn/start", params)
 

@@ -38,7 +38,6 @@ def check(
     [
         "fly",
         "ask",
-        "ask one two",
         "ask hello --nonsense",
         "ask hello --file",
         "ask '  '",

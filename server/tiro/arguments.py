@@ -2,6 +2,8 @@
 
 import argparse
 import os
+import select
+import stat
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias
@@ -10,6 +12,9 @@ from tiro.errors import InvalidInputError
 
 WRONG_USE = 2
 """The exit code of a wrong command line."""
+
+PIPE_SECONDS = 1.0
+"""So long a pipe that nobody named is waited for; a program may start us with one it never uses."""
 
 Commands: TypeAlias = "argparse._SubParsersAction[CommandParser]"
 Act: TypeAlias = Callable[[argparse.Namespace], int]
@@ -39,7 +44,8 @@ REPLAY_EXAMPLES = """\
 ASK_EXAMPLES = """\
   tiro ask "What does this do?" --file src/main.py
   tiro ask "And in one sentence?" --continue
-  git diff | tiro ask "Review this" --file -
+  git diff | tiro ask "Review this"
+  make 2>&1 | tiro ask "What failed?" --file -     however long it takes to say something
   tiro ask "Plan the next step" --agent plan --model openai/gpt-5
   tiro ask "Hello" --json | tail -1"""
 
@@ -133,6 +139,29 @@ def existing_file(name: str) -> str:
     if not os.path.isfile(name):
         raise InvalidInputError(f"There is no file {name!r}")
     return os.path.abspath(name)
+
+
+def from_stdin() -> str:
+    """All that comes on stdin, nothing where it is closed; InvalidInputError if it is no text."""
+    try:
+        return sys.stdin.read() if sys.stdin else ""
+    except UnicodeDecodeError as error:
+        raise InvalidInputError("What comes on stdin is no text") from error
+
+
+def waiting_on_stdin() -> str:
+    """What a pipe or a file on stdin holds; nothing from a terminal or what stays silent."""
+    if not sys.stdin or sys.stdin.isatty():
+        return ""
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
+        return ""
+    if sys.platform != "win32" and not select.select([sys.stdin], [], [], PIPE_SECONDS)[0]:
+        sys.stderr.write(
+            "tiro: Nothing came on stdin yet, so it stays out; --file - waits for it\n"
+        )
+        return ""
+    return from_stdin()
 
 
 def _sentence(about: str) -> str:

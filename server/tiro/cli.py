@@ -31,7 +31,9 @@ from tiro.arguments import (
     count,
     described,
     existing_file,
+    from_stdin,
     show_help_alone,
+    waiting_on_stdin,
 )
 from tiro.errors import InvalidInputError, ModelNotConfiguredError, TiroError
 
@@ -99,13 +101,16 @@ def ask(given: argparse.Namespace) -> int:
     """Ask one question of a server started for it; the answer streams to stdout."""
     from tiro import terminal
 
-    text = sys.stdin.read() if given.question == "-" else given.question
+    words = " ".join(given.question)
+    text = from_stdin() if words == "-" else words
     if not text.strip():
         raise InvalidInputError("The question is empty")
+    files = [existing_file(name) for name in given.file if name != "-"]
+    piped = from_stdin() if words == "-" or "-" in given.file else waiting_on_stdin()
     question = terminal.Question(
         text=text,
-        files=[existing_file(name) for name in given.file if name != "-"],
-        piped=sys.stdin.read() if "-" in given.file else "",
+        files=files,
+        piped=piped,
         agent=given.agent,
         model=given.model,
         is_continued=given.go_on,
@@ -164,6 +169,8 @@ def sessions_delete(given: argparse.Namespace) -> int:
     """Delete saved sessions; 1 when one of them was not there."""
     from tiro import terminal
 
+    if "latest" in given.id:
+        raise InvalidInputError("delete wants an id, not `latest`; `tiro sessions list` shows them")
     missing = terminal.delete_sessions(given.id)
     for id in given.id:
         if id in missing:
@@ -190,9 +197,10 @@ def sessions_search(given: argparse.Namespace) -> int:
 def sessions_export(given: argparse.Namespace) -> int:
     """A saved session in another format, on stdout or in a file."""
     from tiro import terminal
+    from tiro.stores.formats import registry
 
     path = os.path.abspath(given.out) if given.out else None
-    result = terminal.export(given.id, given.format, path)
+    result = terminal.export(given.id, given.format or registry.name_for(path), path)
     if path:
         sys.stdout.write(f"Exported to {result['path']}\n")
     else:
@@ -253,6 +261,8 @@ def local_remove(given: argparse.Namespace) -> int:
     """Take a local model's file away."""
     with _local_models() as models:
         if not models.remove(given.name):
+            if models.known(given.name):
+                raise TiroError(f"{given.name} is not here, nothing to remove")
             raise TiroError(f"There is no local model {given.name!r}; `tiro local list` shows all")
     sys.stdout.write(f"{given.name} is removed\n")
     return DONE
@@ -319,10 +329,9 @@ def _add_serve_and_replay(commands: Commands) -> None:
 
 def _add_ask(commands: Commands) -> None:
     one = add_command(commands, "ask", ask, "ask one question, see the answer", ASK_EXAMPLES)
-    one.add_argument("question", help="what to ask; - reads it from stdin")
-    one.add_argument(
-        "--file", action="append", default=[], help="a file that goes along; - is stdin"
-    )
+    one.add_argument("question", nargs="+", help="what to ask; - reads it from stdin")
+    about = "a file that goes along; - waits for stdin, which else goes along if something is in it"
+    one.add_argument("--file", action="append", default=[], help=about)
     one.add_argument("--agent", help="who answers, e.g. plan")
     one.add_argument("--model", help="provider/name, for this question")
     one.add_argument(
@@ -364,9 +373,8 @@ def _add_sessions(commands: Commands) -> None:
     found.add_argument("--json", action="store_true", help="print JSON")
     out = add_command(group, "export", sessions_export, "in another format", SESSIONS_EXAMPLES)
     out.add_argument("id", help="its id, or `latest`")
-    out.add_argument(
-        "--format", default="markdown", help="markdown (default), json, yaml, jsonl, …"
-    )
+    about = "markdown, json, yaml, jsonl, …; else what PATH ends in, else markdown"
+    out.add_argument("--format", help=about)
     out.add_argument("--out", metavar="PATH", help="the file to write; else stdout")
     taken = add_command(group, "import", sessions_import, "a file as a session", SESSIONS_EXAMPLES)
     taken.add_argument("file", help="what was exported; its format is found by looking")

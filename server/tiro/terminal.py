@@ -124,6 +124,8 @@ class Screen:
                 self.tell(f"{use['name']} {json.dumps(use['input'], ensure_ascii=False)}")
             case {"type": "toolUse", "status": "failed" | "rejected" as status, "toolUse": use}:
                 self.tell(f"{use['name']} {status}")
+            case {"type": "toolResult", "isError": True, "content": content}:
+                self.tell("  " + content.strip().partition("\n")[0])
             case {"type": "retry", "reason": reason, "waitSeconds": seconds}:
                 self.tell(f"{reason}; trying again in {seconds:.0f} s")
             case _:

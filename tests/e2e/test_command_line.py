@@ -292,3 +292,82 @@ def test_doctor_names_a_broken_file_and_the_line_where_it_begins_to_be(
     done = tiro("doctor")
     assert f"Config      {path}\n" in done.stdout
     assert f"Problem     {path}, line 2: this is no valid YAML" in done.stdout
+
+
+def test_what_is_piped_in_goes_along_unasked(tiro: Tiro, provider: Provider) -> None:
+    """Without `-` too, and the words need no quotes; an empty pipe is nothing."""
+    assert tiro("ask", "Review", "this", given="+ glockenspiel").returncode == DONE
+    assert "glockenspiel" in str(provider.last.messages[-1])
+    assert "Review this" in str(provider.last.messages[-1])
+    done = tiro("ask", "Which?")
+    assert (done.returncode, done.stderr) == (DONE, "")
+    assert provider.last.messages[-1]["content"] == "Which?"
+
+
+def test_closed_or_silent_stdin_holds_up_nothing(home: Home, provider: Provider) -> None:
+    command = f"{sys.executable} -m tiro ask"
+    for line, told in (("Which? <&-", ""), ("Which?", "--file - waits for it"), ("- <&-", "empty")):
+        with subprocess.Popen(
+            f"{command} {line}",
+            shell=True,
+            cwd=home.workspace,
+            env=home.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as asked:
+            assert asked.stderr
+            said = asked.stderr.read()
+            assert asked.wait(SECONDS) == (WRONG_USE if "- <" in line else DONE)
+        assert told in said
+        assert len(said.splitlines()) == bool(told)
+
+
+def test_failed_tool_says_why(tiro: Tiro, provider: Provider) -> None:
+    provider.script(replies.tools(("c1", "read_file", {"path": "nowhere.txt"})), replies.text("Oh"))
+    _, failed, why = tiro("ask", "Read it").stderr.splitlines()
+    assert failed == "· read_file failed"
+    assert why.startswith("·   ")
+    assert "nowhere.txt" in why
+
+
+def test_export_takes_its_format_from_the_file(tiro: Tiro, home: Home, provider: Provider) -> None:
+    tiro("ask", "Which colour?")
+    for name, start in (
+        ("x.json", "{"),
+        ("x.YML", "id:"),
+        ("x.jsonl", '{"'),
+        ("x.md", "#"),
+        ("x.txt", "#"),
+    ):
+        assert tiro("sessions", "export", "latest", "--out", name).returncode == DONE
+        written = (home.workspace / name).read_text()
+        assert start in written
+    assert len((home.workspace / "x.jsonl").read_text().splitlines()) > 1
+    json.loads((home.workspace / "x.json").read_text())
+    assert (home.workspace / "x.md").read_text() == (home.workspace / "x.txt").read_text()
+    same = [tiro("sessions", "export", "latest", "--format", f).stdout for f in ("md", "markdown")]
+    assert same[0] == same[1] != ""
+
+
+def test_latest_is_shown_and_not_deleted(tiro: Tiro, home: Home, provider: Provider) -> None:
+    """The newest whole one is shown, whatever lies broken beside it."""
+    tiro("ask", "Which colour?")
+    (good,) = home.session_files()
+    (home.sessions / "half.json").write_text('{"id": "half", "messages": [')
+    cut = good.read_text()
+    (home.sessions / "cut.json").write_text(cut.replace(good.stem, "cut")[: len(cut) * 2 // 3])
+    done = tiro("sessions", "show", "latest")
+    assert (done.returncode, done.stderr) == (DONE, "")
+    assert "Which colour?" in done.stdout
+    refused = tiro("sessions", "delete", "latest")
+    assert (refused.returncode, refused.stdout) == (WRONG_USE, "")
+    assert "delete wants an id" in refused.stderr
+    assert good.exists()
+
+
+def test_what_was_never_pulled_is_not_removed(tiro: Tiro) -> None:
+    done = tiro("local", "remove", "qwen2.5-coder-1.5b")
+    told = "tiro: qwen2.5-coder-1.5b is not here, nothing to remove\n"
+    assert (done.returncode, done.stdout, done.stderr) == (FAILED, "", told)

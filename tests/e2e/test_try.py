@@ -139,6 +139,7 @@ def test_missing_file_and_failing_model_do_not_end_the_conversation(
     assert "There is no file '/nowhere'" in said.err
     assert "bad weather" in said.err
     assert "Better." in said.out
+    assert len(provider.chats) == 3, "the question after a wrong name is asked"
 
 
 def test_file_that_is_a_directory_is_called_one(
