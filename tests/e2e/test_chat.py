@@ -165,6 +165,23 @@ def test_second_ctrl_c_leaves_and_all_is_kept(chat: Chat, provider: Provider, ho
     assert "go on for ever" in saved.read_text()
 
 
+def test_second_ctrl_c_leaves_also_after_the_answer(chat: Chat, provider: Provider) -> None:
+    """The first one's cancel has ended the turn: "twice within a second" holds all the same."""
+    hold = Hold()
+    provider.script(replies.stream(replies.text_chunk("So far so good, "), hold))
+    patient = "import sys, tiro.chat.talk as t, tiro.cli; t.AGAIN_SECONDS = 300"
+    chat.run(shlex.join([sys.executable, "-c", f"{patient}; sys.exit(tiro.cli.main(['chat']))"]))
+    chat.wait_for("/help lists")
+    chat.say("go on for ever")
+    chat.wait_for("So far so good,")
+    chat.keys("C-c")
+    chat.wait_for("Cancelled;")
+    chat.wait_for_prompt()
+    chat.keys("C-c")
+    assert chat.exit_code() == CANCELLED
+    hold.release()
+
+
 def test_ctrl_c_and_ctrl_d_at_the_prompt(chat: Chat, provider: Provider) -> None:
     """Ctrl-C drops the line that is typed, Ctrl-D ends."""
     chat.start()
@@ -225,8 +242,11 @@ def test_server_that_died_between_questions_loses_none(chat: Chat, provider: Pro
     os.kill(chat.server_pid(), signal.SIGKILL)
     chat.say("third")
     chat.wait_until(lambda screen: screen.count("go on? [Y/n]") == 2, "the second question")
+    chat.say("what?")
+    chat.wait_until(lambda screen: screen.count("go on? [Y/n]") == 3, "the same question")
     chat.say("n")
     assert chat.exit_code() == FAILED
+    assert "`tiro chat --continue` goes on with it" in chat.screen()
 
 
 def test_permission_is_asked_and_typed_lines_do_not_answer_it(
@@ -395,6 +415,37 @@ def test_pipe_takes_commands_and_tells_failures(piped: Piped, provider: Provider
     assert "bad weather" in done.stderr
     assert "There is no command /fly" in done.stderr
     assert len(provider.chats) == 2
+
+
+def test_file_that_cannot_go_along_is_refused_at_once(
+    piped: Piped, provider: Provider, home: Home
+) -> None:
+    """It costs no question; what waits is dropped by `-`, by /clear, and when it is refused."""
+    (home.workspace / "bad.bin").write_bytes(b"\x7fELF\0\0")
+    for name in ("a.txt", "b.txt"):
+        home.write(name, f"xylophone {name}")
+    lines = "/file bad.bin\n/file .\n/file a.txt\n/file\n/file -\n/file b.txt\n/clear\nfirst\n"
+    done = piped(lines + "/search\n/export md\n")
+    assert "'bad.bin' is binary" in done.stderr
+    assert "'.' is a directory" in done.stderr
+    assert done.stderr.count("With your next question: a.txt") == 2
+    assert "With your next question: no file" in done.stderr
+    assert "/search needs a word" in done.stderr
+    assert "needs a format" not in done.stderr
+    assert len(provider.chats) == 1
+    assert "xylophone" not in str(provider.last.messages)
+
+
+def test_file_that_went_away_fails_one_question_only(
+    chat: Chat, provider: Provider, home: Home
+) -> None:
+    going = home.write("going.txt", "xylophone")
+    chat.start()
+    chat.ask("/file going.txt", "With your next question: going.txt")
+    going.unlink()
+    chat.ask("first", "No file goes along any more")
+    chat.ask("second", "ok")
+    assert [m["content"] for m in provider.last.messages] == ["second"]
 
 
 def test_pipe_denies_what_needs_a_person(piped: Piped, provider: Provider, home: Home) -> None:

@@ -81,7 +81,7 @@ class Chat:
         try:
             text = self._lines.read()
         except KeyboardInterrupt:
-            if not self._lines.is_person:
+            if not self._lines.is_person or self._talk.is_interrupted_again():
                 raise
             self._screen.say("")
             return True
@@ -100,7 +100,7 @@ class Chat:
         except StoppedError:
             raise KeyboardInterrupt from None
         except KeyboardInterrupt:
-            if not self._lines.is_person:
+            if not self._lines.is_person or self._talk.is_interrupted_again():
                 raise
             self._screen.tell("Stopped")
         except ServerGoneError as error:
@@ -179,6 +179,7 @@ class Chat:
         if not (self._lines.is_person and wants):
             self._error = self._error or TiroError(str(error))
         if not wants:
+            self._screen.tell("What was saved is kept; `tiro chat --continue` goes on with it")
             return False
         try:
             self._wait(self._link.start())
@@ -200,5 +201,7 @@ class Chat:
             with self._lines.listening():
                 return await self._lines.ask(question)
 
-        answer = self._wait(asked())
-        return answer is not None and answer.strip().lower() in ("", "y", "yes")
+        while (answer := self._wait(asked())) is not None:
+            if (word := answer.strip().lower()) in ("", "y", "yes", "n", "no"):
+                return word not in ("n", "no")
+        return False

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tiro.chat.talk import Talk
 from tiro.errors import InvalidInputError
-from tiro.stores.formats.registry import FORMATS
+from tiro.stores.formats.registry import FORMATS, SHORT_NAMES
 
 MAX_LISTED = 20
 COMPLETE_SECONDS = 2.0
@@ -153,13 +153,17 @@ async def _size(talk: Talk, rest: str) -> None:
 
 
 async def _file(talk: Talk, rest: str) -> None:
-    if rest:
+    if rest == "-":
+        talk.files = []
+    elif rest:
         talk.take_file(rest)
     listed = ", ".join(map(os.path.basename, talk.files)) or "no file"
     talk.screen.tell(f"With your next question: {listed}")
 
 
 async def _search(talk: Talk, rest: str) -> None:
+    if not rest:
+        raise InvalidInputError("/search needs a word to search for")
     params = {"query": rest, "limit": MAX_LISTED}
     hits = (await talk.link.request("tiro/session/search", params))["hits"]
     for hit in hits:
@@ -170,7 +174,7 @@ async def _search(talk: Talk, rest: str) -> None:
 
 async def _export(talk: Talk, rest: str) -> None:
     format, _, path = rest.partition(" ")
-    if format not in (names := await _formats(talk)):
+    if format not in (*(names := await _formats(talk)), *SHORT_NAMES):
         raise InvalidInputError(f"/export needs a format: {', '.join(names)}")
     params = {"format": format, "path": _absolute(path.strip()) if path.strip() else None}
     result = await talk.link.request("tiro/session/export", params)
@@ -227,7 +231,7 @@ COMMANDS: dict[str, Command] = {
     "/export": Command(_export, "FORMAT [PATH]", "the session in another format", _formats),
     "/agent": Command(_agent, "[NAME]", "who answers; with a name: choose", _agents),
     "/model": Command(_model, "[NAME]", "which model answers; with a name: choose", _models),
-    "/file": Command(_file, "PATH", "let a file go along with the next question"),
+    "/file": Command(_file, "[PATH]", "let a file go along with the next question; - none"),
     "/context": Command(_size, "[DRAFT]", "how large the next request is"),
     "/retry": Command(_retry, "", "take the last answer back and ask again"),
     "/quit": Command(_quit, "", "leave; so does Ctrl-D"),

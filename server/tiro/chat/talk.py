@@ -12,9 +12,14 @@ from tiro.chat.lines import Lines
 from tiro.chat.link import Link
 from tiro.chat.screen import Screen
 from tiro.errors import InvalidInputError
+from tiro.protocol.client import RemoteError
+from tiro.protocol.types import INVALID_PARAMS
 
 AGAIN_SECONDS = 1.0
 """A second Ctrl-C within this ends the chat."""
+
+MAX_FILE_BYTES = 1_000_000
+"""A larger file is refused by the server."""
 
 DECISIONS = {
     **dict.fromkeys(("o", "once", "y", "yes"), "once"),
@@ -42,8 +47,11 @@ class Talk:
         self.agent: str | None = None
         self.model: str | None = None
         """Who answers in each new session, if not as configured."""
+        self.interrupted_at = -AGAIN_SECONDS
+        """When Ctrl-C was last pressed during an answer, in seconds of the monotonic clock."""
         self._path_by_id: dict[str, str] = {}
         """Where the session of the last load lives; no other one, and not under another name."""
+        self._wants_out = False
         self._asking = asyncio.Lock()
 
     # --- asking -------------------------------------------------------------------------------
@@ -55,7 +63,7 @@ class Talk:
         """
         attachments = [{"kind": "file", "path": path} for path in self.files]
         params = {"prompt": prompt, "attachments": attachments}
-        self.screen.has_started, self.unanswered = False, prompt
+        self.screen.has_started, self.unanswered, self._wants_out = False, prompt, False
         turn = asyncio.ensure_future(self.link.request("tiro/turn/start", params))
         result: dict[str, Any] | None = None
         try:
@@ -63,12 +71,20 @@ class Talk:
                 result = await turn
         except asyncio.CancelledError:
             raise StoppedError from None
+        except RemoteError as error:
+            if error.code == INVALID_PARAMS:  # a file may be why: the next question has none of it
+                self._drop_files()
+            raise
         finally:
             self.screen.end(result)
             if self.screen.has_started:
                 self.files, self.unanswered = [], None
-        if result["stopReason"] == "cancelled" and not self.lines.is_person:
+        if self._wants_out or (result["stopReason"] == "cancelled" and not self.lines.is_person):
             raise StoppedError
+
+    def is_interrupted_again(self) -> bool:
+        """Whether a Ctrl-C now is the second one soon after another."""
+        return time.monotonic() - self.interrupted_at < AGAIN_SECONDS
 
     async def ask_again(self) -> None:
         """Take the last question and its answer back, and ask it once more."""
@@ -100,19 +116,18 @@ class Talk:
     def _interrupts(self, turn: "asyncio.Future[Any]") -> Generator[None, None, None]:
         """Within it Ctrl-C cancels the turn; a second one soon after it drops the turn."""
         loop = asyncio.get_running_loop()
-        last = [-AGAIN_SECONDS]
         cancels: list[asyncio.Task[Any]] = []
 
         def interrupted() -> None:
-            now = time.monotonic()
-            if now - last[0] < AGAIN_SECONDS:
+            if self.is_interrupted_again():
+                self._wants_out = True  # the answer may have ended meanwhile
                 turn.cancel()
             else:
                 self.lines.stop_asking()
                 self.screen.end_text()
                 self.screen.tell("Stopping; Ctrl-C again leaves")
                 cancels.append(loop.create_task(self._cancel()))
-            last[0] = now
+            self.interrupted_at = time.monotonic()
 
         def heard(number: int, frame: object) -> None:
             loop.call_soon_threadsafe(interrupted)
@@ -136,7 +151,7 @@ class Talk:
         view = await self.link.request("tiro/session/load", which)
         self._remember(view)
         shown = (await self.link.request("tiro/session/show"))["text"]
-        self.screen.tell(f"{view['title'] or view['id']}: {view['total']} messages are loaded")
+        self.screen.tell(f"{view['title'] or view['id']}: {messages(view['total'])} loaded")
         if shown:
             self.screen.say(shown.removeprefix("Session Summary:\n\n"))
 
@@ -148,7 +163,7 @@ class Talk:
         path = self._path_by_id.get(id)
         view = await self.link.request("tiro/session/load", {"path": path} if path else {"id": id})
         self._remember(view)
-        self.screen.tell(f"{view['total']} messages are there again")
+        self.screen.tell(f"{messages(view['total'])} there again")
         return True
 
     def _remember(self, view: dict[str, Any]) -> None:
@@ -159,8 +174,9 @@ class Talk:
         result = await self.link.request("tiro/session/clear")
         self.screen.session_id = None
         await self.choose()
-        path, messages = result["savedAs"], result["cleared"]
-        kept = f"{messages} messages are kept in {path}" if path else "Nothing was there to keep"
+        self.files = []
+        path, cleared = result["savedAs"], messages(result["cleared"])
+        kept = f"{cleared} kept in {path}" if path else "Nothing was there to keep"
         return f"{kept}; this is a new session"
 
     async def choose(self) -> None:
@@ -173,6 +189,27 @@ class Talk:
     def take_file(self, name: str) -> None:
         """Let a file go along with the next question."""
         path = Path(name).expanduser()
+        if path.is_dir():
+            raise InvalidInputError(f"{name!r} is a directory; name a file in it")
         if not path.is_file():
             raise InvalidInputError(f"There is no file {name!r}")
+        try:
+            with path.open("rb") as file:
+                data = file.read(MAX_FILE_BYTES + 1)
+        except OSError as error:
+            raise InvalidInputError(f"{name!r} cannot be read: {error.strerror}") from error
+        if b"\0" in data:
+            raise InvalidInputError(f"{name!r} is binary; name a file of text")
+        if len(data) > MAX_FILE_BYTES:
+            raise InvalidInputError(f"{name!r} is larger than 1 MB; name a smaller one")
         self.files.append(str(path.absolute()))
+
+    def _drop_files(self) -> None:
+        if self.files:
+            self.files = []
+            self.screen.tell("No file goes along any more; /file adds one")
+
+
+def messages(count: int) -> str:
+    """So many messages, with their verb."""
+    return f"{count} message is" if count == 1 else f"{count} messages are"
