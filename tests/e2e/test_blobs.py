@@ -125,3 +125,18 @@ def test_a_missing_value_is_told_and_the_session_goes_on(
     moved.rename(server.home.sessions / "blobs")
     shown = server.request("tiro/session/load", {"id": id_})
     assert [m["content"] for m in shown["messages"]][:5] == contents
+
+
+@pytest.mark.parametrize("by", ["id", "path", "latest"])
+def test_a_load_says_what_is_damaged(start: StartServer, by: str) -> None:
+    """U9.10: whichever way a session is loaded, also by a server that just started."""
+    server = start()
+    filled(server)
+    saved = server.request("tiro/session/save")
+    server.shutdown()
+    for blob in server.home.sessions.joinpath("blobs").iterdir():
+        blob.write_bytes(blob.read_bytes()[:100])
+    server = start()
+    given = {"id": saved["id"], "path": saved["path"], "latest": True}
+    server.request("tiro/session/load", {by: given[by]})
+    server.wait_notification("window/showMessage", lambda params: "blobs" in params["message"])

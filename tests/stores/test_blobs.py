@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -149,6 +150,34 @@ def test_a_value_damaged_behind_our_back_is_written_again(make_manager: Make) ->
     blob.write_text(BIG[:-1] + "X")
     with_big(make_manager())
     assert blob.read_text() == BIG
+
+
+@pytest.mark.parametrize("damage", ["missing", "same size", "folder"])
+@pytest.mark.parametrize("secrets", [(), ("of output",)])
+def test_whoever_holds_whole_values_does_not_take_over_what_is_left_of_them(
+    make_manager: Make, damage: str, secrets: tuple[str, ...]
+) -> None:
+    """U9.8, U9.10: the last whole copy survives another editor that has only the beginnings."""
+    holder = make_manager(secrets=secrets)
+    session, path = with_big(holder, [{"type": "text", "text": "see"}, IMAGE], id="x")
+    whole = texts(make_manager().load(path))
+    folder = path.parent / "blobs"
+    if damage == "folder":
+        shutil.rmtree(folder)
+    for blob in folder.iterdir() if damage != "folder" else ():
+        blob.unlink() if damage == "missing" else blob.write_text("X" * blob.stat().st_size)
+    other = make_manager(secrets=secrets)
+    loaded = other.load(path)
+    assert texts(loaded) != whole
+    loaded.add_message("user", "theirs")
+    other.save(loaded)
+    with holder.changing(session):
+        session.add_message("user", "mine")
+    assert [*texts(session)[2:]] == ["theirs", "mine"]
+    assert texts(session)[:2] == whole
+    assert all(message.metadata is None for message in session.messages)
+    holder.end(session)
+    assert texts(make_manager().load(path)) == [*whole, "theirs", "mine"]
 
 
 def test_copies_are_whole_and_loading_from_elsewhere_finds_its_own(

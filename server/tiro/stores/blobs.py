@@ -10,11 +10,12 @@ nothing is removed that anybody refers to.
 """
 
 import errno
+import functools
 import hashlib
 import logging
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -71,6 +72,21 @@ class Blobs:
         """The contents, by `id()`, to which the last snapshot referred."""
         self.has_dropped = False
         """Whether a snapshot referred to less than the one before."""
+
+    def held_by(self, rows: Sequence[Message]) -> Callable[[str], str | None]:
+        """Finds a large value of these messages by its hash; they are looked through when asked."""
+
+        @functools.cache
+        def values() -> dict[str, bytes]:
+            found: dict[str, bytes] = {}
+            for message in rows:
+                known = self.stored.get(id(message.content))
+                secrets = known.secrets if known else tuple(self.keys.secrets)
+                with suppress(RecursionError):  # such a one was stored whole
+                    found |= _taken_out(message.content, secrets)[1]
+            return found
+
+        return lambda name: values()[name].decode() if name in values() else None
 
     @contextmanager
     def referring(self) -> Iterator["References"]:

@@ -7,7 +7,7 @@ somebody writes without a pause.
 
 import errno
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -49,14 +49,21 @@ class Reading(msgspec.Struct):
         """The size of both files."""
         return self.snapshot.size + (self.journal.size if self.journal else 0)
 
-    def restore(self, core: Core, missing: Sequence[Message] = ()) -> "Restored":
+    def restore(
+        self,
+        core: Core,
+        missing: Sequence[Message] = (),
+        held: Callable[[str], str | None] = lambda name: None,
+    ) -> "Restored":
         """Bring `core` to what was read, with the large values that lie in files of their own.
 
-        `missing` are messages that neither file holds, put between snapshot and journal. Whoever
-        observes the session is told of the replay, so the one who calls does not listen.
+        `missing` are messages that neither file holds, put between snapshot and journal; `held`
+        has large values by their hashes, for those whose files cannot be read. Whoever observes
+        the session is told of the replay, so the one who calls does not listen.
         """
-        values = self._put_back()
-        return msgspec.structs.replace(self.restore_stored(core, missing), missing=len(values))
+        lost, rescued = self._put_back(held)
+        restored = self.restore_stored(core, missing)
+        return msgspec.structs.replace(restored, missing=len(lost), rescued=len(rescued))
 
     def restore_stored(self, core: Core, missing: Sequence[Message] = ()) -> "Restored":
         """The same with only the beginnings of large values: all that a list needs."""
@@ -75,15 +82,22 @@ class Reading(msgspec.Struct):
             core.n = n  # no change of its own: whoever reads the files does the same
         return Restored(dropped, bool(seqs))
 
-    def _put_back(self) -> set[str]:
-        """Read the large values; the names of those that are missing."""
-        blobs, missing = blobs_beside(self.path.parent), set[str]()
+    def _put_back(self, held: Callable[[str], str | None]) -> tuple[set[str], set[str]]:
+        """Read the large values; the names of those that are missing, and that only `held` has."""
+        blobs, missing, rescued = blobs_beside(self.path.parent), set[str](), set[str]()
+
+        def read(name: str) -> str | None:
+            value = read_blob(blobs / name)
+            if value is None and (value := held(name)) is not None:
+                rescued.add(name)
+            return value
+
         for rows in (self.stored.messages, self.stored.archive):
             for index, message in enumerate(rows):
                 if message.metadata is not None:
-                    rows[index], lost = put_back(message, lambda name: read_blob(blobs / name))
+                    rows[index], lost = put_back(message, read)
                     missing.update(lost)
-        return missing
+        return missing, rescued
 
     def missing_from(self, core: Core) -> list[Message]:
         """Messages of `core` that are younger than an older file somebody put back."""
@@ -112,6 +126,8 @@ class Restored(msgspec.Struct, frozen=True):
     """Whether the files held more messages than max_history allows."""
     missing: int = 0
     """Large values that are not there any more."""
+    rescued: int = 0
+    """Large values that only the session in memory still had."""
 
     def detail(self, bad: int) -> dict[str, int]:
         """What a notice says of it; `bad` is the number of unusable journal lines."""

@@ -221,9 +221,15 @@ class Saving:
         before, n = encode(session.snapshot()), session.n
         is_older = reading.stored.fields["journal_n"] < files.snapshot_n
         with self.silent():
-            restored = reading.restore(session, reading.missing_from(session) if is_older else ())
+            restored = reading.restore(
+                session,
+                reading.missing_from(session) if is_older else (),
+                self._blobs.held_by((*session.archive_rows, *session.newest_first)),
+            )
         self.owner.restored(session)
         self._remember(session, reading, restored)
+        if restored.rescued:
+            self._needs_snapshot = self._wants_snapshot = True
         if is_older:
             session.n = max(n, session.n)  # a number is never given twice
             self._needs_snapshot = self._wants_snapshot = True
