@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tiro import __version__
+from tiro import __version__, output
 from tiro.arguments import (
     ASK_EXAMPLES,
     CHAT_EXAMPLES,
@@ -35,7 +35,8 @@ from tiro.arguments import (
     show_help_alone,
     waiting_on_stdin,
 )
-from tiro.errors import InvalidInputError, ModelNotConfiguredError, TiroError
+from tiro.errors import InvalidInputError, ModelNotConfiguredError, StorageError, TiroError
+from tiro.screen_text import flat, harmless
 
 if TYPE_CHECKING:
     from tiro.models.local import LocalModels
@@ -55,19 +56,26 @@ NO_SESSION = "No session is saved yet; `tiro ask` or an editor begins one"
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command that these words (or the process's own) name; returns the exit code."""
     try:
-        given = parser().parse_args(words)
-        code: int = given.act(given)
-        sys.stdout.flush()
-    except SystemExit as end:  # argparse has said what there is to say
-        return int(end.code or 0)
+        return _run(words)
     except KeyboardInterrupt:
         return CANCELLED
     except BrokenPipeError:  # `tiro sessions list | head`: nobody reads on
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        output.drop()
         return DONE
     except TiroError as error:
-        sys.stderr.write(f"tiro: {error}\n")
+        _say(f"tiro: {error}")
         return _code_of(error)
+
+
+def _run(words: Sequence[str] | None) -> int:
+    if not sys.stdout:  # `tiro … >&-`
+        raise StorageError("Stdout is closed; send it to a file or to /dev/null")
+    try:
+        given = parser().parse_args(words)
+        code: int = given.act(given)
+    except SystemExit as end:  # argparse has said what there is to say
+        code = int(end.code or 0)
+    output.flush()
     return code
 
 
@@ -145,7 +153,7 @@ def sessions_list(given: argparse.Namespace) -> int:
     for row in result["sessions"]:
         about = row["error"] or row["title"] or ""
         when = (row["savedAt"] or "")[:16].replace("T", " ")
-        sys.stdout.write(SESSION_ROW.format(row["id"], when, row["messages"], about))
+        output.write(SESSION_ROW.format(flat(row["id"]), when, row["messages"], flat(about)))
     if not result["total"]:
         _say(f"No session has {given.query!r} in its id or title" if given.query else NO_SESSION)
     if left := result["total"] - len(result["sessions"]):
@@ -161,7 +169,7 @@ def sessions_show(given: argparse.Namespace) -> int:
         _print_json(terminal.session_view(given.id))
         return DONE
     shown = terminal.session_summary if given.summary else terminal.session_text
-    sys.stdout.write(f"{shown(given.id)}\n")
+    output.write(f"{shown(given.id)}\n")
     return DONE
 
 
@@ -176,7 +184,7 @@ def sessions_delete(given: argparse.Namespace) -> int:
         if id in missing:
             _say(f"tiro: There is no session {id!r}")
         else:
-            sys.stdout.write(f"{id} is deleted\n")
+            output.write(f"{id} is deleted\n")
     return FAILED if missing else DONE
 
 
@@ -188,7 +196,7 @@ def sessions_search(given: argparse.Namespace) -> int:
     if given.json:
         _print_json(hits)
     else:
-        sys.stdout.writelines(terminal.line_of(hit) for hit in hits)
+        output.write("".join(map(terminal.line_of, hits)))
     if not hits:
         _say(f"tiro: Nothing was said about {given.query!r}")
     return DONE if hits else FAILED
@@ -202,9 +210,9 @@ def sessions_export(given: argparse.Namespace) -> int:
     path = os.path.abspath(given.out) if given.out else None
     result = terminal.export(given.id, given.format or registry.name_for(path), path)
     if path:
-        sys.stdout.write(f"Exported to {result['path']}\n")
+        output.write(f"Exported to {result['path']}\n")
     else:
-        sys.stdout.write(result["text"].rstrip("\n") + "\n")
+        output.write(result["text"].rstrip("\n") + "\n")
     return DONE
 
 
@@ -216,7 +224,7 @@ def sessions_import(given: argparse.Namespace) -> int:
     if given.json:
         _print_json(result)
     else:
-        sys.stdout.write(f"{result['id']}: {result['total']} messages\n")
+        output.write(f"{result['id']}: {result['total']} messages\n")
     for note in result.get("notes", ()):
         _say(note)
     return DONE
@@ -229,7 +237,8 @@ def local_list(given: argparse.Namespace) -> int:
         for row in models.list():
             mark = "*" if row.is_in_use else " "
             size = f"{row.bytes / 1e6:,.0f} MB"
-            sys.stdout.write(MODEL_ROW.format(mark, row.name, size, row.state, row.about))
+            name, about = flat(row.name), flat(row.about)
+            output.write(MODEL_ROW.format(mark, name, size, row.state, about))
     return DONE
 
 
@@ -245,7 +254,7 @@ def local_pull(given: argparse.Namespace) -> int:
             name = asyncio.run(models.pull(given.name, lambda step: line.show(_words_of(step))))
         finally:
             line.clear()
-    sys.stdout.write(f"{name} is ready\n")
+    output.write(f"{name} is ready\n")
     return DONE
 
 
@@ -253,7 +262,7 @@ def local_use(given: argparse.Namespace) -> int:
     """Choose the local model that answers when none is named."""
     with _local_models() as models:
         models.use(given.name)
-    sys.stdout.write(f"{given.name} answers from now on when a local model is asked\n")
+    output.write(f"{given.name} answers from now on when a local model is asked\n")
     return DONE
 
 
@@ -264,7 +273,7 @@ def local_remove(given: argparse.Namespace) -> int:
             if models.known(given.name):
                 raise TiroError(f"{given.name} is not here, nothing to remove")
             raise TiroError(f"There is no local model {given.name!r}; `tiro local list` shows all")
-    sys.stdout.write(f"{given.name} is removed\n")
+    output.write(f"{given.name} is removed\n")
     return DONE
 
 
@@ -279,7 +288,7 @@ def doctor(given: argparse.Namespace) -> int:
 
         _print_json(msgspec.to_builtins(found))
     else:
-        sys.stdout.write(report(found))
+        output.write(report(found))
     return DONE if found.is_ready else NO_MODEL
 
 
@@ -289,7 +298,7 @@ def schema(given: argparse.Namespace) -> int:
 
     from tiro.protocol import types
 
-    sys.stdout.write(json.dumps(types.schema(), indent=2) + "\n")
+    output.write(json.dumps(types.schema(), indent=2) + "\n")
     return DONE
 
 
@@ -425,18 +434,19 @@ def _words_of(step: "Progress") -> str:
 def _print_headings(row: str, *headings: str) -> None:
     """Name the columns to a person; a program that reads the rows gets nothing but rows."""
     if sys.stdout.isatty():
-        sys.stdout.write(row.format(*headings))
+        output.write(row.format(*headings))
 
 
 def _say(text: str) -> None:
     """Tell something about an answer, beside the answer."""
-    sys.stderr.write(f"{text}\n")
+    if sys.stderr:
+        sys.stderr.write(f"{harmless(text)}\n")
 
 
 def _print_json(value: object) -> None:
     import json
 
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    output.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def _code_of(error: TiroError) -> int:

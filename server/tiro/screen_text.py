@@ -12,13 +12,18 @@ def harmless(text: str) -> str:
     return _ACTING.sub(_sign, text)
 
 
+def flat(text: str) -> str:
+    """The text on one line, harmless: as a field of a row that no line break can forge."""
+    return " ".join(harmless(text).split())
+
+
 def one_line(text: str, cells: int) -> str:
     """The text on one line of at most this many cells, its end marked where it is cut."""
-    flat = " ".join(harmless(text).split())
-    if width(flat) <= cells:
-        return flat
+    line = flat(text)
+    if width(line) <= cells:
+        return line
     kept, used = [], 1
-    for character in flat:
+    for character in line:
         used += width(character)
         if used > cells:
             break

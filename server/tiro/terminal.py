@@ -16,10 +16,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tiro.errors import InvalidInputError, TiroError
+from tiro import output
+from tiro.errors import InvalidInputError, StorageError, TiroError
 from tiro.protocol import types
 from tiro.protocol.client import Client, OnNotification, RemoteError, ServerGoneError
-from tiro.screen_text import harmless
+from tiro.screen_text import flat, harmless
 from tiro.session.messages import Message
 from tiro.session.redact import redact_shapes
 from tiro.session.transcript import plain_text
@@ -74,6 +75,8 @@ async def _ask(question: Question) -> bool:
         finally:
             with_cancel.cancel()
         screen.end(result)
+        if screen.failure:
+            raise screen.failure
         return bool(result["stopReason"] != "cancelled")
 
 
@@ -99,7 +102,9 @@ class Screen:
 
     def __init__(self) -> None:
         self.has_enough = asyncio.Event()
-        """Set when nobody wants more: after Ctrl-C, or when stdout is closed."""
+        """Set when nobody wants more: after Ctrl-C, or when stdout is closed or full."""
+        self.failure: StorageError | None = None
+        """Why stdout could not be written, when that ended it."""
         self._is_closed = False
         self._last = "\n"
         self._progress = StatusLine()
@@ -151,9 +156,10 @@ class Screen:
         self._last = text[-1]
         self._progress.clear()
         try:
-            sys.stdout.write(harmless(text) if sys.stdout.isatty() else text)
-            sys.stdout.flush()
-        except BrokenPipeError:
+            output.write(text)
+            output.flush()
+        except (BrokenPipeError, StorageError) as error:
+            self.failure = error if isinstance(error, StorageError) else None
             self._is_closed = True
             self.has_enough.set()
 
@@ -189,7 +195,7 @@ class StatusLine:
             _tell(text if doing != self._doing else None)
         elif text:
             fits = len(text) + len(TOLD) < shutil.get_terminal_size().columns
-            sys.stderr.write(f"{CLEAR_LINE}{TOLD}{text}" + ("" if fits else "\n"))
+            sys.stderr.write(f"{CLEAR_LINE}{TOLD}{harmless(text)}" + ("" if fits else "\n"))
             sys.stderr.flush()
             self._is_shown = fits
         else:
@@ -243,7 +249,7 @@ def search(query: str, limit: int) -> list[dict[str, Any]]:
 def line_of(hit: dict[str, Any]) -> str:
     """A hit on one line: the session, when it was saved, who said it, and what."""
     when = (hit["savedAt"] or "")[:16].replace("T", " ")
-    return f"{hit['id']}  {when}  {hit['role']}: {' '.join(harmless(hit['snippet']).split())}\n"
+    return f"{flat(hit['id'])}  {when}  {hit['role']}: {flat(hit['snippet'])}\n"
 
 
 def export(id: str, format: str, path: str | None) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """`tiro ask`, `tiro sessions` and `tiro doctor` as a person types them, with a real server."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -371,3 +372,40 @@ def test_what_was_never_pulled_is_not_removed(tiro: Tiro) -> None:
     done = tiro("local", "remove", "qwen2.5-coder-1.5b")
     told = "tiro: qwen2.5-coder-1.5b is not here, nothing to remove\n"
     assert (done.returncode, done.stdout, done.stderr) == (FAILED, "", told)
+
+
+@pytest.mark.parametrize(
+    ("words", "target"),
+    [
+        ("sessions list --json", "/dev/full"),
+        ("sessions export latest", "/dev/full"),
+        ("ask Talk", "/dev/full"),
+        ("ask Talk", "&-"),
+        ("schema", "/dev/full"),
+        ("schema", "&-"),
+        ("doctor", "/dev/full"),
+        ("--help", "/dev/full"),
+        ("--version", "/dev/full"),
+        ("--version", "&-"),
+    ],
+)
+def test_stdout_that_takes_nothing_is_one_sentence(
+    tiro: Tiro, provider: Provider, home: Home, words: str, target: str
+) -> None:
+    """Full or closed: no traceback, exit code 1."""
+    home.sessions.mkdir(parents=True)
+    provider.script(replies.text("Blue."), replies.text("Loud."))
+    if "latest" in words:
+        tiro("ask", "Which colour?")
+    done = subprocess.run(
+        f'"{sys.executable}" -m tiro {words} >{target}',
+        shell=True,
+        cwd=home.workspace,
+        env=home.environment(),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert done.returncode == FAILED
+    assert re.fullmatch(r"tiro: Stdout (cannot be written|is closed)[^\n]*\n", done.stderr)

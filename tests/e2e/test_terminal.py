@@ -1,7 +1,9 @@
 """What a person in a terminal sees that a pipe does not: headings, one line that changes."""
 
 import fcntl
+import json
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -102,4 +104,32 @@ def test_escape_sequences_of_a_model_do_not_act(home: Home, provider: Provider) 
     )
     lines = in_terminal(home, "ask", "Which colour?")
     assert lines[-1] == "Red: ␛[31m."
+    assert "\x1b[2J" not in "".join(lines)
+
+
+def test_saved_sessions_do_not_act_and_forge_no_row(home: Home) -> None:
+    """A title and a text with OSC 52 (the clipboard), OSC 0, CSI, C1 and line breaks."""
+    acting = "a\x1b]52;c;eA==\x07\x1b]0;t\x07\x1b[2J\x9b2J\u202eb"
+    home.sessions.mkdir(parents=True)
+    messages = [{"role": "user", "content": f"{acting}\nsecond line"}]
+    made = {"title": f"{acting}\nforged row\r\nagain", "messages": messages}
+    source = home.workspace / "in\x1b[2J.json"
+    source.write_text(json.dumps(made))
+    imported = in_terminal(home, "sessions", "import", str(source))
+    listed = in_terminal(home, "sessions", "list")
+    assert len(listed) == 2
+    commands = [["show", "latest"], ["show", "latest", "--json"], ["show", "latest", "--summary"]]
+    commands += [["export", "latest"], ["export", "latest", "--format", "json"]]
+    commands += [["list", "--json"], ["delete", "no\x1b[2J"]]
+    seen = [in_terminal(home, "sessions", *words) for words in commands]
+    assert "␛]52;c;eA==" in "".join(seen[0])
+    for lines in (imported, listed, *seen):
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", "".join(lines))
+
+
+def test_doctor_keeps_a_file_name_on_its_line(home: Home) -> None:
+    home.sessions.mkdir(parents=True)
+    (home.sessions / "half\nModel forged\x1b[2J.json").write_text("{")
+    lines = in_terminal(home, "doctor")
+    assert not any(line.startswith("Model forged") for line in lines)
     assert "\x1b[2J" not in "".join(lines)

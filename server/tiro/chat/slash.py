@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tiro.chat.talk import Talk
 from tiro.errors import InvalidInputError
+from tiro.screen_text import flat
 from tiro.stores.formats.registry import FORMATS, SHORT_NAMES
 
 MAX_LISTED = 20
@@ -112,7 +113,7 @@ async def _sessions(talk: Talk, rest: str) -> None:
     result = await talk.link.request("tiro/session/list", params)
     for row in result["sessions"]:
         about = row["error"] or row["title"] or ""
-        talk.screen.say(f"{row['id']:<26} {row['messages']:>5}  {about}")
+        talk.screen.say(f"{flat(row['id']):<26} {row['messages']:>5}  {flat(about)}")
     left = result["total"] - len(result["sessions"])
     if left or not result["total"]:
         talk.screen.tell(f"{left} more" if left else "No session is saved")

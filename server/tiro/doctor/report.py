@@ -22,7 +22,7 @@ def report(found: Findings) -> str:
         f"Editors     {_editors(found)}",
         found.next_step,
     ]
-    return harmless("\n".join(lines)) + "\n"
+    return "".join(harmless(line.replace("\n", " ")) + "\n" for line in lines)
 
 
 def _sessions(found: Findings) -> Iterator[str]:
