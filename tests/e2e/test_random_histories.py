@@ -22,7 +22,7 @@ from tests.e2e.talk import result, use
 from tests.e2e.test_explain import body_of
 from tests.sizes import sized
 
-HISTORIES = sized(fast=100, normal=500, long=20_000)
+HISTORIES = sized(fast=100, normal=2000, long=20_000)
 BLOCK = 100
 """So many share one provider and one home; a killed server is replaced by the next one."""
 
