@@ -65,6 +65,25 @@ def test_a_server_that_runs_comes_before_the_embedded_model(
     assert chosen(models(tmp_path, llamacpp=running)) == f"llamacpp/{MODEL}"
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_key_that_is_set_is_never_passed_over(
+    tmp_path: Path, provider: Provider, scheme: str
+) -> None:
+    """Its provider cannot be reached: that is told, and nobody else answers in its place."""
+    unreachable = {"base_url": f"{scheme}://127.0.0.1:9/v1", "api_key": "k"}
+    running = {"base_url": provider.base_url, "api_key": API_KEY}
+    with pytest.raises(ModelNotConfiguredError, match="openai, whose key is set") as caught:
+        chosen(models(tmp_path, openai=unreachable, llamacpp=running))
+    assert [row["provider"] for row in caught.value.data["tried"]] == ["anthropic", "openai"]
+    assert str(caught.value).endswith("or choose another model")
+
+
+def test_an_unknown_provider_is_called_that(tmp_path: Path) -> None:
+    """A name that is written provider/model is not said to be written otherwise."""
+    with pytest.raises(ModelNotConfiguredError, match="there is no provider 'work'; there are"):
+        chosen(models(tmp_path), "work/x")
+
+
 def test_nothing_usable_names_every_provider_and_its_reason(tmp_path: Path) -> None:
     """-32031: `tried`."""
     without_local = {k: v for k, v in built_in().items() if k != "local"}

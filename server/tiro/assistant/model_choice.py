@@ -71,7 +71,8 @@ class Models:
     async def choose(self, wanted: str | None) -> Model:
         """The model of this name, or the first usable one.
 
-        Raises ModelNotConfiguredError, with every provider that was tried and the reason.
+        Raises ModelNotConfiguredError, with every provider that was tried and the reason. A key
+        that is set says who shall answer: nobody else does where that provider cannot.
         """
         if wanted is not None:
             return await self._named(wanted)
@@ -83,8 +84,14 @@ class Models:
                 if names:
                     self.first_usable = f"{provider.name}/{names[0]}"
                     return await self._opened(self.first_usable)
-                reason = "it offers no model"
+                reason = "it cannot be reached, or it lists no models"
             tried.append({"provider": provider.name, "reason": reason})
+            if provider.name in WITH_KEY and self._providers[provider.name].api_key:
+                raise ModelNotConfiguredError(
+                    f"{provider.name}, whose key is set, cannot be used: {reason}; make it answer"
+                    " or choose another model",
+                    tried=tried,
+                )
         raise ModelNotConfiguredError(ADVICE, tried=tried)
 
     async def without_asking(self, wanted: str | None) -> Model:
@@ -127,9 +134,11 @@ class Models:
         provider, separator, model = name.partition("/")
         if provider not in self._providers or (separator and not model):
             known = ", ".join(self._providers)
-            reason = f"no provider is configured under the name {provider!r}"
+            reason = f"there is no provider {provider!r}"
+            if provider in self._providers:
+                reason = "a model name follows the slash"
             raise ModelNotConfiguredError(
-                f"The model {name!r} must be written provider/model with one of: {known}",
+                f"The model {name!r} cannot be used: {reason}; there are {known}",
                 tried=[{"provider": provider, "reason": reason}],
             )
         default = self._providers[provider].default_model
