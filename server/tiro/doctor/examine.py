@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tiro import __version__, config
-from tiro.assistant.model_choice import in_order
+from tiro.assistant.model_choice import WITH_KEY, in_order
 from tiro.assistant.setup import Setup
 from tiro.config import Settings
 from tiro.doctor.findings import (
@@ -122,7 +122,8 @@ async def _asked(provider: ProviderSettings, found: ProviderFound, chosen: str) 
         models = found.models or listed
         reason = None if models else "it offers no model"  # type: ignore[assignment]
         return msgspec.structs.replace(found, models=models, reason=reason)
-    is_chosen = bool(found.models) and not is_here
+    has_key = found.name in WITH_KEY and bool(provider.api_key)
+    is_chosen = has_key or (bool(found.models) and not is_here)
     return msgspec.structs.replace(found, reason=reason, is_chosen_unasked=is_chosen)
 
 
@@ -130,9 +131,9 @@ def _model_of(settings: Settings, found: list[ProviderFound]) -> tuple[str | Non
     """The model of the next prompt, why that one, and whether it would answer."""
     if settings.model is None:
         for one in found:
-            if one.models and (one.reason is None or one.is_chosen_unasked):
+            if one.is_chosen_unasked or (one.models and one.reason is None):
                 why = "the first that can be used, since no model is set"
-                return f"{one.name}/{one.models[0]}", one.reason or why, one.reason is None
+                return "/".join([one.name, *one.models[:1]]), one.reason or why, one.reason is None
         return None, "no model is set, and no provider can be used", False
     name, _, model = settings.model.partition("/")
     mine = next((one for one in found if one.name == name), None)

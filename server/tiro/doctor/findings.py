@@ -14,7 +14,7 @@ class ProviderFound(Wire, frozen=True, kw_only=True):
     models: list[str]
     """Those that are configured, else those that it lists."""
     is_chosen_unasked: bool = False
-    """A hosted one with a key and a configured model: a prompt goes there, whatever answers now."""
+    """Its key is set, or it is hosted with a configured model: a prompt goes there all the same."""
 
 
 class DamagedSession(Wire, frozen=True):
