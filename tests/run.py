@@ -126,6 +126,8 @@ def run_steps(steps: list[Step], run: Run) -> int:
                 if len(running) < WORKERS:
                     waiting.remove(step)
                     running[pool.submit(_timed, step, run, done)] = step
+            if not running:
+                raise RuntimeError(f"These wait for one another: {[step.name for step in waiting]}")
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 step = running.pop(future)
                 done[step.name] = future.result()
@@ -294,7 +296,7 @@ def set_up_model(run: Run) -> Outcome:
 SETUP = [
     Step("python", set_up_python),
     Step("debian", set_up_debian),
-    Step("model", set_up_model, needs=("python",), after=("model", "debian")),
+    Step("model", set_up_model, needs=("python",), after=("debian",)),
     Step("node", set_up_node),
     Step("workbench", set_up_workbench, needs=("debian",)),
 ]
