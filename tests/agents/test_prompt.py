@@ -13,7 +13,7 @@ from tiro.agents.prompt import (
     session_prompt,
 )
 from tiro.agents.registry import AgentInfo
-from tiro.agents.turn import schemas_of
+from tiro.agents.turn_input import schemas_of
 from tiro.session.core import Core
 from tiro.session.messages import Message
 

@@ -21,7 +21,8 @@ from tests.fakes import ScriptedModel, says
 from tiro.agents.events import TurnEvent
 from tiro.agents.permissions import Rules
 from tiro.agents.settings import TurnSettings
-from tiro.agents.turn import Turn, run_turn
+from tiro.agents.turn import run_turn
+from tiro.agents.turn_input import Turn
 from tiro.errors import ModelError, ToolError
 from tiro.models import model as m
 from tiro.session.core import Core

@@ -13,7 +13,8 @@ from tests.agents.turns import a_tool, a_turn, assert_sound, events_of, finished
 from tests.fakes import ScriptedModel, says, uses
 from tiro.agents.events import Stored, Text, ToolResult, TurnEvent
 from tiro.agents.settings import TurnSettings
-from tiro.agents.turn import Turn, run_turn
+from tiro.agents.turn import run_turn
+from tiro.agents.turn_input import Turn
 from tiro.errors import ModelError
 from tiro.models import model as m
 from tiro.session.core import Core

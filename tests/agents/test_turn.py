@@ -48,7 +48,8 @@ from tiro.agents.tool_uses import (
     NOT_STARTED,
     REFUSED_ANSWER,
 )
-from tiro.agents.turn import STATES, Turn, run_turn
+from tiro.agents.turn import STATES, run_turn
+from tiro.agents.turn_input import Turn
 from tiro.errors import ContextOverflowError, ModelError, ToolError
 from tiro.models import model as m
 from tiro.models.model import ModelFacts, Price, TextDelta, ThinkingDelta, ToolUseDone

@@ -10,7 +10,7 @@ from tests.agents.turns import a_turn, events_of, finished, run, statuses, told
 from tests.fakes import RecordingEditor, ScriptedModel, says, uses
 from tiro.agents.events import ToolUse
 from tiro.agents.permissions import STRICT_SET, Rules
-from tiro.agents.turn import Turn
+from tiro.agents.turn_input import Turn
 from tiro.models.model import ModelFacts
 from tiro.session.core import Core
 from tiro.tools.files import FILE_TOOLS

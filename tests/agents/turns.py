@@ -11,7 +11,8 @@ import msgspec
 from tests.fakes import RecordingEditor, ScriptedModel, Step
 from tiro.agents.events import Finished, Started, Stored, Text, ToolUse, TurnEvent
 from tiro.agents.registry import AgentInfo
-from tiro.agents.turn import Turn, run_turn
+from tiro.agents.turn import run_turn
+from tiro.agents.turn_input import Turn
 from tiro.session.core import Core
 from tiro.session.messages import Message, blocks_of, tool_results_of, tool_uses_of
 from tiro.tools.tool import Tool, ToolOutput, ToolRun

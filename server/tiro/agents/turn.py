@@ -14,12 +14,10 @@ import logging
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
-    Awaitable,
     Callable,
     Coroutine,
     Iterable,
     Iterator,
-    Sequence,
 )
 from typing import Any, Literal, TypeAlias
 
@@ -30,11 +28,8 @@ from tiro.agents.answer import Answer
 from tiro.agents.budget import check_budget
 from tiro.agents.events import TurnEvent, TurnOutcome
 from tiro.agents.inbox import Inbox
-from tiro.agents.permissions import Rules
-from tiro.agents.prompt import build_request, request_size, request_weights
+from tiro.agents.prompt import request_size, request_weights
 from tiro.agents.record import Record
-from tiro.agents.registry import AgentInfo
-from tiro.agents.settings import TurnSettings
 from tiro.agents.tool_uses import (
     BROKEN_OFF,
     BROKEN_TOOL,
@@ -48,26 +43,21 @@ from tiro.agents.tool_uses import (
     output_chars,
     shown_use,
 )
+from tiro.agents.turn_input import Turn, offered_tools, request_of, schemas_of
 from tiro.errors import ContextOverflowError, ModelError, TiroError
 from tiro.models.model import (
     BlockDone,
     Delta,
     Finished,
-    Model,
-    ModelRequest,
     Progress,
     RetryWait,
     TextDelta,
     ThinkingDelta,
-    ToolSchema,
     ToolUseDelta,
     ToolUseDone,
 )
-from tiro.session.core import Core
-from tiro.session.messages import Content, Message, StopReason, Usage, text_of
+from tiro.session.messages import Message, StopReason, Usage, text_of
 from tiro.session.meter import ContextSize
-from tiro.tools.tool import Tool
-from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -94,47 +84,6 @@ STATES: dict[tuple[State, str], State] = {
 """(state, what happens) → state of a turn."""
 
 
-async def _no_resize(_: ContextOverflowError | None) -> events.Resized | None:
-    return None
-
-
-async def _reject(_: PermissionRequest) -> PermissionAnswer:
-    return PermissionAnswer("reject")
-
-
-class Turn(msgspec.Struct, kw_only=True):
-    """All that one turn needs; it is run once."""
-
-    session: Core
-    """The session it belongs to; only the turn itself adds messages to it while it runs."""
-    prompt: Content
-    """What the user wrote, attachments included, as the content of the user's message."""
-    model: Model
-    agent: AgentInfo
-    workspace: Workspace
-    tools: Sequence[Tool] = ()
-    """What may be offered; those that the rules always deny are left out."""
-    system: str = ""
-    """The system prompt without what the session adds to it (messages, memo, summary)."""
-    settings: TurnSettings = TurnSettings()
-    rules: Rules = Rules()
-    """The permission rules, without the session's own."""
-    before_step: Callable[[ContextOverflowError | None], Awaitable[events.Resized | None]] = (
-        _no_resize
-    )
-    """Brings the session under its limits before each request; what it did becomes an event.
-
-    It is given the error with which a provider refused the request before as too long, and raises
-    it where the request cannot get shorter.
-    """
-    ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]] = _reject
-    """The question to the user."""
-    cancel: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
-    """Set by whoever wants the turn to stop."""
-    ended: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
-    """Set by the turn when nothing more becomes part of it, before its last event."""
-
-
 async def run_turn(turn: Turn) -> AsyncGenerator[TurnEvent, None]:
     """Run the turn, and yield what happens until `Finished`.
 
@@ -156,28 +105,6 @@ async def run_turn(turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         running.abandon()
         await running.settle()
     yield running.last_event()
-
-
-def offered_tools(tools: Sequence[Tool], rules: Rules) -> list[Tool]:
-    """The tools a model is offered: those of which some use may run (M5.10)."""
-    return [tool for tool in tools if rules.offers(tool)]
-
-
-def schemas_of(tools: Sequence[Tool]) -> list[ToolSchema]:
-    """The tools as a request carries them."""
-    return [ToolSchema(tool.name, tool.description, tool.input_schema) for tool in tools]
-
-
-def request_of(turn: Turn) -> ModelRequest:
-    """The next request of a turn, exactly as its model gets it; changes nothing."""
-    return build_request(
-        turn.session,
-        turn.model,
-        turn.agent,
-        turn.system,
-        schemas_of(offered_tools(turn.tools, turn.rules)),
-        max_output_tokens=turn.settings.max_output_tokens,
-    )
 
 
 class _Ready(msgspec.Struct, frozen=True):

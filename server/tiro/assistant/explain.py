@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tiro.agents.turn import Turn, request_of
+from tiro.agents.turn_input import Turn, request_of
 from tiro.assistant.setup import Setup
 from tiro.errors import ContextOverflowError
 from tiro.models.wire_parts import WireParts, parts_of, thinking_of

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from tiro.agents.events import Finished, TurnEvent, TurnOutcome
-from tiro.agents.turn import Turn, run_turn
+from tiro.agents.turn import run_turn
+from tiro.agents.turn_input import Turn
 from tiro.session.queued import queue
 from tiro.session.session import Session
 

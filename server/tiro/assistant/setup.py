@@ -15,7 +15,7 @@ from tiro import config
 from tiro.agents.permissions import PERMISSION_SETS, Rules
 from tiro.agents.prompt import request_size
 from tiro.agents.registry import AgentInfo, AgentRegistry
-from tiro.agents.turn import Turn, offered_tools, schemas_of
+from tiro.agents.turn_input import Turn, offered_tools, schemas_of
 from tiro.assistant.fit import budget_of, fitted
 from tiro.assistant.model_choice import Models
 from tiro.config import Settings

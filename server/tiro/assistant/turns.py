@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
-from tiro.agents.turn import Turn
+from tiro.agents.turn_input import Turn
 from tiro.assistant.running_turn import EventListener, RunningTurn
 from tiro.errors import InvalidInputError, TurnInProgressError, TurnNotFoundError
 from tiro.session.session import Session

@@ -1,0 +1,81 @@
+"""All that one turn is given, and the request that follows from it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from tiro.agents import events
+from tiro.agents.permissions import Rules
+from tiro.agents.prompt import build_request
+from tiro.agents.registry import AgentInfo
+from tiro.agents.settings import TurnSettings
+from tiro.errors import ContextOverflowError
+from tiro.models.model import Model, ModelRequest, ToolSchema
+from tiro.session.core import Core
+from tiro.session.messages import Content
+from tiro.tools.tool import Tool
+from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
+
+
+async def _no_resize(_: ContextOverflowError | None) -> events.Resized | None:
+    return None
+
+
+async def _reject(_: PermissionRequest) -> PermissionAnswer:
+    return PermissionAnswer("reject")
+
+
+class Turn(msgspec.Struct, kw_only=True):
+    """All that one turn needs; it is run once."""
+
+    session: Core
+    """The session it belongs to; only the turn itself adds messages to it while it runs."""
+    prompt: Content
+    """What the user wrote, attachments included, as the content of the user's message."""
+    model: Model
+    agent: AgentInfo
+    workspace: Workspace
+    tools: Sequence[Tool] = ()
+    """What may be offered; those that the rules always deny are left out."""
+    system: str = ""
+    """The system prompt without what the session adds to it (messages, memo, summary)."""
+    settings: TurnSettings = TurnSettings()
+    rules: Rules = Rules()
+    """The permission rules, without the session's own."""
+    before_step: Callable[[ContextOverflowError | None], Awaitable[events.Resized | None]] = (
+        _no_resize
+    )
+    """Brings the session under its limits before each request; what it did becomes an event.
+
+    It is given the error with which a provider refused the request before as too long, and raises
+    it where the request cannot get shorter.
+    """
+    ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]] = _reject
+    """The question to the user."""
+    cancel: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    """Set by whoever wants the turn to stop."""
+    ended: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    """Set by the turn when nothing more becomes part of it, before its last event."""
+
+
+def offered_tools(tools: Sequence[Tool], rules: Rules) -> list[Tool]:
+    """The tools a model is offered: those of which some use may run (M5.10)."""
+    return [tool for tool in tools if rules.offers(tool)]
+
+
+def schemas_of(tools: Sequence[Tool]) -> list[ToolSchema]:
+    """The tools as a request carries them."""
+    return [ToolSchema(tool.name, tool.description, tool.input_schema) for tool in tools]
+
+
+def request_of(turn: Turn) -> ModelRequest:
+    """The next request of a turn, exactly as its model gets it; changes nothing."""
+    return build_request(
+        turn.session,
+        turn.model,
+        turn.agent,
+        turn.system,
+        schemas_of(offered_tools(turn.tools, turn.rules)),
+        max_output_tokens=turn.settings.max_output_tokens,
+    )
