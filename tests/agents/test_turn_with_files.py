@@ -4,16 +4,18 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.agents.turns import a_turn, events_of, finished, run, statuses, told
-from tests.fakes import RecordingEditor, ScriptedModel, says, uses
+from tests.fakes import RecordingEditor, ScriptedModel, fake_tool, says, uses
 from tiro.agents.events import ToolUse
 from tiro.agents.permissions import STRICT_SET, Rules
 from tiro.agents.turn_input import Turn
 from tiro.models.model import ModelFacts
 from tiro.session.core import Core
 from tiro.tools.files import FILE_TOOLS
+from tiro.tools.tool import EditRecorder, ToolOutput, ToolRun, Unrecorded
 from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
 
 
@@ -205,3 +207,24 @@ def test_cancel_in_a_search_ends_it_at_once(room: Path) -> None:
     events = asyncio.run(scenario())
     assert finished(events).outcome.stop_reason == "cancelled"
     assert [e.status for e in events if isinstance(e, ToolUse)][-1] == "cancelled"
+
+
+def test_each_tool_use_records_its_edits_under_its_own_id() -> None:
+    """Deliver 5: an edit is known by the tool use that made it."""
+    asked: list[str] = []
+    recorders: dict[str, EditRecorder] = {}
+
+    def recorder_of(tool_use_id: str) -> EditRecorder:
+        asked.append(tool_use_id)
+        return recorders.setdefault(tool_use_id, Unrecorded())
+
+    seen: list[EditRecorder] = []
+
+    async def look(_: dict[str, Any], tool_run: ToolRun) -> ToolOutput:
+        seen.append(tool_run.edits)
+        return ToolOutput("seen")
+
+    tool = msgspec.structs.replace(fake_tool(), run=look)
+    run(a_turn(uses(("c1", "fake", {}), ("c2", "fake", {})), tools=[tool], edits=recorder_of))
+    assert asked == ["c1", "c2"]
+    assert seen == [recorders["c1"], recorders["c2"]]

@@ -20,7 +20,15 @@ from tiro.agents.record import Record
 from tiro.errors import ToolError
 from tiro.models.model import ToolUseDone
 from tiro.session.messages import Message, clean
-from tiro.tools.tool import MAX_OUTPUT_CHARS, Tool, ToolOutput, ToolRun, check_input, limit_output
+from tiro.tools.tool import (
+    MAX_OUTPUT_CHARS,
+    EditRecorder,
+    Tool,
+    ToolOutput,
+    ToolRun,
+    check_input,
+    limit_output,
+)
 from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
 
 logger = logging.getLogger(__name__)
@@ -90,6 +98,7 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     record: Record
     workspace: Workspace
     ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]]
+    edits: Callable[[str], EditRecorder]
     put: Callable[[Moved | Said | AllEnded], None]
     max_output_chars: int = MAX_OUTPUT_CHARS
 
@@ -276,6 +285,7 @@ class ToolUses:
             tool_use_id=done.id,
             workspace=self._needs.workspace,
             may_read=may_read,
+            edits=self._needs.edits(done.id),
             on_output=on_output,
             max_output_chars=self._needs.max_output_chars,
             cancelled=self._cancelled[index],

@@ -399,6 +399,7 @@ class _Running:
             record=self._record,
             workspace=self.turn.workspace,
             ask=self.turn.ask,
+            edits=self.turn.edits,
             put=self.inbox.put,
             max_output_chars=output_chars(self.turn.model.facts.context_window),
         )

@@ -14,7 +14,7 @@ from tiro.errors import ContextOverflowError
 from tiro.models.model import Model, ModelRequest, ToolSchema
 from tiro.session.core import Core
 from tiro.session.messages import Content
-from tiro.tools.tool import Tool
+from tiro.tools.tool import EditRecorder, Tool, Unrecorded
 from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
 
 
@@ -53,6 +53,8 @@ class Turn(msgspec.Struct, kw_only=True):
     """
     ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]] = _reject
     """The question to the user."""
+    edits: Callable[[str], EditRecorder] = lambda tool_use_id: Unrecorded()
+    """Where the tool use with this id records each change of a file."""
     cancel: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     """Set by whoever wants the turn to stop."""
     ended: asyncio.Event = msgspec.field(default_factory=asyncio.Event)

@@ -8,12 +8,14 @@ a ToolError, whose text tells the model what to do next.
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, Protocol, TypeVar
 
 import msgspec
 
 from tiro.errors import ToolError
+from tiro.tools.file_text import FileText
 from tiro.tools.workspace import Workspace
 
 Effect = Literal["read", "write", "execute", "network"]
@@ -30,6 +32,45 @@ OUTPUT_CUT = "\n\n[Output cut here: {shown:,} of {total:,} characters are shown.
 OUTPUT_ADVICE = "Ask for a smaller part to see the rest."
 
 
+class EditRecorder(Protocol):
+    """Where a tool use records each change of a file, so that it can be undone later.
+
+    A tool holds `changing` from reading the file until it is written, calls `record` right before
+    it writes, and `failed` when the write was refused.
+    """
+
+    def changing(self, path: Path) -> AbstractAsyncContextManager[None]:
+        """Nobody else of this process changes the file with this real path in the meantime."""
+        ...
+
+    async def record(self, path: Path, before: FileText | None, after: str | None) -> str:
+        """Record that the text of the file with this real path is about to change; an edit id.
+
+        None stands for no file. It is safe on the disk when this returns; raises ToolError where
+        it could not be recorded, and then nothing may be changed.
+        """
+        ...
+
+    async def failed(self, edit_id: str) -> None:
+        """What was recorded did not happen: the file is as it was. Never raises."""
+        ...
+
+
+class Unrecorded:
+    """Records nothing: for whoever has no user that may want to undo an edit."""
+
+    def changing(self, path: Path) -> AbstractAsyncContextManager[None]:
+        """Waits for nobody."""
+        return nullcontext()
+
+    async def record(self, path: Path, before: FileText | None, after: str | None) -> str:
+        """Forgets it."""
+        return ""
+
+    async def failed(self, edit_id: str) -> None:
+        """Has nothing to take back."""
+
+
 class ToolRun(msgspec.Struct, frozen=True, kw_only=True):
     """What one running tool use may use."""
 
@@ -37,6 +78,8 @@ class ToolRun(msgspec.Struct, frozen=True, kw_only=True):
     workspace: Workspace
     may_read: Callable[[Path], bool]
     """Whether the agent's rules allow to show the text of this file (its real path)."""
+    edits: EditRecorder = Unrecorded()
+    """Where the tool use records each change of a file."""
     on_output: Callable[[str], None]
     """Shows a piece of output while the tool is still running; may be called from any thread."""
     max_output_chars: int = MAX_OUTPUT_CHARS
