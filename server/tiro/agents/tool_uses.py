@@ -76,6 +76,7 @@ class Moved(msgspec.Struct, frozen=True):
     what: str
     rule: str | None = None
     output: ToolOutput | None = None
+    preview: str | None = None
 
 
 class AllEnded(msgspec.Struct, frozen=True):
@@ -110,6 +111,14 @@ class Target(msgspec.Struct, frozen=True):
     path: Path | None = None
 
 
+class Leave(msgspec.Struct, frozen=True):
+    """What was decided about a tool use; with a refusal, which is told to the model, it ends."""
+
+    rule: str | None = None
+    refusal: str | None = None
+    preview: str | None = None
+
+
 class ToolUses:
     """The tool uses of one answer, in call order."""
 
@@ -124,7 +133,8 @@ class ToolUses:
     def act(self, moved: Moved) -> Iterator[TurnEvent]:
         """Bring a tool use into its next status; an output is stored as its result."""
         done = self.given[moved.index]
-        yield shown_use(done, self._move(moved.index, moved.what), moved.rule)
+        status = self._move(moved.index, moved.what)
+        yield shown_use(done, status, moved.rule, moved.preview)
         if moved.output is not None:
             yield from self._store(done, moved.output)
 
@@ -178,37 +188,36 @@ class ToolUses:
             yield list(batch)
 
     async def _run_one(self, index: int, together: asyncio.Semaphore) -> None:
-        rule: str | None = None
+        leave = Leave()
         try:
             tool, given = self._checked(index)
             target = await self._target(tool, given)
-            decision = self._decide(tool, target)
-            if decision.kind == "ask":
+            tool_run = self._tool_run(index, tool, target)
+            if self._decide(tool, target).kind == "ask":
                 async with self._asking:  # the answer to another question may settle this one
-                    decision = self._decide(tool, target)
-                    refusal = await self._refusal(index, tool, given, target, decision)
+                    leave = await self._leave(tool, given, target, tool_run)
             else:
-                refusal = await self._refusal(index, tool, given, target, decision)
-            rule = decision.rule
-            if refusal is not None:
-                self._end(index, "reject", rule, refusal)
+                leave = await self._leave(tool, given, target, tool_run)
+            if leave.refusal is not None:
+                self._end(index, "reject", leave, leave.refusal)
                 return
             async with together:
-                self._needs.put(Moved(index, "run", rule))
-                output = await tool.run(given, self._tool_run(index, tool, target))
+                self._needs.put(Moved(index, "run", leave.rule, preview=leave.preview))
+                output = await tool.run(given, tool_run)
             content = limit_output(output.content, max_chars=self._needs.max_output_chars)
-            what = "fail" if output.is_error else "finish"
+            result = ToolOutput(content or EMPTY_OUTPUT, output.is_error)
             self._needs.put(
-                Moved(index, what, rule, ToolOutput(content or EMPTY_OUTPUT, output.is_error))
+                Moved(index, "fail" if output.is_error else "finish", leave.rule, result)
             )
         except ToolError as error:
-            self._end(index, "fail", rule, str(error))
+            self._end(index, "fail", leave, str(error))
         except Exception as error:
             logger.exception("The tool %r failed", self.given[index].name)
-            self._end(index, "fail", rule, BROKEN_TOOL.format(kind=type(error).__name__))
+            self._end(index, "fail", leave, BROKEN_TOOL.format(kind=type(error).__name__))
 
-    def _end(self, index: int, what: str, rule: str | None, text: str) -> None:
-        self._needs.put(Moved(index, what, rule, ToolOutput(limit_output(text), is_error=True)))
+    def _end(self, index: int, what: str, leave: Leave, text: str) -> None:
+        output = ToolOutput(limit_output(text), is_error=True)
+        self._needs.put(Moved(index, what, leave.rule, output, leave.preview))
 
     def _checked(self, index: int) -> tuple[Tool, dict[str, Any]]:
         """The tool and its checked input; ToolError says why it cannot run."""
@@ -239,35 +248,33 @@ class ToolUses:
         subjects = target.subjects or (None,)
         return strictest(*(rules.decide(tool.permission_key, subject) for subject in subjects))
 
-    async def _refusal(
-        self,
-        index: int,
-        tool: Tool,
-        given: dict[str, Any],
-        target: Target,
-        decision: PermissionDecision,
-    ) -> str | None:
-        """Why it must not run, or None; asks the user where the rules say so."""
+    async def _leave(
+        self, tool: Tool, given: dict[str, Any], target: Target, tool_run: ToolRun
+    ) -> Leave:
+        """Whether it may run, by the rules as they are right now; asks where they say so."""
+        decision = self._decide(tool, target)
         if decision.kind == "deny":
-            return DENIED.format(rule=decision.rule, source=decision.source)
+            told = DENIED.format(rule=decision.rule, source=decision.source)
+            return Leave(decision.rule, told)
+        preview = await tool.preview(given, tool_run) if tool.preview is not None else None
         if decision.kind == "allow":
-            return None
-        done = self.given[index]
+            return Leave(decision.rule, None, preview)
         request = PermissionRequest(
-            tool_use_id=done.id,
-            name=done.name,
+            tool_use_id=tool_run.tool_use_id,
+            name=tool.name,
             input=given,
             agent=self._needs.agent,
             rule=decision.rule,
             effect=tool.effect,
+            preview=preview,
         )
         answer = await self._needs.ask(request)
         if answer.decision == "reject":
             message = f" They say: {answer.message}" if answer.message else ""
-            return REJECTED.format(message=message)
+            return Leave(decision.rule, REJECTED.format(message=message), preview)
         if answer.decision == "always":
             self._needs.record.allow_always(tool.permission_key, target.subjects)
-        return None
+        return Leave(decision.rule, None, preview)
 
     def _tool_run(self, index: int, tool: Tool, target: Target) -> ToolRun:
         rules, done, loop = self._rules(), self.given[index], asyncio.get_running_loop()
@@ -309,10 +316,15 @@ def output_chars(context_window: int | None) -> int:
     return max(MIN_OUTPUT_CHARS, min(MAX_OUTPUT_CHARS, wanted))
 
 
-def shown_use(done: ToolUseDone, status: ToolUseStatus, rule: str | None = None) -> ToolUse:
+def shown_use(
+    done: ToolUseDone,
+    status: ToolUseStatus,
+    rule: str | None = None,
+    preview: str | None = None,
+) -> ToolUse:
     """The event of a tool use that came into this status."""
     shown = ToolUseShown(done.id, done.name, done.input or {})
-    return ToolUse(tool_use=shown, status=status, rule=rule)
+    return ToolUse(tool_use=shown, status=status, rule=rule, preview=preview)
 
 
 def _is_final(status: ToolUseStatus) -> bool:

@@ -86,6 +86,8 @@ class ToolRun(msgspec.Struct, frozen=True, kw_only=True):
     """What the model gets to see at most; a tool that can give a part of its answer keeps to it."""
     cancelled: threading.Event
     """Set when nobody waits for the result any more; work in threads looks at it and ends."""
+    notes: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What the tool's preview leaves for its run, such as the text that was seen."""
 
 
 class ToolOutput(msgspec.Struct, frozen=True):
@@ -107,6 +109,11 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     run: Callable[[dict[str, Any], ToolRun], Awaitable[ToolOutput]]
     subject_field: str | None = None
     """The field of the input that the patterns of the permission rules are tested on."""
+    preview: Callable[[dict[str, Any], ToolRun], Awaitable[str | None]] | None = None
+    """What would be done, for the user: a diff or a command line; changes nothing.
+
+    It is called before `run`, with the same ToolRun; a ToolError ends the tool use unasked.
+    """
 
 
 async def run_in_thread(
