@@ -168,6 +168,19 @@ def test_with_nothing_to_compact_no_model_is_called(server: Server, provider: Pr
     assert provider.chats == []
 
 
+def test_with_everything_pinned_there_is_nothing_to_compact(
+    server: Server, provider: Provider
+) -> None:
+    """M7.1, answer 5: said in a sentence, and no model is called."""
+    talk(server, 1)
+    for seq in (1, 2):
+        server.request("tiro/session/pin", {"seq": seq, "pinned": True})
+    error = server.error("tiro/session/compact")
+    assert (error.kind, error.data["reason"]) == ("resizeFailed", "allPinned")
+    assert "pinned" in error.message
+    assert provider.chats == []
+
+
 # --- memo, summary, pins --------------------------------------------------------------------
 
 

@@ -165,7 +165,9 @@ class Memory:
     async def compact(self) -> Resized:
         """Fold the window into the summary (M7.1); ResizeError when nothing changed."""
         session, before = self._idle(), self._tokens()
-        if not session.newest_first and not session.pending():
+        if not summary.foldable(session) and not session.pending():
+            if session.newest_first:
+                raise _all_pinned()
             return self._resized(session, None, 0, before)
         with Asked(self._assistant, session, self._writing) as asked:
             summarizer = await self._summarizer(session)
@@ -357,6 +359,13 @@ class Memory:
             if owner is session:
                 self._unpaid = (None, Usage())
                 session.change(usage=session.usage + usage)
+
+
+def _all_pinned() -> ResizeError:
+    return ResizeError(
+        "All messages of the window are pinned, so there is nothing to compact; let some go first",
+        reason="all_pinned",
+    )
 
 
 def _stale() -> ResizeError:

@@ -17,7 +17,7 @@ from tiro.session import yaml_text
 from tiro.session.changes import Change, Clear, Replace, Set
 from tiro.session.core import Core
 from tiro.session.memo import facts
-from tiro.session.messages import MARKS, Message, decode, encode
+from tiro.session.messages import MARKS, Message, decode, encode, seq_of
 from tiro.session.redact import redact_shapes_in
 from tiro.session.settings import is_plain
 
@@ -156,7 +156,7 @@ def _replacement(
         for index, (row, given) in enumerate(zip(rows, full, strict=True))
         if index not in shown
     ]
-    return Replace(messages, sorted([*apart, *archive], key=_seq), at)
+    return Replace(messages, sorted([*apart, *archive], key=seq_of), at)
 
 
 def _numbered(message: Message, numbers: Iterator[int], at: str) -> Message:
@@ -222,10 +222,6 @@ def _plain(message: Message) -> dict[str, Any]:
 
 def _key(message: Message) -> str:
     return json.dumps(_plain(message), sort_keys=True, skipkeys=True, default=str)
-
-
-def _seq(message: Message) -> int:
-    return message.seq or 0
 
 
 def _shown(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from tiro.session.changes import (
 )
 from tiro.session.cut import group_of, legal_cut
 from tiro.session.handlers import Handlers
-from tiro.session.messages import Message, Usage, flat
+from tiro.session.messages import Message, Usage, flat, seq_of
 from tiro.session.meter import Meter
 from tiro.session.settings import SessionSettings, is_plain
 from tiro.session.snapshot import FIELDS, SCHEMA_VERSION, StoredSession
@@ -146,7 +146,7 @@ class Core:
         """The full history, oldest first, without what was taken back or is window-only."""
         rows = [*self.archive_rows, *reversed(self.newest_first)]
         kept = [m for m in rows if not m.marks().keys() & {"taken_back", "window_only"}]
-        return sorted(kept, key=_seq)
+        return sorted(kept, key=seq_of)
 
     @property
     def settings(self) -> SessionSettings:
@@ -244,7 +244,7 @@ class Core:
         if held := self.held():
             free = [m for m in self.oldest_first() if m.seq not in held]
         start = legal_cut(free, len(free) - self.max_history)
-        return [_seq(free[index]) for index in range(start)]
+        return [seq_of(free[index]) for index in range(start)]
 
     def held(self) -> set[int]:
         """The seqs of all groups that hold a pinned message (U2.8)."""
@@ -252,7 +252,7 @@ class Core:
             return set()
         rows = self.oldest_first()
         pinned = [index for index, m in enumerate(rows) if m.seq in self.pins]
-        return {_seq(rows[member]) for index in pinned for member in group_of(rows, index)}
+        return {seq_of(rows[member]) for index in pinned for member in group_of(rows, index)}
 
     def snapshot(self) -> dict[str, Any]:
         """The session in the form of its file, without `timestamp`; shares its values."""
@@ -338,7 +338,7 @@ class Core:
 
     def _add(self, message: Message) -> None:
         self.newest_first.appendleft(message)
-        self.next_seq = max(self.next_seq, _seq(message) + 1)
+        self.next_seq = max(self.next_seq, seq_of(message) + 1)
         self.quiet_length = None
         if message.role == "assistant":
             self.turns += 1
@@ -354,7 +354,7 @@ class Core:
             moved += [m for m in reversed(self.newest_first) if m.seq in leaving]
             self.newest_first = deque(m for m in self.newest_first if m.seq not in leaving)
         for message in moved:
-            self.meter.forget(_seq(message))
+            self.meter.forget(seq_of(message))
             self._keep(message.marked(**marks))
         if self.pins:
             self.pins = [seq for seq in self.pins if seq not in leaving]
@@ -363,10 +363,10 @@ class Core:
     def _keep(self, message: Message) -> None:
         """Put a message into the archive at its place by seq; O(1) for the newest there."""
         rows = self.archive_rows
-        if not rows or _seq(rows[-1]) <= _seq(message):
+        if not rows or seq_of(rows[-1]) <= seq_of(message):
             rows.append(message)
         else:
-            bisect.insort(rows, message, key=_seq)
+            bisect.insort(rows, message, key=seq_of)
 
     def _edit(self, change: Edit) -> bool:
         for index, message in enumerate(self.newest_first):
@@ -392,7 +392,7 @@ class Core:
             if message.marks().get("taken_back"):
                 left.append(message)
             elif message.seq in back:
-                bisect.insort(window, message.marked(pending=None), key=_seq)
+                bisect.insort(window, message.marked(pending=None), key=seq_of)
             elif message.seq in change.pending:
                 left.append(message.marked(pending=True))
             else:
@@ -404,7 +404,7 @@ class Core:
         self.newest_first = deque(reversed(change.messages))
         self.archive_rows = list(change.archive)
         self.meter.clear()
-        self.next_seq = max([self.next_seq, *(_seq(message) + 1 for message in rows)])
+        self.next_seq = max([self.next_seq, *(seq_of(message) + 1 for message in rows)])
         shown = {message.seq for message in change.messages}
         self.pins = [seq for seq in self.pins if seq in shown]
         self.has_instructions = any(m.role in ("system", "developer") for m in rows)
@@ -444,10 +444,6 @@ def newest(core: Core, count: int) -> list[Message]:
 def _timed(messages: list[Message], at: str) -> list[Message]:
     """The messages, those without a time with this one."""
     return [m if m.timestamp else msgspec.structs.replace(m, timestamp=at) for m in messages]
-
-
-def _seq(message: Message) -> int:
-    return message.seq or 0
 
 
 _KEPT_APART = frozenset({"journal_n", "created_at", "updated_at", "settings"})

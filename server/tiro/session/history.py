@@ -17,6 +17,7 @@ from tiro.session.messages import (
     OpaqueBlock,
     ToolResultBlock,
     ToolUseBlock,
+    as_message,
     blocks_of,
     copied,
     read_block,
@@ -190,8 +191,7 @@ def pin(core: Core, seq: int, pinned: bool = True) -> None:
 
 def _given(message: Message | Mapping[str, Any]) -> Message:
     """A message that shares nothing with what the caller holds (A1.10)."""
-    given = message if isinstance(message, Message) else Message.from_dict(dict(message))
-    return copied([given])[0]
+    return copied([as_message(message)])[0]
 
 
 def _all_given(messages: Messages) -> list[Message]:

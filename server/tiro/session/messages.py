@@ -10,7 +10,7 @@ import copy
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, overload
 
 import msgspec
@@ -318,6 +318,21 @@ def result_text(content: str | list[Any]) -> str:
         else:
             parts.append(f"[{block.__struct_config__.tag}]")
     return "\n".join(parts)
+
+
+def as_message(item: Message | Mapping[str, Any]) -> Message:
+    """A message as it is, a dict as one; KeyError for one without role or content."""
+    return item if isinstance(item, Message) else Message.from_dict(dict(item))
+
+
+def seq_of(message: Message) -> int:
+    """The seq of a message; 0 for one that is in no session."""
+    return message.seq or 0
+
+
+def seqs_of(messages: Iterable[Message]) -> list[int]:
+    """The seqs of the messages that are in a session, in their order."""
+    return [message.seq for message in messages if message.seq is not None]
 
 
 def copied(messages: Iterable[Message]) -> list[Message]:

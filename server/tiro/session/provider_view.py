@@ -24,10 +24,12 @@ from tiro.session.messages import (
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
+    as_message,
     blocks_of,
     clean,
     is_nested_deeper,
     read_block,
+    seq_of,
 )
 
 INTERRUPTED = "The call was interrupted and its outcome is unknown."
@@ -104,14 +106,14 @@ def viewed(
     mark that says whose they are. System messages are left out: they belong to the system prompt
     (`standing_instructions`). Pure; O(n).
     """
-    rows = [_as_message(item) for item in window]
+    rows = [as_message(item) for item in window]
     parts = _Parts(thinking)
     for row in rows:
         if not row.marks().get("taken_back"):
             parts.read(row)
     parts.keep_a_user()
     messages = _begin_with_user(parts.turned(), archive, parts.repairs)
-    sent = {_seq(message) for message in messages}
+    sent = {seq_of(message) for message in messages}
     left: dict[int, Part] = {}
     for seq, part in parts.dropped:
         if seq in sent:
@@ -258,10 +260,10 @@ class _Parts:
         return cleaned
 
     def _note(self, message: Message, rule: Rule) -> None:
-        self.repairs.append(Repair(_seq(message), rule))
+        self.repairs.append(Repair(seq_of(message), rule))
 
     def _drop(self, message: Message, part: Part) -> None:
-        self.dropped.append((_seq(message), part))
+        self.dropped.append((seq_of(message), part))
 
 
 def clean_block(block: dict[str, Any]) -> dict[str, Any]:
@@ -360,15 +362,15 @@ def _begin_with_user(
         return turned
     first = _latest_user(archive)
     if first is not None:
-        repairs.append(Repair(_seq(first), "user_in_front"))
+        repairs.append(Repair(seq_of(first), "user_in_front"))
         return [first, *turned]
-    repairs.append(Repair(_seq(turned[0]), "placeholder"))
+    repairs.append(Repair(seq_of(turned[0]), "placeholder"))
     return [Message("user", [dict(_PLACEHOLDER_BLOCK)]), *turned]
 
 
 def _latest_user(archive: Iterable[Message | Mapping[str, Any]]) -> Message | None:
     """The newest user message of the archive that says something and was not taken back."""
-    rows: Sequence[Message] = [_as_message(item) for item in archive]
+    rows: Sequence[Message] = [as_message(item) for item in archive]
     for row in reversed(rows):
         if row.role == "user" and not row.marks().get("taken_back"):
             parts = _Parts(thinking=False)
@@ -386,23 +388,15 @@ def _merged(turned: list[Message], repairs: list[Repair]) -> list[Message]:
         if last is not None and last.role == message.role and message.role != "tool":
             blocks = [*last.content, *message.content]
             merged[-1] = Message(message.role, blocks, seq=last.seq)
-            repairs.append(Repair(_seq(message), "merged"))
+            repairs.append(Repair(seq_of(message), "merged"))
         else:
             merged.append(message)
     return merged
 
 
-def _as_message(item: Message | Mapping[str, Any]) -> Message:
-    return item if isinstance(item, Message) else Message.from_dict(dict(item))
-
-
 def _without_none(block: AttachmentBlock) -> dict[str, Any]:
     fields = {"type": "attachment", "kind": block.kind, "path": block.path, "range": block.range}
     return {k: v for k, v in fields.items() if v is not None} | {"text": block.text}
-
-
-def _seq(message: Message) -> int:
-    return message.seq or 0
 
 
 def _is_blank(text: str) -> bool:

@@ -6,7 +6,7 @@ import msgspec
 
 from tiro.session.changes import Replace
 from tiro.session.core import Core
-from tiro.session.messages import Message
+from tiro.session.messages import Message, seq_of
 
 
 def replacement(
@@ -21,7 +21,7 @@ def replacement(
     numbers = _Numbers(core.next_seq, rows.keys(), at)
     full, window = numbers.of_full(full), numbers.of_window(window)
     in_full = {message.seq for message in full}
-    later = [m for m in core.oldest_first() if _seq(m) >= next_seq]
+    later = [m for m in core.oldest_first() if seq_of(m) >= next_seq]
     full += [message for message in later if message.seq not in in_full]
     in_full |= {message.seq for message in later}
     window = [m if m.seq in in_full else m.marked(window_only=True) for m in window]
@@ -33,7 +33,7 @@ def replacement(
     left = {message.seq for message in core.newest_first} - shown
     kept_apart = [m for m in core.archive_rows if m.marks().keys() & {"taken_back", "window_only"}]
     archive = [m.marked(pending=True) if m.seq in left else m for m in full if m.seq not in shown]
-    return Replace(window, sorted([*kept_apart, *archive], key=_seq), at)
+    return Replace(window, sorted([*kept_apart, *archive], key=seq_of), at)
 
 
 class _Numbers:
@@ -86,14 +86,10 @@ def _seen(messages: list[Message]) -> Iterator[tuple[Message, set[int | None]]]:
 def _in_order(window: list[Message], more: list[Message]) -> list[Message]:
     """The window in its own order, further messages put in where their seq belongs."""
     for message in more:
-        places = (i for i, other in enumerate(window) if _seq(other) > _seq(message))
+        places = (i for i, other in enumerate(window) if seq_of(other) > seq_of(message))
         window.insert(next(places, len(window)), message)
     return window
 
 
 def _taken_back(message: Message) -> bool:
     return bool(message.marks().get("taken_back"))
-
-
-def _seq(message: Message) -> int:
-    return message.seq or 0

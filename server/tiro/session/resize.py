@@ -6,7 +6,7 @@ deleted: evicted messages go to the archive. Messages added meanwhile follow the
 """
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import takewhile
 from typing import Any
 
@@ -20,7 +20,7 @@ from tiro.session.core import Core
 from tiro.session.cut import legal_cut
 from tiro.session.dialogue import dialogue, shortened
 from tiro.session.handlers import ResizeHandler, awaited
-from tiro.session.messages import Message, copied, tool_results_of
+from tiro.session.messages import Message, as_message, copied, seqs_of, tool_results_of
 from tiro.session.replacement import replacement
 from tiro.session.settings import SessionSettings
 from tiro.session.snapshot import FIELDS
@@ -113,7 +113,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         if self.replacement is None:
             return self.evict
         kept = {message.seq for message in self.replacement[1]}
-        return [m.seq for m in self.seen.window if m.seq is not None and m.seq not in kept]
+        return seqs_of(m for m in self.seen.window if m.seq not in kept)
 
 
 async def told(
@@ -232,7 +232,7 @@ def undo(core: Core) -> None:
         at, before = core.stamp(), core.undo
         fields = {name: before[name] for name in _UNDONE_FIELDS if _is_usable(name, before)}
         core.commit(
-            Readmit(_seqs(before.get("seqs")), _seqs(before.get("pending")), at),
+            Readmit(_stored_seqs(before.get("seqs")), _stored_seqs(before.get("pending")), at),
             Set({**fields, "undo": None}, at),
         )
         core.prune()
@@ -278,7 +278,7 @@ def to_evict(core: Core, settings: SessionSettings, budget: Budget | None = None
         fixed = sum(core.meter.message(m) for m in window if m.seq in held)
         start = max(start, _within(free, budget.kept(fixed), core.meter.message))
     kept = [] if free[-1:] == window[-1:] else window[-1:]  # then all that is free may go
-    return [m.seq for m in free[: legal_cut([*free, *kept], start)] if m.seq is not None]
+    return seqs_of(free[: legal_cut([*free, *kept], start)])
 
 
 def _answered(core: Core, budget: Budget | None) -> set[int]:
@@ -319,9 +319,9 @@ async def _planned_by(
     kept = {message.seq for message in window} if _only_evicts(seen, full, window) else None
     plan = Plan(decision=decision, seen=seen, memo=memo)
     if kept is None:
-        replacement = (list(map(_message, full)), list(map(_message, window)))
+        replacement = (list(map(as_message, full)), list(map(as_message, window)))
         return msgspec.structs.replace(plan, replacement=replacement)
-    gone = [m.seq for m in seen.window if m.seq is not None and m.seq not in kept]
+    gone = seqs_of(m for m in seen.window if m.seq not in kept)
     return msgspec.structs.replace(plan, evict=gone)
 
 
@@ -366,7 +366,7 @@ async def _read_into_memo(
             continue
         if answer is not None:
             memo = answer
-            covered += [message.seq for message in chunk if message.seq is not None]
+            covered += seqs_of(chunk)
     return memo, covered
 
 
@@ -428,10 +428,6 @@ def _told(memo: Any, decision: ResizeDecision, turn: int) -> Any:
     return {**memo, memos.BOOKKEEPING: {**last, "reason": decision.reason}}
 
 
-def _message(item: Message | Mapping[str, Any]) -> Message:
-    return item if isinstance(item, Message) else Message.from_dict(dict(item))
-
-
 def _is_usable(name: str, before: dict[str, Any]) -> bool:
     """Whether a file's `undo` has this field in the form that the session needs."""
     try:
@@ -441,7 +437,7 @@ def _is_usable(name: str, before: dict[str, Any]) -> bool:
     return not isinstance(value, int) or value >= 0
 
 
-def _seqs(stored: Any) -> list[int]:
+def _stored_seqs(stored: Any) -> list[int]:
     """A list of seqs out of a file, whatever is in it."""
     return [seq for seq in stored if type(seq) is int] if isinstance(stored, list) else []
 

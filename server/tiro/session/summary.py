@@ -21,7 +21,7 @@ from tiro.session.core import Core
 from tiro.session.cut import legal_cut
 from tiro.session.dialogue import dialogue, runs
 from tiro.session.handlers import awaited
-from tiro.session.messages import Message
+from tiro.session.messages import Message, as_message, seqs_of
 from tiro.session.resize import undoable
 
 SUMMARY_PROMPT = (
@@ -78,7 +78,7 @@ class Summarizer:
         callback: Callable[[str], Any],
     ) -> None:
         """Ask once and hand the text to `callback` (N3.2); ResizeError for an unusable one."""
-        messages = list(map(_message, evicted))
+        messages = list(map(as_message, evicted))
         result = callback(await self.written(messages, previous_summary or "", SUMMARY_PROMPT))
         if inspect.isawaitable(result):
             await result
@@ -97,7 +97,7 @@ class Summarizer:
         """
         session.summary_in_progress = True
         session.summary_job += 1
-        first = list(map(_message, evicted_messages))
+        first = list(map(as_message, evicted_messages))
         job = self._job(session, session_manager, first, previous_summary or "")
         task = asyncio.create_task(job, name=f"summary {session.id}")
         self._tasks.add(task)
@@ -200,7 +200,7 @@ def trim(session: Core, limit: int, min_keep: int) -> tuple[list[Message], bool]
             return [], False
         evicted = free[: legal_cut(free, len(free) - min_keep, "user")]
         if evicted:
-            session.commit(Evict(_seqs(evicted), session.stamp()))
+            session.commit(Evict(seqs_of(evicted), session.stamp()))
         return evicted, bool(evicted)
 
 
@@ -211,8 +211,8 @@ async def compact(session: Core, summarizer: Summarizer) -> int:
     then, and where the session was changed by somebody else meanwhile, nothing has changed.
     """
     with session.lock:
-        held, previous, clears = session.held(), session.summary, session.clears
-        window = [message for message in session.oldest_first() if message.seq not in held]
+        previous, clears = session.summary, session.clears
+        window = foldable(session)
         waiting = [*session.pending(), *window]
     text, left = previous, waiting
     while left:
@@ -220,6 +220,12 @@ async def compact(session: Core, summarizer: Summarizer) -> int:
         left = left[len(batch) :]
     async with summarizer.storing(session):
         return store(session, text, waiting, previous, clears, window) if waiting else 0
+
+
+def foldable(session: Core) -> list[Message]:
+    """The messages of the window that a compaction takes out of it: all that no pin holds."""
+    held = session.held()
+    return [message for message in session.oldest_first() if message.seq not in held]
 
 
 def store(
@@ -242,8 +248,8 @@ def store(
         changes: list[Change] = []
         if evicted:
             fields["undo"] = undoable(session)
-            changes.append(Evict(_seqs(evicted), at))
-        session.commit(*changes, Cover(_seqs(covered), at), Set(fields, at))
+            changes.append(Evict(seqs_of(evicted), at))
+        session.commit(*changes, Cover(seqs_of(covered), at), Set(fields, at))
         return len(evicted or covered)
 
 
@@ -293,11 +299,3 @@ def _is_object(text: str) -> bool:
 
 def _refused(why: str, reason: str) -> ResizeError:
     return ResizeError(f"The summary cannot be used: {why}; the old one stays", reason=reason)
-
-
-def _message(item: Message | Mapping[str, Any]) -> Message:
-    return item if isinstance(item, Message) else Message.from_dict(dict(item))
-
-
-def _seqs(messages: Iterable[Message]) -> list[int]:
-    return [message.seq for message in messages if message.seq is not None]
