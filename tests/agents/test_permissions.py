@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import fake_tool
+from tiro.agents.built_in import EXPLORE_PERMISSION, PLAN_PERMISSION
 from tiro.agents.permissions import (
     OPEN_SET,
     STRICT_SET,
@@ -16,7 +17,6 @@ from tiro.agents.permissions import (
     problem_of,
     strictest,
 )
-from tiro.agents.registry import EXPLORE_PERMISSION, PLAN_PERMISSION
 
 PY_ONLY: Any = {"read": [("*.py", "allow"), ("*", "deny")]}
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import ScriptedModel, fake_tool
+from tiro.agents.agent_info import AgentInfo
 from tiro.agents.prompt import (
     SUMMARY_SENTENCE,
     build_request,
@@ -12,7 +13,6 @@ from tiro.agents.prompt import (
     request_size,
     session_prompt,
 )
-from tiro.agents.registry import AgentInfo
 from tiro.agents.turn_input import schemas_of
 from tiro.session.core import Core
 from tiro.session.messages import Message

@@ -19,6 +19,7 @@ from tests.agents.turns import (
     told,
 )
 from tests.fakes import RecordingEditor, ScriptedModel, Step, says, uses
+from tiro.agents.agent_info import AgentInfo
 from tiro.agents.events import (
     MAX_SHOWN_BYTES,
     Finished,
@@ -38,7 +39,6 @@ from tiro.agents.events import (
 )
 from tiro.agents.permissions import Rules
 from tiro.agents.prompt import build_request
-from tiro.agents.registry import AgentInfo
 from tiro.agents.settings import TurnSettings
 from tiro.agents.tool_uses import (
     BROKEN_OFF,

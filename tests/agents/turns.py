@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from tests.fakes import RecordingEditor, ScriptedModel, Step
+from tiro.agents.agent_info import AgentInfo
 from tiro.agents.events import Finished, Started, Stored, Text, ToolUse, TurnEvent
-from tiro.agents.registry import AgentInfo
 from tiro.agents.turn import run_turn
 from tiro.agents.turn_input import Turn
 from tiro.session.core import Core

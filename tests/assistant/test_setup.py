@@ -6,7 +6,7 @@ import pytest
 
 from tests.agents.turns import run
 from tests.fakes import RecordingEditor, ScriptedModel, uses
-from tiro.agents.registry import AgentInfo
+from tiro.agents.agent_info import AgentInfo
 from tiro.assistant.setup import Setup
 from tiro.tools.workspace import Workspace
 

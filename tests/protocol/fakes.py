@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from tiro.agents import events
-from tiro.agents.registry import AgentInfo
+from tiro.agents.agent_info import AgentInfo
 from tiro.errors import (
     AgentNotFoundError,
     InvalidInputError,

@@ -13,7 +13,8 @@ from tests.session.histories import result, says, sound_histories, user, uses
 from tiro import Message, ResizeError, Session
 from tiro.session.cut import legal_cut
 from tiro.session.dialogue import dialogue, runs
-from tiro.session.summary import COMPACTION_PROMPT, Summarizer, before_turn, usable
+from tiro.session.prompts import COMPACTION_PROMPT
+from tiro.session.summary import Summarizer, before_turn, usable
 
 
 class Provider:

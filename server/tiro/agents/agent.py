@@ -12,10 +12,11 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 
 from tiro import __version__
+from tiro.agents.agent_info import AgentInfo
 from tiro.agents.asking import answer_of
 from tiro.agents.prompt import session_prompt
 from tiro.agents.recorded import as_text, recorded
-from tiro.agents.registry import AgentInfo, AgentRegistry
+from tiro.agents.registry import AgentRegistry
 from tiro.errors import InvalidInputError
 from tiro.models.model import ModelRequest
 from tiro.session import history

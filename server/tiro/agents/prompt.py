@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tiro.agents.registry import AgentInfo
+from tiro.agents.agent_info import AgentInfo
 from tiro.models.model import Model, ModelRequest, ToolSchema
 from tiro.session.core import Core
 from tiro.session.memo import BOOKKEEPING

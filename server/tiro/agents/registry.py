@@ -1,41 +1,16 @@
-"""Who answers: the agents, the built-in ones, and the registry they are found in."""
+"""The registry in which agents are found by name, and the default among them."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Literal, get_args
+from collections.abc import Sequence
+from typing import get_args
 
-import msgspec
-
-from tiro.agents.permissions import SECRET_FILES, Kind, Permission, problem_of
+from tiro.agents.agent_info import AgentInfo, Mode
+from tiro.agents.built_in import built_in_agents
+from tiro.agents.permissions import problem_of
 from tiro.errors import AgentNotFoundError
 
-Mode = Literal["primary", "subagent", "all"]
+__all__ = ["DEFAULT_AGENT", "AgentInfo", "AgentRegistry", "built_in_agents"]
 
 DEFAULT_AGENT = "build"
-
-
-class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent: its name, its standing instructions, its model and its rules (M5.3)."""
-
-    name: str
-    description: str = ""
-    mode: Mode = "all"
-    native: bool = False
-    """Built in."""
-    hidden: bool = False
-    """Never offered to a user."""
-    temperature: float | None = None
-    top_p: float | None = None
-    color: str | None = None
-    model: str | None = None
-    """`provider/name`; None: the session's."""
-    prompt: str = ""
-    """The system prompt."""
-    options: Mapping[str, Any] = {}
-    steps: int | None = None
-    """The most requests to the model in one turn; None: as configured."""
-    permission: Permission = None
-    """Its permission rules (M5.6); an empty set allows."""
 
 
 class AgentRegistry:
@@ -54,6 +29,10 @@ class AgentRegistry:
     def get(self, name: str | None) -> AgentInfo | None:
         """The agent of this name, or None."""
         return self._agents.get(name) if name is not None else None
+
+    def needed(self, name: str) -> AgentInfo:
+        """The agent of this name that Tiro itself needs: the built-in one where it was removed."""
+        return self._agents.get(name) or next(a for a in built_in_agents() if a.name == name)
 
     def names(self, hidden: bool = False) -> Sequence[str]:
         """The names of the agents, the hidden ones only on demand."""
@@ -95,51 +74,6 @@ class AgentRegistry:
     def selectable(self) -> Sequence[AgentInfo]:
         """What a user may choose: not hidden, and of mode primary or all (M5.5)."""
         return [a for a in self._agents.values() if not a.hidden and a.mode != "subagent"]
-
-
-def built_in_agents() -> Sequence[AgentInfo]:
-    """The agents that are always there."""
-    return [
-        AgentInfo(
-            name="build",
-            description="Answers questions about the workspace and helps with the work on it",
-            mode="primary",
-            native=True,
-            prompt=_prompt("build"),
-        ),
-        AgentInfo(
-            name="plan",
-            description="Works out how something should be done, and changes nothing",
-            mode="primary",
-            native=True,
-            prompt=_prompt("plan"),
-            permission=PLAN_PERMISSION,
-        ),
-        AgentInfo(
-            name="explore",
-            description="Finds things in the workspace",
-            mode="subagent",
-            native=True,
-            prompt=_prompt("explore"),
-            permission=EXPLORE_PERMISSION,
-        ),
-    ]
-
-
-PLAN_FILES: Sequence[tuple[str, Kind]] = ((".tiro/plan/*.md", "allow"), ("*", "deny"))
-"""Where the plan agent may write (M5.8)."""
-
-PLAN_PERMISSION: Permission = {"edit": PLAN_FILES, "write": PLAN_FILES, "bash": "deny"}
-EXPLORE_PERMISSION: Permission = {
-    "read": SECRET_FILES,
-    "grep": "allow",
-    "glob": "allow",
-    "*": "deny",
-}
-
-
-def _prompt(name: str) -> str:
-    return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
 def _problem_of(agent: AgentInfo) -> str | None:

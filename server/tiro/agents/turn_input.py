@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 
 from tiro.agents import events
+from tiro.agents.agent_info import AgentInfo
 from tiro.agents.permissions import Rules
 from tiro.agents.prompt import build_request
-from tiro.agents.registry import AgentInfo
 from tiro.agents.settings import TurnSettings
 from tiro.errors import ContextOverflowError
 from tiro.models.model import Model, ModelRequest, ToolSchema

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from tiro import __version__, config
+from tiro.agents.agent_info import AgentInfo
 from tiro.agents.events import TurnOutcome
-from tiro.agents.registry import AgentInfo
 from tiro.assistant import window
 from tiro.assistant.calibrations import Calibrations
 from tiro.assistant.explain import Explained, explain

@@ -170,10 +170,11 @@ class Memory:
                 raise _all_pinned()
             return self._resized(session, None, 0, before)
         with Asked(self._assistant, session, self._writing) as asked:
-            summarizer = await self._summarizer(session)
+            agent = self._assistant.setup.agents.needed("compaction")
+            summarizer = await self._summarizer(session, agent.model)
             summarizer.storing = asked.storing
             window = {message.seq for message in session.newest_first}
-            if not await summary.compact(session, summarizer):
+            if not await summary.compact(session, summarizer, agent.prompt):
                 raise overtaken()
         evicted = len(window - {message.seq for message in session.newest_first})
         return self._resized(session, ResizeDecision("compact", "requested"), evicted, before)
@@ -327,9 +328,9 @@ class Memory:
             self._draft.watch.close()
             self._draft = None
 
-    async def _summarizer(self, session: Session) -> Summarizer:
+    async def _summarizer(self, session: Session, model: str | None = None) -> Summarizer:
         """Who writes summaries for this session, in pieces that fit the model's window."""
-        chat = await self._chat(session, session.settings["session.summary.model"])
+        chat = await self._chat(session, model or session.settings["session.summary.model"])
         window = chat.model.facts.context_window
         characters = MAX_CHARACTERS if window is None else min(MAX_CHARACTERS, window // 2)
         return Summarizer(chat, chat.model.name, max_characters=characters)

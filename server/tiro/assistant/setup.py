@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 
 from tiro import config
+from tiro.agents.agent_info import AgentInfo
 from tiro.agents.permissions import PERMISSION_SETS, Rules
 from tiro.agents.prompt import request_size
-from tiro.agents.registry import AgentInfo, AgentRegistry
+from tiro.agents.registry import AgentRegistry
 from tiro.agents.turn_input import Turn, offered_tools, schemas_of
 from tiro.assistant.fit import budget_of, fitted
 from tiro.assistant.model_choice import Models

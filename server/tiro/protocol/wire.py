@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from tiro.agents import events
-from tiro.agents.registry import AgentInfo
+from tiro.agents.agent_info import AgentInfo
 from tiro.protocol import types
 from tiro.protocol.frames import clean_text, encode_body
 from tiro.session import messages

@@ -22,21 +22,9 @@ from tiro.session.cut import legal_cut
 from tiro.session.dialogue import dialogue, runs
 from tiro.session.handlers import awaited
 from tiro.session.messages import Message, as_message, seqs_of
+from tiro.session.prompts import COMPACTION_PROMPT, SUMMARY_PROMPT
 from tiro.session.resize import undoable
 
-SUMMARY_PROMPT = (
-    "The messages below are about to leave the window of a conversation. Write a short summary"
-    " that will serve as background later on. Say what happened, keep the details that matter"
-    " (names, figures, facts, decisions), and say what is still open: tasks, questions, promises."
-    " If an earlier summary is given, work it in, so that nothing it holds is lost. Use fewer than"
-    " 200 words. Give the summary and nothing else."
-)
-COMPACTION_PROMPT = (
-    "The conversation below is to go on without its messages. Write what somebody needs who takes"
-    " it over: what was done, what is being done, which files are concerned, what comes next, the"
-    " wishes and limits the user named, and the decisions taken with their reasons. If an earlier"
-    " summary is given, work it in. Be thorough and brief. Give the account and nothing else."
-)
 PREVIOUS_HEADING = "Earlier summary:"
 DIALOGUE_HEADING = "Messages:"
 
@@ -204,7 +192,7 @@ def trim(session: Core, limit: int, min_keep: int) -> tuple[list[Message], bool]
         return evicted, bool(evicted)
 
 
-async def compact(session: Core, summarizer: Summarizer) -> int:
+async def compact(session: Core, summarizer: Summarizer, prompt: str = COMPACTION_PROMPT) -> int:
     """Fold the window and all that waits into the summary (M7.1); how many messages left.
 
     Pinned messages stay. Raises ResizeError for an unusable summary, and what the provider raises;
@@ -216,7 +204,7 @@ async def compact(session: Core, summarizer: Summarizer) -> int:
         waiting = [*session.pending(), *window]
     text, left = previous, waiting
     while left:
-        batch, text = await summarizer.folded(left, text, COMPACTION_PROMPT)
+        batch, text = await summarizer.folded(left, text, prompt)
         left = left[len(batch) :]
     async with summarizer.storing(session):
         return store(session, text, waiting, previous, clears, window) if waiting else 0
