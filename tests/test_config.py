@@ -5,12 +5,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tiro import config
-from tiro.agents.permissions import Rules
+from tiro.agents.permissions import PERMISSION_SETS, Rules
 from tiro.config import Config, Settings, load
 from tiro.models.model import ModelFacts, Price
 
@@ -165,14 +166,8 @@ def test_values_that_need_care(tmp_path: Path, text: str, read: Any) -> None:
         ("providers: {openai: {headers: {a: 1}}}", 1, "must be a table of text, not what is there"),
         ("turn: {budget: {usd: free}}", 1, "turn.budget.usd must be a number"),
         ("permission_set: lax", 1, "permission_set must be open or strict, not 'lax'"),
-        ("permission: [bash]", 1, "permission must be a table"),
-        (
-            "permission: {bahs: deny}",
-            1,
-            "permission.bahs is no permission key (did you mean bash?)",
-        ),
-        ("permission: {bash: no}", 1, "must be allow, ask, deny or a table of patterns, not false"),
-        ("permission:\n  bash:\n    'git *': maybe", 2, "permission.bash must be allow"),
+        ("permission: {bahs: allow}", 1, "is no permission key (did you mean bash?)"),
+        ("permission: {webfetch: deny}", 1, "is no permission key; it is ignored"),
         ("providers: [x]", 1, "providers must be a table of names"),
         ("providers: {x: 1}", 1, "providers.x must be a section with keys"),
         ("providers: {x: {base_url: 'http://a'}}", 1, "providers.x has no api"),
@@ -248,10 +243,10 @@ def test_file_that_cannot_be_used_is_told_and_defaults_hold(
     problem = only_problem(found)
     assert problem.startswith(f"{tmp_path / 'config.yaml'}")
     assert told in problem
-    assert problem.endswith("; the whole file is ignored")
+    assert "; the whole file is ignored" in problem
     assert "\n" not in problem
     assert found.files == [tmp_path / "config.yaml"], "it is there, whatever is in it"
-    assert found.settings == load(tmp_path / "none").settings
+    assert msgspec.structs.replace(found.settings, unread=None) == load(tmp_path / "no").settings
 
 
 def test_aliases_do_not_blow_up(tmp_path: Path) -> None:
@@ -339,6 +334,129 @@ def test_any_editor_settings_never_raise(settings: dict[str, Any]) -> None:
         found = load(Path(folder), [], settings)
     rules = Rules(config=found.settings.permission)
     assert rules.decide("read", "a").kind in ("allow", "ask", "deny")
+
+
+# Rules that cannot be understood
+
+
+def rules_of(found: Config) -> Rules:
+    """The rules that hold for an agent with none of its own."""
+    settings = found.settings
+    return Rules(
+        config=settings.permission,
+        default=PERMISSION_SETS[settings.permission_set],
+        workspace=settings.workspace_permission,
+        unread=settings.unread,
+    )
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"permission: {read: {'*.pem': deny}\nagent: plan\n",
+        b"permission:\n  read: deny\n bash: deny\n",
+        b"- permission: {read: deny}\n",
+        "permission: {read: deny}".encode("utf-16"),
+        b"# caf\xe9\npermission: {read: deny}",
+        b"#" * 1_000_001,
+    ],
+)
+@pytest.mark.parametrize("is_workspace", [False, True])
+def test_a_file_that_cannot_be_used_allows_nothing_unasked(
+    tmp_path: Path, data: bytes, is_workspace: bool
+) -> None:
+    """It may hold denials, and nobody knows of what; also against what the editor allows."""
+    root = workspace(tmp_path / "ws", "")
+    (root / ".tiro/config.yaml").write_bytes(data if is_workspace else b"")
+    mine = b"" if is_workspace else data
+    found = loaded(tmp_path / "cfg", mine, root, permission={"*": "allow"})
+    problem = only_problem(found)
+    assert problem.endswith(
+        "; the whole file is ignored, and as it may forbid something, everything asks"
+    )
+    for key in ("read", "glob", "bash", "write"):
+        decision = rules_of(found).decide(key, "a.pem")
+        assert decision.kind == "ask"
+        assert "config.yaml cannot be used" in decision.rule
+        assert decision.source == ("workspace" if is_workspace else "config")
+    assert rules_of(found).decide("read", ".env").kind == "deny", "an ask lifts no denial"
+
+
+def test_a_broken_file_without_rules_asks_no_more_than_before(tmp_path: Path) -> None:
+    found = loaded(tmp_path, "agent: [plan\nsession: {mode: memo}\n")
+    assert only_problem(found).endswith("; the whole file is ignored")
+    assert rules_of(found).decide("read", "a").kind == "allow"
+    (tmp_path / "file").write_text("")
+    assert load(tmp_path / "file").settings.unread is None, "there is no file to be read"
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "denied", "others"),
+    [
+        ("{bash: dney}", "permission.bash must be allow, ask, deny or", "bash", "allow"),
+        ("{bash: no}", "permission.bash must be allow, ask, deny or", "bash", "allow"),
+        ("{bash: }", "permission.bash must be allow, ask, deny or", "bash", "allow"),
+        ("{bash: [deny]}", "permission.bash must be a table of patterns", "bash", "allow"),
+        ("{read: {'*.pem': dney}}", "permission.read must be allow, ask", "read", "allow"),
+        ("{read: {'': ask}}", "permission.read must not have an empty", "read", "allow"),
+        ("dney", "permission must be allow, ask, deny or a table, not 'dney'", "read", "deny"),
+        ("[bash]", 'permission must be allow, ask, deny or a table, not ["bash"]', "read", "deny"),
+        ("{'*': nope}", "permission.* must be allow, ask, deny or", "read", "deny"),
+    ],
+)
+@pytest.mark.parametrize("is_workspace", [False, True])
+def test_a_rule_that_cannot_be_read_counts_as_deny(
+    tmp_path: Path, text: str, told: str, denied: str, others: str, is_workspace: bool
+) -> None:
+    """A denial with a typing error is no permission."""
+    text = f"permission: {text}\n"
+    root = workspace(tmp_path / "ws", text if is_workspace else "")
+    found = loaded(tmp_path / "cfg", "" if is_workspace else text, root)
+    problem = only_problem(found)
+    assert told in problem
+    assert ", line 1: " in problem
+    assert problem.endswith("; it counts as deny")
+    assert rules_of(found).decide(denied, "a.pem").kind == "deny"
+    assert rules_of(found).decide("glob", "a").kind == others
+
+
+def test_a_wrong_pattern_leaves_the_others_of_its_key(tmp_path: Path) -> None:
+    text = "permission: {read: {'*.pem': dney, '*.md': ask, 7: deny}}"
+    rules = rules_of(loaded(tmp_path, text))
+    asked = [rules.decide("read", name).kind for name in ("a.pem", "a.md", "7", "a.txt")]
+    assert asked == ["deny", "ask", "deny", "allow"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("{bahs: deny}", "deny"),
+        ("{Bash: deny}", "deny"),
+        ("{run_command: deny}", "deny"),
+        ("{bahs: dney}", "deny"),
+        ("{bahs: allow}", "ask"),
+        ("{bahs: deny, bash: ask}", "ask"),
+    ],
+)
+def test_a_key_that_means_another_one_forbids_what_it_says(
+    tmp_path: Path, text: str, kind: str
+) -> None:
+    """It never allows, and never speaks against the key itself."""
+    found = loaded(tmp_path, f"permission: {text}")
+    assert "is no permission key (did you mean bash?)" in " ".join(found.problems)
+    assert rules_of(found).decide("bash", "ls").kind == kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["permission: {read: deny}\npermission: {bash: ask}", "permission: {read: deny, read: allow}"],
+)
+def test_rules_given_twice_allow_nothing_unasked(tmp_path: Path, text: str) -> None:
+    """One of them is lost, and it may have been the denial."""
+    found = loaded(tmp_path, text)
+    problem = only_problem(found)
+    assert problem.endswith("given twice; this one holds, and until one is gone everything asks")
+    assert rules_of(found).decide("read", "a").kind == "ask"
 
 
 # Precedence

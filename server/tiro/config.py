@@ -9,7 +9,6 @@ its permission rules only narrow.
 
 import difflib
 import os
-import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
@@ -18,17 +17,23 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 import platformdirs
 
-from tiro.agents.permissions import PERMISSION_KEYS, narrowing, problem_of
+from tiro.agents.permissions import (
+    KEY_OF_TOOL,
+    PERMISSION_KEYS,
+    PermissionDecision,
+    narrowing,
+    problem_of,
+    understood,
+)
 from tiro.agents.registry import DEFAULT_AGENT
 from tiro.agents.settings import Seconds, SessionDefaults, TurnSettings
+from tiro.agents.settings_file import UnusableFileError, read_settings
 from tiro.agents.wording import expected, shown
-from tiro.agents.yaml_tree import parse_yaml
 from tiro.models.model import ModelFacts, ProviderApi, ProviderSettings
 from tiro.models.provider_secrets import secrets_of
 
 FILE_NAME = "config.yaml"
 WORKSPACE_FILE = Path(".tiro", FILE_NAME)
-MAX_FILE_BYTES = 1_000_000
 
 
 class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +88,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     permission: dict[str, Any] = {}
     workspace_permission: dict[str, Any] = {}
     """Rules of the workspace's own file; they only narrow."""
+    unread: PermissionDecision | None = None
+    """What holds at least while there may be rules that cannot be read."""
     store: StoreSettings = StoreSettings()
     log: LogSettings = LogSettings()
 
@@ -175,6 +182,8 @@ class _Source(msgspec.Struct, frozen=True):
         return self.name if line is None else f"{self.name}, line {line}"
 
 
+COUNTS_AS_DENY = "it counts as deny"
+
 NOT_YET: dict[tuple[str, ...], str] = {
     ("store", "kind"): "files",
     ("session", "titles"): "first_line",
@@ -202,6 +211,7 @@ class _Merge:
 
     def __init__(self) -> None:
         self.problems: list[str] = []
+        self.unread: PermissionDecision | None = None
         self._values: dict[str, Any] = {}
         self._workspace_permission: dict[str, Any] = {}
         self._models: list[tuple[_Source, str | None]] = []
@@ -230,6 +240,7 @@ class _Merge:
             providers=providers,
             key_commands=commands,
             workspace_permission=self._workspace_permission,
+            unread=self.unread,
             **{
                 field: getattr(document, field)
                 for field in _Document.__struct_fields__
@@ -287,26 +298,40 @@ class _Merge:
                 self._tell(source, here, f"has no effect yet; for now it is always {only}")
 
     def _permission(self, given: Any, source: _Source) -> None:
-        """Take permission rules, key by key; those of a workspace go into a table of their own."""
-        table = {"*": given} if isinstance(given, str) else given
-        if table is not None and not isinstance(table, Mapping):
-            self._tell(source, ("permission",), f"must be a table, not {shown(given)}")
-            return
-        for name, rule in (table or {}).items():
+        """Take permission rules, key by key; those of a workspace go into a table of their own.
+
+        A denial must not be lost by a typing error: what is no decision counts as deny.
+        """
+        here: tuple[str, ...] = ("permission",)
+        if not isinstance(given, Mapping) and (problem := problem_of(given)) is not None:
+            self._tell(source, here, problem, COUNTS_AS_DENY)
+            given = "deny"
+        table = {"*": given} if isinstance(given, str) else given or {}
+        for name, rule in table.items():
             key, here = str(name), ("permission", str(name))
-            problem = problem_of({key: rule})
+            if (problem := problem_of({key: rule})) is not None:
+                self._tell(source, here, problem.partition(": ")[2], COUNTS_AS_DENY)
+            rule = understood(rule)
             if key not in PERMISSION_KEYS:
-                self._tell(source, here, f"is no permission key{_hint(key, PERMISSION_KEYS)}")
-            elif problem is not None:
-                self._tell(source, here, problem.partition(": ")[2])
+                self._unknown_key(key, rule, table, source)
             elif not source.is_workspace:
                 self._values.setdefault("permission", {})[key] = rule
-            elif (narrowed := narrowing(rule)) != rule:
-                self._tell(source, here, "may not allow anything in a workspace, only narrow")
+            else:
+                if (narrowed := narrowing(rule)) != rule:
+                    self._tell(source, here, "may not allow anything in a workspace, only narrow")
                 if narrowed:
                     self._workspace_permission[key] = narrowed
-            else:
-                self._workspace_permission[key] = rule
+
+    def _unknown_key(self, key: str, rule: Any, table: Mapping[Any, Any], source: _Source) -> None:
+        """Tell of a key that there is not; what it forbids holds for the one that was meant."""
+        meant = KEY_OF_TOOL.get(key) or _closest(key, PERMISSION_KEYS)
+        told = f"is no permission key{_did_you_mean(meant)}"
+        narrowed = narrowing(rule)
+        if meant is None or meant in table or not narrowed:
+            self._tell(source, ("permission", key), told)
+            return
+        self._tell(source, ("permission", key), told, f"what it forbids holds for {meant}")
+        self._permission({meant: narrowed}, source)
 
     def _provider(self, name: str, entry: ProviderConfig) -> ProviderSettings | None:
         """The provider as models are opened with; None, and told, when something is missing."""
@@ -347,70 +372,41 @@ class _Merge:
                 return model
         return None
 
-    def _tell(self, source: _Source, path: tuple[str, ...], what: str) -> None:
+    def cannot_read(self, name: str, is_workspace: bool) -> None:
+        """Note that rules may be lost: whatever they forbid, nothing is allowed unasked."""
+        rule = f"*: ask, since {name} cannot be used"
+        source = "workspace" if is_workspace else "config"
+        self.unread = self.unread or PermissionDecision("ask", rule, source)
+
+    def _tell(
+        self, source: _Source, path: tuple[str, ...], what: str, so: str = "it is ignored"
+    ) -> None:
         """Note one problem as one sentence."""
-        self.problems.append(f"{source.where(path)}: {'.'.join(path)} {what}; it is ignored")
+        self.problems.append(f"{source.where(path)}: {'.'.join(path)} {what}; {so}")
 
 
 def _take_file(path: Path, root: Path | None, merge: _Merge) -> bool:
     """Merge one file, or tell why it cannot be used; False when there is none."""
+    is_workspace = root is not None
     try:
-        text = _read_text(path, root)
-        if text is None:
-            return False
-        source = _parsed(str(path), text, root is not None, merge.problems)
-        if source is not None:
-            merge.take(source)
-    except _UnusableError as error:
-        merge.problems.append(f"{path}{error}; the whole file is ignored")
+        found = read_settings(path, root)
+    except UnusableFileError as error:
+        told = f"{path}{error}; the whole file is ignored"
+        if error.text is None or "permission" in error.text:
+            merge.cannot_read(path.name, is_workspace)
+            told += ", and as it may forbid something, everything asks"
+        merge.problems.append(told)
+        return True
+    if found is None:
+        return False
+    for key in found.repeated:
+        told = f"{path}, line {found.lines[key]}: {'.'.join(key)} is given twice; this one holds"
+        if key[0] == "permission":
+            merge.cannot_read(f"all of {path.name}", is_workspace)
+            told += ", and until one is gone everything asks"
+        merge.problems.append(told)
+    merge.take(_Source(str(path), found.tree, found.lines, is_workspace))
     return True
-
-
-class _UnusableError(Exception):
-    """Why a file cannot be used; the text goes on after the file's name."""
-
-
-def _read_text(path: Path, root: Path | None) -> str | None:
-    """The text of a regular file of bearable size; None when there is none."""
-    if root is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
-        raise _UnusableError(" leads out of the workspace")
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise _UnusableError(" is no regular file")
-            data = file.read(MAX_FILE_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        if root is None and path.parent.exists() and not path.parent.is_dir():
-            raise _UnusableError(" cannot be there: its folder is a file") from error
-        return None
-    except OSError as error:
-        raise _UnusableError(f" cannot be read ({error.strerror})") from error
-    if len(data) > MAX_FILE_BYTES:
-        raise _UnusableError(f" is larger than {MAX_FILE_BYTES:,} bytes")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise _UnusableError(f", line {line}: this is not UTF-8") from error
-
-
-def _parsed(name: str, text: str, is_workspace: bool, problems: list[str]) -> _Source | None:
-    """The settings in a YAML text, with the line of every key; None for an empty text."""
-    try:
-        found = parse_yaml(text)
-    except ValueError as error:
-        raise _UnusableError(str(error)) from error
-    if found.tree is None:
-        return None
-    if not isinstance(found.tree, dict):
-        raise _UnusableError(f" must hold keys and values, not {_shown((), found.tree)}")
-    for path in found.repeated:
-        dotted = ".".join(path)
-        problems.append(
-            f"{name}, line {found.lines[path]}: {dotted} is given twice; this one holds"
-        )
-    return _Source(name, found.tree, found.lines, is_workspace)
 
 
 def _build(kind: Callable[..., Any], values: Mapping[str, Any]) -> Any:
@@ -452,5 +448,12 @@ def _shown(path: tuple[str, ...], value: Any) -> str:
 
 
 def _hint(key: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(key, list(known), n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
+    return _did_you_mean(_closest(key, known))
+
+
+def _closest(key: str, known: Iterable[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(key, list(known), n=1)), None)
+
+
+def _did_you_mean(meant: str | None) -> str:
+    return f" (did you mean {meant}?)" if meant else ""

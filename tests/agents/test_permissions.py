@@ -18,6 +18,7 @@ from tiro.agents.permissions import (
     strictest,
 )
 
+UNREAD = PermissionDecision("ask", "*: ask, since config.yaml cannot be used", "config")
 PY_ONLY: Any = {"read": [("*.py", "allow"), ("*", "deny")]}
 
 
@@ -100,6 +101,9 @@ def test_ban_holds_whatever_else_allows_it() -> None:
         ({"workspace": "ask", "config": "deny"}, "deny", "config"),
         ({"workspace": "ask", "always": "allow"}, "ask", "workspace"),
         ({"workspace": "deny", "always": "allow"}, "deny", "workspace"),
+        ({"unread": UNREAD, "always": "allow"}, "ask", "config"),
+        ({"unread": UNREAD, "workspace": "deny"}, "deny", "workspace"),
+        ({"unread": UNREAD, "default": "deny"}, "deny", "default"),
     ],
 )
 def test_precedence_of_tables(tables: Any, kind: str, source: str) -> None:
@@ -206,7 +210,7 @@ def test_strict_set_asks(tool: str) -> None:
         ({"read": False}, "read: must be"),
         ({"read": {"a": "no"}}, "read: must be allow, ask or deny, not 'no'"),
         ({"read": ["a"]}, "read: must be a table of patterns"),
-        ({"read": {"": "deny"}}, "read: must be"),
+        ({"read": {"": "deny"}}, "read: must not have an empty pattern"),
     ],
 )
 def test_problem_of_what_somebody_wrote(permission: Any, told: str | None) -> None:

@@ -374,6 +374,36 @@ def test_always_holds_for_this_path_and_this_session(server: Server, provider: P
     assert asked == [ASKING, other, ASKING]
 
 
+def test_denials_in_a_broken_file_still_stand_between_model_and_file(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """The file forbids reading it, which nobody can tell while it is broken: the user is asked."""
+    home.write(DENIED, "TOPSECRET")
+    path = home.write_config()
+    whole = path.read_text()
+    settings = {key: json.loads(whole)[key] for key in ("model", "providers")}
+    path.write_text(whole.rstrip("} \n"))
+    server = start(settings=settings)
+    asked: list[Any] = []
+
+    def refuse(params: Any) -> dict[str, Any]:
+        asked.append(params["rule"])
+        return {"decision": "reject"}
+
+    server.on_request("tiro/permission/request", refuse)
+    for number, (name, given) in enumerate(
+        [("read_file", {"path": DENIED}), ("grep", {"pattern": "TOPSECRET"})]
+    ):
+        assert "TOPSECRET" not in run_tool(server, provider, name, given, f"c{number}")[0]
+    assert asked == ["*: ask, since config.yaml cannot be used"] * 2
+    (problem,) = server.request("tiro/status")["problems"]
+    assert problem.startswith(f"{path}, line ")
+    path.write_text(whole)
+    server.notify("workspace/didChangeConfiguration", {"settings": {"tiro": settings}})
+    text, failed, _ = run_tool(server, provider, "read_file", {"path": DENIED}, "c2")
+    assert (failed, "denied.txt" in text, len(asked)) == (True, True, 2)
+
+
 def test_a_denied_path_is_not_read_and_the_rule_is_told(server: Server, provider: Provider) -> None:
     server.home.write(DENIED, "TOPSECRET")
     text, failed, found = run_tool(server, provider, "read_file", {"path": DENIED})

@@ -11,8 +11,8 @@ first pattern that matches counts, `*` last. Precedence across tables:
 5. the default set;
 6. nobody has an opinion: allow.
 
-A table that may only narrow (that of a checked-out repository) comes last: it can turn an allow
-into ask or deny and never the other way round.
+What may only narrow comes last: the table of a checked-out repository, and the doubt about rules
+that cannot be read. It can turn an allow into ask or deny and never the other way round.
 """
 
 import glob
@@ -104,6 +104,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     default: Permission = None
     workspace: Permission = None
     """Only narrows."""
+    unread: PermissionDecision | None = None
+    """What holds at least while rules that somebody wrote cannot be read."""
 
     def decide(self, key: str, subject: str | None) -> PermissionDecision:
         """The decision for a key and the path or command its patterns are tested on."""
@@ -118,7 +120,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         denials = [decision for decision in opinions if decision.kind == "deny"]
         winner = next(iter([*denials, *opinions]), NO_RULE)
         narrower = _in_table(self.workspace, key, subject, "workspace")
-        return winner if narrower is None else strictest(winner, narrower)
+        return strictest(winner, *filter(None, (narrower, self.unread)))
 
     def offers(self, tool: Tool) -> bool:
         """Whether the tool is offered to the model at all: some use of it may run (M5.10)."""
@@ -189,10 +191,25 @@ def problem_of(permission: Any) -> str | None:
             pairs = _pairs(value)
         except (TypeError, ValueError):
             return f"{key}: must be a table of patterns"
-        wrong = [kind for pattern, kind in pairs if kind not in KINDS or not pattern]
+        if not all(pattern for pattern, _ in pairs):
+            return f"{key}: must not have an empty pattern"
+        wrong = [kind for _, kind in pairs if kind not in KINDS]
         if wrong:
             return f"{key}: must be {choice([*KINDS])}, not {shown(wrong[0])}"
     return None
+
+
+def understood(rule: Any) -> Any:
+    """A rule of one key with everything in it that is no decision taken for a deny."""
+    if rule in KINDS or not isinstance(rule, Mapping | list | tuple):
+        return rule if rule in KINDS else "deny"
+    try:
+        pairs = _pairs(rule)
+    except (TypeError, ValueError):
+        return "deny"
+    if not all(pattern for pattern, _ in pairs):
+        return "deny"
+    return {str(pattern): kind if kind in KINDS else "deny" for pattern, kind in pairs}
 
 
 def narrowing(rule: Any) -> Any:

@@ -252,4 +252,5 @@ class Setup(msgspec.Struct, kw_only=True):
             config=self.settings.permission,
             default=PERMISSION_SETS[self.settings.permission_set],
             workspace=self.settings.workspace_permission,
+            unread=self.settings.unread,
         )

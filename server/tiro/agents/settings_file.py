@@ -1,0 +1,65 @@
+"""A file of settings as somebody wrote it: its values with their lines, or why it is of no use."""
+
+import os
+import stat
+from pathlib import Path
+
+import msgspec
+
+from tiro.agents.wording import shown
+from tiro.agents.yaml_tree import YamlTree, parse_yaml
+
+MAX_FILE_BYTES = 1_000_000
+
+
+class UnusableFileError(Exception):
+    """Why a file cannot be used, in words that go on after its name."""
+
+    def __init__(self, why: str, text: str | None = None) -> None:
+        super().__init__(why)
+        self.text = text
+        """What is in it; None: not even that can be read."""
+
+
+def read_settings(path: Path, root: Path | None) -> YamlTree | None:
+    """The keys and values of a YAML file, None when there is none; UnusableFileError says why.
+
+    A file of a workspace, given by its root, must lie in it, also where a link leads.
+    """
+    text = _read_text(path, root)
+    if text is None:
+        return None
+    try:
+        found = parse_yaml(text)
+    except ValueError as error:
+        raise UnusableFileError(str(error), text) from error
+    if found.tree is None:
+        return msgspec.structs.replace(found, tree={})
+    if not isinstance(found.tree, dict):
+        raise UnusableFileError(f" must hold keys and values, not {shown(found.tree)}", text)
+    return found
+
+
+def _read_text(path: Path, root: Path | None) -> str | None:
+    """The text of a regular file of bearable size; None when there is none."""
+    if root is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise UnusableFileError(" leads out of the workspace")
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise UnusableFileError(" is no regular file")
+            data = file.read(MAX_FILE_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if root is None and path.parent.exists() and not path.parent.is_dir():
+            raise UnusableFileError(" cannot be there: its folder is a file", "") from error
+        return None
+    except OSError as error:
+        raise UnusableFileError(f" cannot be read ({error.strerror})") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise UnusableFileError(f" is larger than {MAX_FILE_BYTES:,} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise UnusableFileError(f", line {line}: this is not UTF-8") from error
