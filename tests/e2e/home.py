@@ -13,7 +13,10 @@ ASKING = "ask-first.txt"
 DENIED = "denied.txt"
 """Names of files whose reading the default config asks about, and denies."""
 
-KEPT = ("PATH", "LANG", "TZ", "TMPDIR", "SYSTEMROOT", "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START")
+KEPT = (
+    *("PATH", "LANG", "TZ", "TMPDIR", "SYSTEMROOT", "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START"),
+    *("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"),  # compiling is a third of a start
+)
 
 
 class Home:
@@ -82,7 +85,6 @@ class Home:
             "XDG_STATE_HOME": str(self.root / "state"),
             "XDG_DATA_HOME": str(self.root / "data"),
             "PYTHONPATH": str(SERVER),
-            "PYTHONDONTWRITEBYTECODE": "1",
             KEY_VARIABLE: API_KEY,
         }
 

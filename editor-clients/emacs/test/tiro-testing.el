@@ -68,7 +68,7 @@
          (process-environment
           (append (list (concat "HOME=" home) (concat "TIRO_CONFIG_DIR=" home "config")
                         (concat "XDG_CACHE_HOME=" home "cache")
-                        (concat "XDG_STATE_HOME=" home "state") "PYTHONDONTWRITEBYTECODE=1"
+                        (concat "XDG_STATE_HOME=" home "state")
                         (concat "PYTHONPATH="
                                 (expand-file-name "../../../server" tiro-testing-directory)
                                 path-separator (getenv "PYTHONPATH")))
