@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias
 
+from tiro import output
 from tiro.errors import InvalidInputError
 
 WRONG_USE = 2
@@ -89,6 +90,13 @@ class CommandParser(argparse.ArgumentParser):
         """Say what is wrong, where to look, and end with exit code 2."""
         self.exit(WRONG_USE, f"tiro: {message}; see `{self.prog} --help`\n")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """What argparse has to say; its own way would pass over a stdout that takes nothing."""
+        if file is sys.stdout:
+            output.write(message)
+        else:
+            output.tell(message)
+
 
 def add_command(
     commands: Commands, name: str, act: Act, about: str, examples: str
@@ -157,9 +165,7 @@ def waiting_on_stdin() -> str:
     if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
         return ""
     if sys.platform != "win32" and not select.select([sys.stdin], [], [], PIPE_SECONDS)[0]:
-        sys.stderr.write(
-            "tiro: Nothing came on stdin yet, so it stays out; --file - waits for it\n"
-        )
+        output.tell("tiro: Nothing came on stdin yet, so it stays out; --file - waits for it\n")
         return ""
     return from_stdin()
 

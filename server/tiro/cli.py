@@ -68,6 +68,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str] | None) -> int:
+    if not sys.stderr:  # `tiro … 2>&-`
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (it is open to the end)
     if not sys.stdout:  # `tiro … >&-`
         raise StorageError("Stdout is closed; send it to a file or to /dev/null")
     try:
@@ -102,7 +104,7 @@ def replay(given: argparse.Namespace) -> int:
     """Play the provider's side of a recording until Ctrl-C."""
     from tiro.recording import play
 
-    return play.play(given.file, given.port, given.fast, given.provider)
+    return play.play(given.file, given.port, given.fast, given.provider, output.show, output.tell)
 
 
 def ask(given: argparse.Namespace) -> int:
@@ -439,8 +441,7 @@ def _print_headings(row: str, *headings: str) -> None:
 
 def _say(text: str) -> None:
     """Tell something about an answer, beside the answer."""
-    if sys.stderr:
-        sys.stderr.write(f"{harmless(text)}\n")
+    output.tell(f"{harmless(text)}\n")
 
 
 def _print_json(value: object) -> None:

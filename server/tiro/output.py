@@ -1,8 +1,14 @@
-"""What a command writes to stdout: harmless in a terminal, and a sentence when it cannot be."""
+"""What a command writes: its answer to stdout, all about it to stderr.
+
+Stdout that takes nothing more is an error, told in a sentence; what stderr does not take is lost,
+since there is nobody left to be told.
+"""
 
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from typing import TextIO
 
 from tiro.errors import StorageError
 from tiro.screen_text import harmless
@@ -17,17 +23,38 @@ def write(text: str) -> None:
     _tried(lambda: sys.stdout.write(shown))
 
 
+def show(text: str) -> None:
+    """Write to stdout at once and as it is; raises what `write` raises."""
+    _tried(lambda: sys.stdout.write(text))
+    flush()
+
+
 def flush() -> None:
     """Write what is still held back; raises what `write` raises."""
     if sys.stdout:
         _tried(sys.stdout.flush)
 
 
+def tell(text: str) -> None:
+    """Write to stderr at once and as it is."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        _drop(sys.stderr)
+
+
 def drop() -> None:
-    """Let all that is written from now on, and what is held back, go nowhere."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    """Let all that is written to stdout from now on, and what is held back, go nowhere."""
+    _drop(sys.stdout)
+
+
+def _drop(stream: TextIO) -> None:
+    """Else Python complains of it once more when it ends."""
+    with suppress(OSError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def _tried(act: Callable[[], object]) -> None:
@@ -36,7 +63,7 @@ def _tried(act: Callable[[], object]) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        drop()  # else Python complains of it once more when it ends
+        drop()
         raise StorageError(
             f"Stdout cannot be written ({error.strerror}); make room or send it elsewhere"
         ) from error

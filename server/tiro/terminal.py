@@ -195,8 +195,7 @@ class StatusLine:
             _tell(text if doing != self._doing else None)
         elif text:
             fits = len(text) + len(TOLD) < shutil.get_terminal_size().columns
-            sys.stderr.write(f"{CLEAR_LINE}{TOLD}{harmless(text)}" + ("" if fits else "\n"))
-            sys.stderr.flush()
+            output.tell(f"{CLEAR_LINE}{TOLD}{harmless(text)}" + ("" if fits else "\n"))
             self._is_shown = fits
         else:
             self.clear()
@@ -205,8 +204,7 @@ class StatusLine:
     def clear(self) -> None:
         """Take the line away, so that something else can be written."""
         if self._is_shown:
-            sys.stderr.write(CLEAR_LINE)
-            sys.stderr.flush()
+            output.tell(CLEAR_LINE)
             self._is_shown = False
 
 
@@ -345,8 +343,7 @@ async def _answer(method: str, params: Any) -> Any:
         return {"decision": "reject", "message": "Nobody was there to be asked"}
     use = params["toolUse"]
     _tell(f"{use['name']} {json.dumps(use['input'], ensure_ascii=False)} ({params['rule']})")
-    sys.stderr.write("Allow this? [y]es, [a]lways in this session, [N]o: ")
-    sys.stderr.flush()
+    output.tell("Allow this? [y]es, [a]lways in this session, [N]o: ")
     word = (await asyncio.to_thread(sys.stdin.readline)).strip().lower()[:1]
     return {"decision": {"y": "once", "a": "always"}.get(word, "reject")}
 
@@ -376,5 +373,4 @@ def _words_of(progress: dict[str, Any]) -> str | None:
 
 def _tell(text: str | None) -> None:
     if text:
-        sys.stderr.write(f"{TOLD}{harmless(text)}\n")
-        sys.stderr.flush()
+        output.tell(f"{TOLD}{harmless(text)}\n")

@@ -510,3 +510,50 @@ def test_ctrl_c_ends_a_pipe(provider: Provider, home: Home) -> None:
         assert process.wait(SECONDS) == CANCELLED
     hold.release()
     assert len(provider.chats) == 1
+
+
+@pytest.mark.parametrize(("is_full", "code"), [(True, FAILED), (False, DONE)])
+def test_pipe_ends_when_nothing_can_be_shown(
+    provider: Provider, home: Home, is_full: bool, code: int
+) -> None:
+    """A full disk or a reader that went away; the turn is stopped, and all is kept."""
+    hold = Hold()
+    provider.script(replies.stream(replies.text_chunk("So far"), hold))
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open("/dev/full", "w") if is_full else os.fdopen(writer, "w") as stdout:
+        done = subprocess.run(
+            TIRO,
+            cwd=home.workspace,
+            env=home.environment(),
+            input="slowly\nnever\n",
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=SECONDS,
+        )
+    hold.release()
+    told = r"tiro: Stdout cannot be written[^\n]*\n" if is_full else ""
+    assert done.returncode == code
+    assert re.fullmatch(told, done.stderr)
+    assert provider.last.closed_by_client()
+    assert len(provider.chats) == 1
+    (saved,) = home.session_files()
+    assert "slowly" in saved.read_text()
+    assert "So far" in saved.read_text()
+
+
+@pytest.mark.parametrize("line", ["/help", "/quit", "/export md"])
+def test_command_that_cannot_be_shown_is_one_sentence(home: Home, line: str) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            TIRO,
+            env=home.environment(),
+            input=f"/show\n{line}\n",
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=SECONDS,
+        )
+    assert done.returncode == FAILED
+    assert re.fullmatch(r"tiro: Stdout cannot be written[^\n]*\n", done.stderr)

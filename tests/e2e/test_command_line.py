@@ -374,38 +374,54 @@ def test_what_was_never_pulled_is_not_removed(tiro: Tiro) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (FAILED, "", told)
 
 
-@pytest.mark.parametrize(
-    ("words", "target"),
-    [
-        ("sessions list --json", "/dev/full"),
-        ("sessions export latest", "/dev/full"),
-        ("ask Talk", "/dev/full"),
-        ("ask Talk", "&-"),
-        ("schema", "/dev/full"),
-        ("schema", "&-"),
-        ("doctor", "/dev/full"),
-        ("--help", "/dev/full"),
-        ("--version", "/dev/full"),
-        ("--version", "&-"),
-    ],
-)
 def test_stdout_that_takes_nothing_is_one_sentence(
-    tiro: Tiro, provider: Provider, home: Home, words: str, target: str
+    tiro: Tiro, provider: Provider, home: Home
 ) -> None:
-    """Full or closed: no traceback, exit code 1."""
-    home.sessions.mkdir(parents=True)
-    provider.script(replies.text("Blue."), replies.text("Loud."))
-    if "latest" in words:
-        tiro("ask", "Which colour?")
-    done = subprocess.run(
-        f'"{sys.executable}" -m tiro {words} >{target}',
-        shell=True,
-        cwd=home.workspace,
-        env=home.environment(),
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=SECONDS,
-    )
-    assert done.returncode == FAILED
-    assert re.fullmatch(r"tiro: Stdout (cannot be written|is closed)[^\n]*\n", done.stderr)
+    """Full or closed: no traceback, exit code 1; also where each write goes out at once."""
+    provider.script(replies.text("Blue."), *[replies.text("Loud.")] * 2)
+    tiro("ask", "Which colour?")
+    full = "/dev/full"
+    for words, target, is_unbuffered in (
+        ("sessions show latest", full, False),
+        ("sessions search colour", full, True),
+        ("sessions export latest", full, False),
+        ("ask Talk", full, False),
+        ("ask Talk", "&-", False),
+        ("schema", full, False),
+        ("schema", "&-", False),
+        ("doctor", full, False),
+        ("chat --help", full, True),
+        ("--version", full, False),
+        ("--version", full, True),
+        ("--version", "&-", False),
+    ):
+        done = subprocess.run(
+            f'"{sys.executable}" -m tiro {words} >{target}',
+            shell=True,
+            cwd=home.workspace,
+            env={**home.environment(), "PYTHONUNBUFFERED": "1" if is_unbuffered else ""},
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=SECONDS,
+        )
+        assert done.returncode == FAILED, words
+        assert re.fullmatch(r"tiro: Stdout (cannot be written|is closed)[^\n]*\n", done.stderr)
+
+
+def test_stderr_that_takes_nothing_holds_up_nothing(
+    tiro: Tiro, provider: Provider, home: Home
+) -> None:
+    """Full or closed: what is told beside the answer is lost, the answer and the code are not."""
+    provider.script(*[replies.error(400, "bad weather"), replies.text("Better.")] * 2)
+    for target in ("/dev/full", "&-"):
+        done = subprocess.run(
+            f"printf '/fly\\nfirst\\nsecond\\n' | \"{sys.executable}\" -m tiro chat 2>{target}",
+            shell=True,
+            cwd=home.workspace,
+            env=home.environment(),
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=SECONDS,
+        )
+        assert (done.returncode, done.stdout) == (WRONG_USE, "Better.\n")

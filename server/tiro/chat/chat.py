@@ -64,7 +64,8 @@ class Chat:
             try:
                 self._wait(self._begin())
                 while self._go_on():
-                    pass
+                    self._screen.check()
+                self._screen.check()
             except (RemoteError, ServerGoneError) as error:
                 raise self._told(error) from error
             finally:
@@ -135,6 +136,7 @@ class Chat:
             self._talk.take_file(name)
         if self._lines.is_person:
             await self._greet()
+        self._screen.check()
 
     async def _load_latest(self) -> None:
         try:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator
 from types import ModuleType, TracebackType
 from typing import Any, Protocol, Self
 
+from tiro import output
 from tiro.chat.past_lines import PastLines
 
 try:
@@ -153,8 +154,7 @@ class Keyboard:
             module.set_startup_hook()
 
     def _read_unedited(self, prompt: str, typed: str) -> str:
-        sys.stderr.write(prompt + typed)
-        sys.stderr.flush()
+        output.tell(prompt + typed)
         self._set(self._usual)
         try:
             line = sys.stdin.readline()
@@ -182,8 +182,7 @@ class Keyboard:
 
     async def ask(self, question: str) -> str | None:
         """One line that answers this question. What was typed before it stays for the prompt."""
-        sys.stderr.write(question)
-        sys.stderr.flush()
+        output.tell(question)
         if termios is None:
             return (await asyncio.to_thread(sys.stdin.readline)) or None
         self._take_waiting()
@@ -198,7 +197,7 @@ class Keyboard:
     def stop_asking(self) -> None:
         """A question that waits is answered with None; its line ends here."""
         if self._question is not None and not self._question.done():
-            sys.stderr.write("\n")
+            output.tell("\n")
             self._question.set_result(None)
 
     def _take(self) -> None:

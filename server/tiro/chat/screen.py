@@ -4,10 +4,15 @@ import json
 import os
 import shutil
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tiro import output
 from tiro.chat.markdown import Markdown
+from tiro.errors import StorageError
 from tiro.screen_text import harmless, one_line, width
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CLEAR_LINE, CLEAR_ALL = "\r\x1b[K", "\x1b[2J\x1b[3J\x1b[H"
 DIM, BAD, RESET = "\x1b[2m", "\x1b[31m", "\x1b[0m"
@@ -43,6 +48,10 @@ class Screen:
         self.session_id: str | None = None
         self.has_started = False
         """Whether the server has stored the question of the last turn."""
+        self.failure: BrokenPipeError | StorageError | None = None
+        """Why nothing can be shown any more."""
+        self.on_failure: Callable[[], object] = lambda: None
+        """What is called, once, when that happens."""
 
     # --- lines of ours ------------------------------------------------------------------------
 
@@ -57,6 +66,11 @@ class Screen:
     def complain(self, text: str) -> None:
         """A line about what went wrong, on stderr."""
         self._tell(text, BAD)
+
+    def check(self) -> None:
+        """Raise why nothing can be shown any more: BrokenPipeError or StorageError."""
+        if self.failure is not None:
+            raise self.failure
 
     def clear(self) -> None:
         """An empty screen, where it is one."""
@@ -82,7 +96,7 @@ class Screen:
     def end(self, result: dict[str, Any] | None) -> None:
         """Close the last line; say how the turn ended, and what it took."""
         self.end_text()
-        if result is None:
+        if result is None or self.failure is not None:
             return
         if (told := ENDS.get(result["stopReason"])) is not None:
             self.tell(told)
@@ -166,11 +180,15 @@ class Screen:
         return harmless(delta) if sys.stdout.isatty() else delta
 
     def _write(self, text: str) -> None:
-        if text:
-            self._clear_status()
-            self._last = text[-1]
-            sys.stdout.write(text)
-            sys.stdout.flush()
+        if not text or self.failure is not None:
+            return
+        self._clear_status()
+        self._last = text[-1]
+        try:
+            output.show(text)
+        except (BrokenPipeError, StorageError) as error:
+            self.failure = error
+            self.on_failure()
 
     def _tell(self, text: str, style: str, mark: str = MARK) -> None:
         self._end_thinking()
@@ -193,8 +211,7 @@ class Screen:
             self._error(CLEAR_LINE)
 
     def _error(self, text: str) -> None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        output.tell(text)
 
 
 def columns() -> int:

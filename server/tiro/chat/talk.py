@@ -79,6 +79,8 @@ class Talk:
             self.screen.end(result)
             if self.screen.has_started:
                 self.files, self.unanswered = [], None
+        if self.screen.failure is not None:  # the chat ends with that
+            return
         if self._wants_out or (result["stopReason"] == "cancelled" and not self.lines.is_person):
             raise StoppedError
 
@@ -114,9 +116,15 @@ class Talk:
 
     @contextlib.contextmanager
     def _interrupts(self, turn: "asyncio.Future[Any]") -> Generator[None, None, None]:
-        """Within it Ctrl-C cancels the turn; a second one soon after it drops the turn."""
+        """Within it Ctrl-C cancels the turn; a second one soon after it drops the turn.
+
+        So does a stdout that takes nothing more.
+        """
         loop = asyncio.get_running_loop()
         cancels: list[asyncio.Task[Any]] = []
+
+        def stop() -> None:
+            cancels.append(loop.create_task(self._cancel()))
 
         def interrupted() -> None:
             if self.is_interrupted_again():
@@ -126,16 +134,18 @@ class Talk:
                 self.lines.stop_asking()
                 self.screen.end_text()
                 self.screen.tell("Stopping; Ctrl-C again leaves")
-                cancels.append(loop.create_task(self._cancel()))
+                stop()
             self.interrupted_at = time.monotonic()
 
         def heard(number: int, frame: object) -> None:
             loop.call_soon_threadsafe(interrupted)
 
         usual = signal.signal(signal.SIGINT, heard)
+        self.screen.on_failure = stop
         try:
             yield
         finally:
+            self.screen.on_failure = lambda: None
             signal.signal(signal.SIGINT, usual)
             for task in cancels:
                 task.cancel()

@@ -1,14 +1,17 @@
 """`tiro replay`: play a recording, say how to use it, and tell what differs, until Ctrl-C."""
 
 import contextlib
-import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
 from tiro.recording.exchanges import RecordedExchange
 from tiro.recording.replay import Replay
+
+Say: TypeAlias = Callable[[str], None]
 
 USE = """\
 Plays {count} answers of {provider}, recorded by Tiro {tiro} on {platform}. In config.yaml:
@@ -21,17 +24,23 @@ Ctrl-C ends it.
 """
 
 
-def play(file: str, port: int, fast: bool, provider: str | None = None) -> int:
-    """Play until the user interrupts it; returns the exit code."""
+def play(file: str, port: int, fast: bool, provider: str | None, show: Say, tell: Say) -> int:
+    """Play until the user interrupts it; returns the exit code.
+
+    How to use it goes to `show`, every note to `tell`.
+    """
+
+    def note(text: str) -> None:
+        tell(f"· {text}\n")
+
     with (
-        Replay(Path(file), port=port, fast=fast, provider=provider, on_note=_tell) as replay,
+        Replay(Path(file), port=port, fast=fast, provider=provider, on_note=note) as replay,
         contextlib.suppress(KeyboardInterrupt),
     ):
-        sys.stdout.write(_use(replay))
-        sys.stdout.flush()
+        show(_use(replay))
         threading.Event().wait()
     if replay.left:
-        _tell(f"Not asked for were {replay.left} of {len(replay.exchanges)} recorded answers")
+        note(f"Not asked for were {replay.left} of {len(replay.exchanges)} recorded answers")
     return 0
 
 
@@ -46,11 +55,6 @@ def _use(replay: Replay) -> str:
         api="openai" if first.api == "local" else first.api,
         base_url=replay.base_url,
     )
-
-
-def _tell(note: str) -> None:
-    sys.stderr.write(f"· {note}\n")
-    sys.stderr.flush()
 
 
 def _model(exchanges: list[RecordedExchange]) -> str:
