@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from tiro.errors import EditConflictError
 from tiro.models.model import (
     Delta,
     Finished,
@@ -88,6 +89,7 @@ class RecordingEditor:
         self.buffers = buffers or {}
         self.answer = answer or PermissionAnswer(decision="reject")
         self.questions: list[PermissionRequest] = []
+        self.takes_edits = True
 
     def workspace_roots(self) -> list[Path]:
         """The given roots."""
@@ -100,6 +102,16 @@ class RecordingEditor:
     def open_text(self, path: Path) -> str | None:
         """The text of a given buffer."""
         return self.buffers.get(path)
+
+    def can_edit(self) -> bool:
+        """Whether the test wants an editor that takes edits."""
+        return self.takes_edits
+
+    async def apply_edit(self, path: Path, old: str, new: str) -> None:
+        """Change a given buffer, where it still holds the old text."""
+        if self.buffers.get(path) != old:
+            raise EditConflictError("The buffer was changed")
+        self.buffers[path] = new
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionAnswer:
         """Record the question and give the one answer."""

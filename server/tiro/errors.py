@@ -11,7 +11,7 @@
     │   ├── TurnNotFoundError (LookupError)
     │   ├── TurnInProgressError (RuntimeError)
     │   ├── ResizeError (RuntimeError)             the resize failed, nothing has changed
-    │   ├── EditConflictError (RuntimeError)       undoing would overwrite somebody's change
+    │   ├── EditConflictError (RuntimeError)       it would overwrite somebody's change
     │   └── ToolError (RuntimeError)               a tool cannot do what it was asked
     ├── the disk
     │   ├── SessionFormatError (ValueError)        a file that cannot be read as a session
@@ -79,7 +79,7 @@ class ResizeError(TiroError, RuntimeError):
 
 
 class EditConflictError(TiroError, RuntimeError):
-    """Undo or redo would overwrite a change that somebody else made; nothing was touched."""
+    """A write, undo or redo would overwrite somebody else's change; nothing was touched."""
 
 
 class ToolError(TiroError, RuntimeError):

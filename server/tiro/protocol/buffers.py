@@ -5,9 +5,11 @@ any other (pygls' own documents split there and lose their place). A change that
 clipped to the text, as LSP says too.
 """
 
+import asyncio
 import os
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -58,51 +60,75 @@ class DidChangeParams(msgspec.Struct, frozen=True, rename="camel"):
     content_changes: list[ContentChange]
 
 
+class Document(msgspec.Struct, frozen=True):
+    """An open document as it is right now."""
+
+    uri: str
+    text: str
+    version: int | None = None
+
+
 class Buffers:
     """All open documents; read from any thread, changed from the event loop's."""
 
     def __init__(self) -> None:
         self.encoding = "utf-16"
-        self._texts: dict[str, str] = {}
-        self._versions: dict[str, int | None] = {}
+        self._documents: dict[str, Document] = {}
+        self._news = asyncio.Event()
         self._lock = threading.Lock()
 
     def open(self, params: DidOpenParams) -> None:
         """A document is open, with this text."""
         document = params.text_document
-        with self._lock:
-            self._texts[document.uri] = document.text
-            self._versions[document.uri] = document.version
+        self._put(Document(document.uri, document.text, document.version))
 
     def change(self, params: DidChangeParams) -> None:
         """A document was edited; a change of one that is not open is ignored."""
         uri = params.text_document.uri
-        with self._lock:
-            if uri not in self._texts:
-                return
-            for change in params.content_changes:
-                self._texts[uri] = changed(self._texts[uri], change, self.encoding)
-            self._versions[uri] = params.text_document.version
+        before = self._documents.get(uri)
+        if before is None:
+            return
+        text = before.text
+        for change in params.content_changes:
+            text = changed(text, change, self.encoding)
+        self._put(Document(uri, text, params.text_document.version))
 
     def close(self, params: DocumentParams) -> None:
         """A document is closed; from now on the disk has its text."""
         with self._lock:
-            self._texts.pop(params.text_document.uri, None)
-            self._versions.pop(params.text_document.uri, None)
+            self._documents.pop(params.text_document.uri, None)
+        self._tell()
 
     def paths(self) -> list[Path]:
         """The files that are open, as the editor names them."""
         with self._lock:
-            found = [path_of(uri) for uri in self._texts]
+            found = [path_of(uri) for uri in self._documents]
         return [path for path in found if path is not None]
 
     def text(self, path: Path) -> str | None:
         """The live text of a file, or None when it is not open."""
+        document = self.document(path)
+        return None if document is None else document.text
+
+    def document(self, path: Path) -> Document | None:
+        """The open document of a file, or None."""
         with self._lock:
-            for uri, text in self._texts.items():
-                if path_of(uri) == path:
-                    return text
-        return None
+            found = (one for uri, one in self._documents.items() if path_of(uri) == path)
+            return next(found, None)
+
+    async def until(self, path: Path, is_met: Callable[[Document | None], bool]) -> None:
+        """Wait until what the editor tells of this file is what is waited for."""
+        while not is_met(self.document(path)):
+            await self._news.wait()
+
+    def _put(self, document: Document) -> None:
+        with self._lock:
+            self._documents[document.uri] = document
+        self._tell()
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
 
 
 def path_of(uri_or_path: str) -> Path | None:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from tiro.protocol import types
+from tiro.protocol.buffer_edits import change_buffer
 from tiro.protocol.buffers import Buffers, path_of
 from tiro.protocol.rpc import ClientRefusedError, TiroProtocol
 from tiro.protocol.wire import displayed
@@ -84,6 +85,17 @@ class ClientEditor:
     def open_text(self, path: Path) -> str | None:
         """The live text of an open buffer, or None when it is not open."""
         return self.buffers.text(path)
+
+    def can_edit(self) -> bool:
+        """Whether the client takes edits of open buffers."""
+        return self.can("workspace.applyEdit")
+
+    async def apply_edit(self, path: Path, old: str, new: str) -> None:
+        """Change the text of an open buffer; see `change_buffer` for what it raises."""
+        with_version = self.can("workspace.workspaceEdit.documentChanges")
+        await change_buffer(
+            self._protocol.ask, self.buffers, path, old, new, with_version=with_version
+        )
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionAnswer:
         """Ask the user whether a tool may run."""

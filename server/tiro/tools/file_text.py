@@ -1,11 +1,12 @@
 """The text of a file as the user sees it right now: the editor's, else that on the disk."""
 
 import os
+from pathlib import Path
 
 import msgspec
 
 from tiro.errors import ToolError
-from tiro.tools.text import Decoded, decode_text
+from tiro.tools.text import UTF_8, decode_text, plain_lines, with_line_ends
 from tiro.tools.workspace import Place, Workspace
 
 MAX_FILE_BYTES = 32_000_000
@@ -19,38 +20,60 @@ TOO_LARGE = (
 BINARY = "{given!r} is no text but binary data ({size:,} bytes); nothing was read"
 
 
+class Live(msgspec.Struct, frozen=True):
+    """An open buffer of the editor."""
+
+    named: Path
+    """The editor's name of the file."""
+    text: str
+    """Its text; an editor may hold LF where the file has other line ends."""
+
+
 class FileText(msgspec.Struct, frozen=True):
-    """The text of a file as the user sees it right now."""
+    """The text of a file as the user sees it right now, with the line ends that the file has."""
 
     text: str
     encoding: str
     is_unsaved: bool = False
     """It is the editor's text and differs from what lies on the disk."""
     is_guess: bool = False
+    live: Live | None = None
+    """The open buffer that it is from."""
+    status: os.stat_result | None = None
+    """What the system said of the file when it was read; None when there is none, or none to read.
+    """
 
 
 def read_text(workspace: Workspace, place: Place) -> FileText:
     """The live text of an open buffer, else the text on the disk; ToolError when there is none."""
-    live = workspace.live_text(place.path)
-    if live is None:
-        found = disk_text(workspace, place)
-        return FileText(found.text, found.encoding, is_guess=found.is_guess)
+    named = workspace.buffer_of(place.path)
+    live = None if named is None else workspace.buffer_text(named)
+    if named is None or live is None:
+        return disk_text(workspace, place)
+    buffer = Live(named, live)
     try:
         saved = disk_text(workspace, place)
     except ToolError:
-        return FileText(live, "UTF-8", is_unsaved=True)
-    return FileText(live, saved.encoding, is_unsaved=live != saved.text, is_guess=saved.is_guess)
+        return FileText(live, UTF_8, is_unsaved=True, live=buffer)
+    return FileText(
+        live if "\r" in live else with_line_ends(live, saved.text),
+        saved.encoding,
+        is_unsaved=plain_lines(live) != plain_lines(saved.text),
+        is_guess=saved.is_guess,
+        live=buffer,
+        status=saved.status,
+    )
 
 
-def disk_text(workspace: Workspace, place: Place) -> Decoded:
+def disk_text(workspace: Workspace, place: Place) -> FileText:
     """The text of a file on the disk; ToolError when there is none."""
     with workspace.open_file(place) as file:
-        size = os.fstat(file.fileno()).st_size
-        data = file.read(MAX_FILE_BYTES + 1) if size <= MAX_FILE_BYTES else b""
-    if size > MAX_FILE_BYTES or len(data) > MAX_FILE_BYTES:
-        size = max(size, len(data))
+        status = os.fstat(file.fileno())
+        data = file.read(MAX_FILE_BYTES + 1) if status.st_size <= MAX_FILE_BYTES else b""
+    size = max(status.st_size, len(data))
+    if size > MAX_FILE_BYTES:
         raise ToolError(TOO_LARGE.format(given=place.given, size=size, limit=MAX_FILE_BYTES))
     found = decode_text(data)
     if found is None:
         raise ToolError(BINARY.format(given=place.given, size=len(data)))
-    return found
+    return FileText(found.text, found.encoding, is_guess=found.is_guess, status=status)

@@ -1,4 +1,7 @@
-"""Text as tools show it: bytes → text with its encoding named, lines, and cuts with a mark."""
+"""Text as tools show and write it: bytes ↔ text by a named encoding, lines, cuts with a mark.
+
+Law: `encode_text` of what `decode_text` found gives exactly the same bytes.
+"""
 
 import codecs
 import re
@@ -34,6 +37,25 @@ def decode_text(data: bytes) -> Decoded | None:
         return _guessed(data)
 
 
+def encode_text(text: str, encoding: str) -> bytes:
+    """The bytes of a text in an encoding as `decode_text` names it.
+
+    Raises UnicodeEncodeError where the encoding lacks a character of the text.
+    """
+    if encoding == WINDOWS_1252:
+        return codecs.charmap_encode(text, "strict", _TO_WINDOWS_1252)[0]
+    name, mark, _ = encoding.partition(MARKED)
+    codec = name.lower()
+    marks = {coded: bytes_ for bytes_, coded in _MARKS} if mark else {}
+    return marks.get(codec, b"") + text.encode(codec)
+
+
+def with_line_ends(text: str, like: str) -> str:
+    """The text with the line ends of another one, where that has CR LF or CR throughout."""
+    ends = set(_ANY_LINE_END.findall(like))
+    return plain_lines(text).replace("\n", ends.pop()) if len(ends) == 1 else text
+
+
 def split_lines(text: str) -> list[str]:
     """The lines of a text as editors count them: CR LF, LF and CR end one.
 
@@ -59,7 +81,7 @@ def cut_line(line: str, max_chars: int) -> str:
 
 def _marked(data: bytes, encoding: str) -> Decoded | None:
     try:
-        return Decoded(data.decode(encoding), f"{encoding.upper()} with a byte order mark")
+        return Decoded(data.decode(encoding), encoding.upper() + MARKED)
     except UnicodeDecodeError:
         return None
 
@@ -68,12 +90,25 @@ def _guessed(data: bytes) -> Decoded:
     """Text that is not UTF-8: Chinese where all bytes above ASCII stand in pairs, else Latin-1."""
     if all(len(run) % 2 == 0 for run in _HIGH_BYTES.findall(data)):
         try:
-            return Decoded(data.decode("gb18030"), "GB18030", is_guess=True)
+            text = data.decode("gb18030")
         except UnicodeDecodeError:
             pass
-    return Decoded(data.decode("cp1252", "replace"), "Windows-1252", is_guess=True)
+        else:
+            if text.encode("gb18030") == data:
+                return Decoded(text, GB18030, is_guess=True)
+    return Decoded(codecs.charmap_decode(data, "strict", _WINDOWS_1252)[0], WINDOWS_1252, True)
 
 
+MARKED = " with a byte order mark"
+UTF_8 = "UTF-8"
+GB18030 = "GB18030"
+WINDOWS_1252 = "Windows-1252"
+_WINDOWS_1252 = "".join(
+    chr(code) if char == "\ufffd" else char
+    for code, char in enumerate(bytes(range(256)).decode("cp1252", "replace"))
+)
+"""The character of each byte; the five that have none stand for the controls of their number."""
+_TO_WINDOWS_1252 = codecs.charmap_build(_WINDOWS_1252)
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -83,3 +118,4 @@ _MARKS = (
 )
 _HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
 _LINE_ENDS = re.compile(r"\r\n?")
+_ANY_LINE_END = re.compile(r"\r\n|\r|\n")

@@ -3,8 +3,10 @@
 Law: only CR LF, CR and LF end a line. What lies behind the end of a line or text is clipped to it.
 """
 
+import bisect
 import itertools
 import re
+from collections.abc import Sequence
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -21,6 +23,22 @@ def offset_of(text: str, line: int, character: int, encoding: str) -> int:
     found = _LINE_END.search(text, start)
     line_text = text[start : found.start() if found else len(text)]
     return start + _column_of(line_text, character, encoding)
+
+
+def line_starts(text: str) -> list[int]:
+    """The index of the beginning of each line, as `position_of` wants them."""
+    return [0, *(found.end() for found in _LINE_END.finditer(text))]
+
+
+def position_of(text: str, starts: Sequence[int], index: int, encoding: str) -> tuple[int, int]:
+    """The line and column of an index that is not within a line end; `offset_of` backwards."""
+    line = bisect.bisect_right(starts, index) - 1
+    before = text[starts[line] : index]
+    if encoding == "utf-32" or before.isascii():
+        return line, len(before)
+    if encoding == "utf-16":
+        return line, len(before.encode("utf-16-le", "surrogatepass")) // 2
+    return line, len(before.encode("utf-8", "surrogatepass"))
 
 
 def _column_of(line: str, units: int, encoding: str) -> int:

@@ -65,6 +65,19 @@ class Editor(Protocol):
         """The live text of an open buffer (a path of `open_paths`), or None when it is not open."""
         ...
 
+    def can_edit(self) -> bool:
+        """Whether `apply_edit` can change an open buffer."""
+        ...
+
+    async def apply_edit(self, path: Path, old: str, new: str) -> None:
+        """Change the live text of an open buffer from `old` to `new`, as one step to undo.
+
+        Raises EditConflictError when the text is no longer `old`, and ToolError when the editor
+        does not take the change; nothing is changed then, unless the error's data says that the
+        `outcome` is unknown.
+        """
+        ...
+
     async def ask_permission(self, request: PermissionRequest) -> PermissionAnswer:
         """Ask the user; never raises, except when it is cancelled."""
         ...
@@ -131,13 +144,26 @@ class Workspace:
 
         Also outside the workspace: whether the file may be read is asked before.
         """
-        shown = (p for p in self._editor.open_paths() if Path(os.path.realpath(p)) == path)
-        named = next(shown, None)
+        named = self.buffer_of(path)
         return None if named is None else self._editor.open_text(named)
+
+    def buffer_of(self, path: Path) -> Path | None:
+        """The editor's name of the open buffer that shows the file with this real path."""
+        shown = (p for p in self._editor.open_paths() if Path(os.path.realpath(p)) == path)
+        return next(shown, None)
 
     def buffer_text(self, named: Path) -> str | None:
         """The text of an open buffer, by the editor's name for it."""
         return self._editor.open_text(named)
+
+    @property
+    def can_edit(self) -> bool:
+        """Whether open buffers can be changed."""
+        return self._editor.can_edit()
+
+    async def apply_edit(self, named: Path, old: str, new: str) -> None:
+        """Change the text of an open buffer, by the editor's name for it; raises as an Editor."""
+        await self._editor.apply_edit(named, old, new)
 
     def open_file(self, place: Place) -> BinaryIO:
         """Open a regular file inside the workspace for reading, and nothing else.

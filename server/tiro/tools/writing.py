@@ -1,0 +1,164 @@
+"""The one way in which a file of the user's gets a new text: through the editor, or on the disk.
+
+Law: a text is only ever put in the place of the one that was seen. A buffer is changed through the
+editor, so that the change is one step of its own undo and unsaved text stays; a closed file is
+replaced whole, with its encoding, byte order mark, mode and links kept. Whatever fails has changed
+nothing, unless the error's data says that the `outcome` is unknown.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import ParamSpec
+
+from tiro.errors import EditConflictError, ToolError
+from tiro.tools.file_text import FileText, read_text
+from tiro.tools.replacing import MovedError, create_file, remove_file, replace_file
+from tiro.tools.text import UTF_8, encode_text, plain_lines
+from tiro.tools.workspace import Place, Workspace
+
+P = ParamSpec("P")
+
+CHANGED = (
+    "{given!r} was changed meanwhile; nothing was written. Read it again, then go on from there"
+)
+GONE = "{given!r} is no longer there; nothing was written"
+APPEARED = "{given!r} exists by now; nothing was written. Read it, then go on from there"
+UNSAVED = (
+    "{given!r} has unsaved changes in an editor that takes no edits; nothing was written. Ask the"
+    " user to save it"
+)
+UNSAVED_DELETE = "{given!r} has unsaved changes in the editor; nothing was deleted"
+READ_ONLY = "{given!r} is read-only; nothing was written. Ask the user whether it is to be changed"
+UNWRITABLE = "{given!r} could not be written ({why}); nothing was changed"
+NOT_IN_ENCODING = (
+    "{given!r} is in {encoding}, which has no {character!r} (line {line}); nothing was written. Use"
+    " other characters, or ask the user whether the file is to become UTF-8"
+)
+NUL = "The new text of {given!r} holds a NUL character, so it would be no text; nothing was written"
+
+IN_BUFFER = "it is changed in the open editor buffer, and not saved yet"
+BENEATH = (
+    "it is open in an editor that takes no edits; saved on the disk, where that has to load it"
+)
+OTHER_NAMES = "the file had other names (hard links), which keep the old text"
+
+
+async def current(workspace: Workspace, place: Place) -> FileText | None:
+    """The text of a file as the user sees it right now; None when there is no such file.
+
+    Raises ToolError where there is something else, or nothing that can be read as text.
+    """
+    return await asyncio.to_thread(_current, workspace, place)
+
+
+async def put_text(
+    workspace: Workspace,
+    place: Place,
+    seen: FileText | None,
+    text: str | None,
+    *,
+    encoding: str = UTF_8,
+) -> str | None:
+    """Give a file the text in place of the one that was seen; None stands for no file.
+
+    The encoding is for a file that is made; any other keeps its own. The answer is what is worth
+    telling about it. Raises EditConflictError when what is there is no longer what was seen, and
+    ToolError when it cannot be written.
+    """
+    now = await asyncio.to_thread(_checked, workspace, place, seen, text, encoding)
+    if now is None or now.live is None:
+        return await _to_its_end(_write, place, now, text, encoding)
+    if text is None and now.is_unsaved:
+        raise ToolError(UNSAVED_DELETE.format(given=place.given))
+    if text is None:
+        return await _to_its_end(_write, place, now, text, encoding)
+    if workspace.can_edit:
+        new = text if "\r" in now.live.text else plain_lines(text)
+        await workspace.apply_edit(now.live.named, now.live.text, new)
+        after = await current(workspace, place)
+        return IN_BUFFER if after is not None and after.is_unsaved else None
+    if now.is_unsaved:
+        raise ToolError(UNSAVED.format(given=place.given))
+    await _to_its_end(_write, place, now, text, encoding)
+    return BENEATH
+
+
+def _current(workspace: Workspace, place: Place) -> FileText | None:
+    is_open = workspace.buffer_of(place.path) is not None
+    if not is_open and not os.path.lexists(place.path):
+        return None
+    return read_text(workspace, place)
+
+
+def _checked(
+    workspace: Workspace, place: Place, seen: FileText | None, text: str | None, encoding: str
+) -> FileText | None:
+    """What is there now, when that is what was seen and the new text can be written."""
+    now = _current(workspace, place)
+    if now is None or seen is None:
+        if now is not seen:
+            told = GONE if now is None else APPEARED
+            raise EditConflictError(told.format(given=place.given))
+    elif now.text != seen.text:
+        raise EditConflictError(CHANGED.format(given=place.given))
+    if text is not None:
+        _check_characters(place, text, now, encoding)
+    return now
+
+
+def _check_characters(place: Place, text: str, now: FileText | None, encoding: str) -> None:
+    """Raise ToolError when the file's encoding lacks a character, unless it is there already."""
+    if "\0" in text:
+        raise ToolError(NUL.format(given=place.given))
+    encoding = encoding if now is None else now.encoding
+    try:
+        encode_text(text, encoding)
+    except UnicodeEncodeError as error:
+        character, line = text[error.start], plain_lines(text[: error.start]).count("\n") + 1
+        if now is not None and now.live is not None and character in now.text:
+            return  # it is the editor that will save it, and the user who wrote it
+        raise ToolError(
+            NOT_IN_ENCODING.format(
+                given=place.given, encoding=encoding, character=character, line=line
+            )
+        ) from error
+
+
+def _write(place: Place, now: FileText | None, text: str | None, encoding: str) -> str | None:
+    """Write the file on the disk, or remove it."""
+    root = place.root or Path(place.path.anchor)
+    try:
+        if now is None or now.status is None:
+            create_file(root, place.path, encode_text(text or "", encoding))
+            return None
+        if text is None:
+            remove_file(root, place.path, now.status)
+            return None
+        _check_writable(place, now.status)
+        replace_file(root, place.path, encode_text(text, now.encoding), now.status)
+        return OTHER_NAMES if now.status.st_nlink > 1 else None
+    except MovedError as error:
+        raise EditConflictError(CHANGED.format(given=place.given)) from error
+    except OSError as error:
+        why = error.strerror or "unknown reason"
+        raise ToolError(UNWRITABLE.format(given=place.given, why=why)) from error
+
+
+def _check_writable(place: Place, status: os.stat_result) -> None:
+    """Raise ToolError for a file that is read-only, though its folder would let it be replaced."""
+    if not status.st_mode & 0o222 or not os.access(place.path, os.W_OK):
+        raise ToolError(READ_ONLY.format(given=place.given))
+
+
+async def _to_its_end(
+    function: Callable[P, str | None], *args: P.args, **kwargs: P.kwargs
+) -> str | None:
+    """Run it in a thread, and wait for its end even when the wait is cancelled."""
+    work = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait([work])
+        raise
