@@ -6,6 +6,17 @@ from tiro.models.model import Price
 from tiro.session.messages import Usage
 
 
+class Spending:
+    """What a turn has used so far, with all that other agents have used for it."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+
+    def add(self, usage: Usage) -> None:
+        """Count what a request has used."""
+        self.usage += usage
+
+
 def check_budget(budget: TurnBudget, spent: Usage, tokens: int, price: Price | None) -> None:
     """Raise BudgetExceededError if a request of so many tokens would pass the turn's budget.
 

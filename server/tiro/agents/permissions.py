@@ -106,6 +106,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """Only narrows."""
     unread: PermissionDecision | None = None
     """What holds at least while rules that somebody wrote cannot be read."""
+    caller: "Rules | None" = None
+    """The rules of the agent it works for: it may do nothing that these do not allow (M5.9)."""
 
     def decide(self, key: str, subject: str | None) -> PermissionDecision:
         """The decision for a key and the path or command its patterns are tested on."""
@@ -120,12 +122,15 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         denials = [decision for decision in opinions if decision.kind == "deny"]
         winner = next(iter([*denials, *opinions]), NO_RULE)
         narrower = _in_table(self.workspace, key, subject, "workspace")
-        return strictest(winner, *filter(None, (narrower, self.unread)))
+        above = None if self.caller is None else self.caller.decide(key, subject)
+        return strictest(winner, *filter(None, (narrower, self.unread, above)))
 
     def offers(self, tool: Tool) -> bool:
         """Whether the tool is offered to the model at all: some use of it may run (M5.10)."""
         tables = (self.always, self.agent, self.config, self.default, self.workspace)
-        return not any(_denies_all(table, tool.permission_key) for table in tables)
+        if any(_denies_all(table, tool.permission_key) for table in tables):
+            return False
+        return self.caller is None or self.caller.offers(tool)
 
 
 def decide(

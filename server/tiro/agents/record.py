@@ -20,11 +20,13 @@ from tiro.session.queued import add_queued, queued
 class Record:
     """The messages that one turn has added so far, and its usage.
 
-    `gone` is set when the session is cleared under the turn (B62).
+    `gone` is set when the session is cleared under the turn (B62). `rules_in` is the session whose
+    "always" rules hold, where that is another.
     """
 
-    def __init__(self, session: Core, gone: asyncio.Event) -> None:
+    def __init__(self, session: Core, gone: asyncio.Event, rules_in: Core | None = None) -> None:
         self.session = session
+        self._rules_in = rules_in or session
         self.first_seq = self.last_seq = 0
         self.usage = Usage()
         self._is_gone = False
@@ -58,16 +60,19 @@ class Record:
         """Remember the answer "always", for just these subjects; without any, for the whole key."""
         patterns = dict.fromkeys(map(exact_pattern, subjects)) or ["*"]
         rules = [{"key": key, "pattern": one, "decision": "allow"} for one in patterns]
-        self._set(rules=[*self.session.rules, *rules])
+        if not self._is_gone:
+            session = self._rules_in
+            session.commit(Set({"rules": [*session.rules, *rules]}, session.stamp()))
 
     def with_always(self, rules: Rules) -> Rules:
         """The rules together with those that the user has answered "always" to."""
         always: dict[str, list[tuple[str, Any]]] = {}
-        for rule in self.session.rules:
+        for rule in self._rules_in.rules:
             if isinstance(rule, dict) and rule.get("decision") == "allow":
                 pairs = always.setdefault(str(rule.get("key")), [])
                 pairs.append((str(rule.get("pattern")), "allow"))
-        return msgspec.structs.replace(rules, always=always or None)
+        caller = rules.caller and msgspec.structs.replace(rules.caller, always=always or None)
+        return msgspec.structs.replace(rules, always=always or None, caller=caller)
 
     def _counted(self, stored: Message) -> Stored:
         seq = stored.seq or 0

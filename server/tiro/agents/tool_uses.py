@@ -90,6 +90,12 @@ class Said(msgspec.Struct, frozen=True):
     text: str
 
 
+class Told(msgspec.Struct, frozen=True):
+    """Something happened in the turn of a sub-agent: an event, or the usage of a request."""
+
+    event: Any
+
+
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
     """What the tool uses need from their turn."""
 
@@ -100,7 +106,7 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     workspace: Workspace
     ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]]
     edits: Callable[[str], EditRecorder]
-    put: Callable[[Moved | Said | AllEnded], None]
+    put: Callable[[Moved | Said | Told | AllEnded], None]
     max_output_chars: int = MAX_OUTPUT_CHARS
 
 
@@ -294,6 +300,7 @@ class ToolUses:
             may_read=may_read,
             edits=self._needs.edits(done.id),
             on_output=on_output,
+            on_event=lambda event: self._needs.put(Told(event)),
             max_output_chars=self._needs.max_output_chars,
             cancelled=self._cancelled[index],
         )

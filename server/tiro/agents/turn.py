@@ -39,6 +39,7 @@ from tiro.agents.tool_uses import (
     Moved,
     Needs,
     Said,
+    Told,
     ToolUses,
     output_chars,
     shown_use,
@@ -123,7 +124,7 @@ class _Cancelled(msgspec.Struct, frozen=True):
     """The user wants the turn to stop."""
 
 
-_Item: TypeAlias = Delta | Moved | Said | AllEnded | _Ready | _Failed | _Cancelled
+_Item: TypeAlias = Delta | Moved | Said | Told | AllEnded | _Ready | _Failed | _Cancelled
 
 
 class _Running:
@@ -133,7 +134,7 @@ class _Running:
         self.turn = turn
         self.state: State = "new"
         self.inbox: Inbox[_Item] = Inbox()
-        self._record = Record(turn.session, turn.cancel)
+        self._record = Record(turn.session, turn.cancel, turn.rules_in)
         self._tools = {tool.name: tool for tool in offered_tools(turn.tools, turn.rules)}
         self._schemas = schemas_of(list(self._tools.values()))
         self._answer = Answer()
@@ -210,6 +211,7 @@ class _Running:
             Finished: self._on_answer,
             Moved: lambda item: self._needed_uses().act(item),
             Said: lambda item: [events.ToolOutput(item.tool_use_id, item.text)],
+            Told: self._on_told,
             AllEnded: self._on_all_ended,
             _Failed: self._on_failed,
             _Cancelled: lambda _: self._stop("cancelled", NOT_STARTED),
@@ -277,6 +279,14 @@ class _Running:
         else:
             yield from self._stop("end_turn" if reason == "tool_use" else reason, REFUSED_ANSWER)
 
+    def _on_told(self, item: Told) -> Iterator[TurnEvent]:
+        """Pass on what a sub-agent does, and count what it uses."""
+        if isinstance(item.event, Usage):
+            self._record.count(item.event)
+            yield events.UsageSoFar(self._record.usage, self._size())
+        else:
+            yield item.event
+
     def _on_all_ended(self, _: AllEnded) -> Iterator[TurnEvent]:
         yield from self._needed_uses().close("fail", BROKEN_TOOL.format(kind="it gave no answer"))
         self._uses = None
@@ -334,6 +344,8 @@ class _Running:
         if usage.cost_usd is None and price is not None:
             usage = msgspec.structs.replace(usage, cost_usd=price.cost_usd(usage))
         self._record.count(usage)
+        self.turn.spending.add(usage)
+        self.turn.on_usage(usage)
 
     # The tasks
 
@@ -347,7 +359,7 @@ class _Running:
     async def _prepare(self, overflow: ContextOverflowError | None = None) -> None:
         try:
             resized = await self.turn.before_step(overflow)
-            facts, spent = self.turn.model.facts, self._record.usage
+            facts, spent = self.turn.model.facts, self.turn.spending.usage
             budget, price = self.turn.settings.budget, facts.price_per_million
             check_budget(budget, spent, self._size().tokens, price)
             self.inbox.put(_Ready(resized))

@@ -7,13 +7,14 @@ import msgspec
 
 from tiro.agents import events
 from tiro.agents.agent_info import AgentInfo
+from tiro.agents.budget import Spending
 from tiro.agents.permissions import Rules
 from tiro.agents.prompt import build_request
 from tiro.agents.settings import TurnSettings
 from tiro.errors import ContextOverflowError
 from tiro.models.model import Model, ModelRequest, ToolSchema
 from tiro.session.core import Core
-from tiro.session.messages import Content
+from tiro.session.messages import Content, Usage
 from tiro.tools.tool import EditRecorder, Tool, Unrecorded
 from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
 
@@ -55,6 +56,12 @@ class Turn(msgspec.Struct, kw_only=True):
     """The question to the user."""
     edits: Callable[[str], EditRecorder] = lambda tool_use_id: Unrecorded()
     """Where the tool use with this id records each change of a file."""
+    spending: Spending = msgspec.field(default_factory=Spending)
+    """What counts against the budget; a sub-agent's turn has that of its caller."""
+    on_usage: Callable[[Usage], None] = lambda usage: None
+    """Hears what each request has used."""
+    rules_in: Core | None = None
+    """The session that keeps the user's "always" answers; None: the turn's own."""
     cancel: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     """Set by whoever wants the turn to stop."""
     ended: asyncio.Event = msgspec.field(default_factory=asyncio.Event)

@@ -382,7 +382,9 @@ class Assistant:
             self.memory.use(session, chosen)
             before_turn(session)
             session.meter.use(chosen.name, self.calibrations.of(chosen.name))
-            turn = self.setup.turn(session, content, info, chosen, self.workspace, self.editor)
+            turn = self.setup.turn(
+                session, content, info, chosen, self.workspace, self.editor, self.models.choose
+            )
         except BaseException:
             await holding.__aexit__(None, None, None)
             raise

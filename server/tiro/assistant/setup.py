@@ -4,7 +4,7 @@ A `Setup` is made anew from the files and the editor's settings whenever they ch
 keeps the one it began with.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import msgspec
 
 from tiro import config
 from tiro.agents.agent_info import AgentInfo
+from tiro.agents.delegate import Begin, delegate_tool, id_within
 from tiro.agents.permissions import PERMISSION_SETS, Rules
 from tiro.agents.prompt import request_size
 from tiro.agents.registry import AgentRegistry
@@ -32,8 +33,8 @@ from tiro.session.transcript import first_line
 from tiro.stores.manager import Notice, SessionManager
 from tiro.tools.files import file_tools
 from tiro.tools.search import search_tools
-from tiro.tools.tool import Tool
-from tiro.tools.workspace import Editor, Workspace
+from tiro.tools.tool import Tool, ToolRun
+from tiro.tools.workspace import Editor, PermissionAnswer, PermissionRequest, Workspace
 
 KeepOut = Callable[[Iterable[str]], None]
 """Hears values that belong into no file and no log; may be called again with others."""
@@ -136,7 +137,7 @@ class Setup(msgspec.Struct, kw_only=True):
 
     def tools_of(self, agent: AgentInfo) -> list[Tool]:
         """The tools that this agent is offered."""
-        return offered_tools(self.tools, self._rules(agent))
+        return offered_tools(self._tools(agent, _no_turn), self._rules(agent))
 
     def turn(
         self,
@@ -146,8 +147,48 @@ class Setup(msgspec.Struct, kw_only=True):
         model: Model,
         workspace: Workspace,
         editor: Editor,
+        open_model: Callable[[str], Awaitable[Model]] | None = None,
     ) -> Turn:
-        """All that a turn needs; its prompt is to be the next message of the session."""
+        """All that a turn needs; its prompt is to be the next message of the session.
+
+        `open_model` opens the model that another agent names, when it is given a task.
+        """
+
+        async def begin(info: AgentInfo, task: str, run: ToolRun) -> Turn:
+            chosen = model
+            if info.model is not None and open_model is not None:
+                chosen = await open_model(info.model)
+            return self._sub_turn(turn, info, task, chosen, editor, run)
+
+        turn = self._turn(session, content, agent, model, workspace, editor)
+        turn.tools = self._tools(agent, begin)
+        return turn
+
+    def _sub_turn(
+        self, caller: Turn, info: AgentInfo, task: str, model: Model, editor: Editor, run: ToolRun
+    ) -> Turn:
+        """The turn in which an agent does a task for another one's turn."""
+        session = Session(self.session_settings())
+
+        async def ask(request: PermissionRequest) -> PermissionAnswer:
+            seen = id_within(run.tool_use_id, request.tool_use_id)
+            return await editor.ask_permission(msgspec.structs.replace(request, tool_use_id=seen))
+
+        turn = self._turn(session, task, info, model, caller.workspace, editor)
+        turn.rules = msgspec.structs.replace(turn.rules, caller=caller.rules)
+        turn.spending, turn.on_usage = caller.spending, run.on_event
+        turn.rules_in, turn.edits, turn.ask = caller.session, caller.edits, ask
+        return turn
+
+    def _turn(
+        self,
+        session: Session,
+        content: Content,
+        agent: AgentInfo,
+        model: Model,
+        workspace: Workspace,
+        editor: Editor,
+    ) -> Turn:
         prompt_seq = session.next_seq
         return Turn(
             session=session,
@@ -246,6 +287,11 @@ class Setup(msgspec.Struct, kw_only=True):
         names += [provider.default_model or "" for provider in providers.values()]
         return [key for key in self.settings.secrets() if not any(key in name for name in names)]
 
+    def _tools(self, agent: AgentInfo, begin: Begin) -> list[Tool]:
+        """All tools, with the one that gives a task to another agent where there is one."""
+        others = [a for a in self.agents.list() if a.mode != "primary" and a.name != agent.name]
+        return [*self.tools, delegate_tool(others, begin)] if others else [*self.tools]
+
     def _rules(self, agent: AgentInfo) -> Rules:
         return Rules(
             agent=agent.permission,
@@ -254,3 +300,7 @@ class Setup(msgspec.Struct, kw_only=True):
             workspace=self.settings.workspace_permission,
             unread=self.settings.unread,
         )
+
+
+async def _no_turn(info: AgentInfo, task: str, run: ToolRun) -> Turn:
+    raise AssertionError("a tool that is only shown is not run")

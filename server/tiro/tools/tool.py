@@ -82,6 +82,8 @@ class ToolRun(msgspec.Struct, frozen=True, kw_only=True):
     """Where the tool use records each change of a file."""
     on_output: Callable[[str], None]
     """Shows a piece of output while the tool is still running; may be called from any thread."""
+    on_event: Callable[[Any], None] = lambda event: None
+    """Passes on what happens in a turn that the tool runs."""
     max_output_chars: int = MAX_OUTPUT_CHARS
     """What the model gets to see at most; a tool that can give a part of its answer keeps to it."""
     cancelled: threading.Event
