@@ -335,12 +335,20 @@ def test_tool_that_breaks_tells_no_detail(error: BaseException, caplog: Any) -> 
     assert statuses(events, "c1")[-1] == "failed"
 
 
-def test_long_output_is_cut_for_the_model_and_more_for_events() -> None:
-    turn = a_turn([use("c1"), ends("tool_use")], says("x"), tools=[a_tool(output="é" * 60_000)])
+def test_long_output_is_cut_for_the_model_more_for_events_and_kept_whole() -> None:
+    """U9.10: the whole stays beside what the model gets, where no request takes it from."""
+    output = "é" * 30_000 + "end" * 10_000
+    turn = a_turn([use("c1"), ends("tool_use")], says("x"), tools=[a_tool(output=output)])
     events = run(turn)
     _, content, _ = told(turn.session)[2][1]
-    assert content.startswith("é" * 50_000)
-    assert "50,000 of 60,000 characters" in content
+    assert content.startswith("é" * 16_000)
+    assert content.endswith("end" * 10_000)
+    assert "10,000 of 60,000 characters are left out" in content
+    stored = next(row for row in turn.session.oldest_first() if row.role == "tool")
+    assert stored.marks()["output"] == output
+    assert isinstance(turn.model, ScriptedModel)
+    (sent,) = tool_results_of(turn.model.requests[-1].messages[-1])
+    assert sent.content == content
     shown = next(event for event in events if isinstance(event, ToolResult))
     assert shown.truncated
     assert shown.content == "é" * (MAX_SHOWN_BYTES // 2)

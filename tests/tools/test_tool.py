@@ -68,9 +68,9 @@ def test_limit_output_leaves_short_text_alone() -> None:
     assert limit_output("x" * 10, max_chars=10) == "x" * 10
 
 
-def test_limit_output_marks_the_cut() -> None:
-    told = limit_output("x" * 11, max_chars=10, advice="Ask again.")
-    assert told == "x" * 10 + "\n\n[Output cut here: 10 of 11 characters are shown. Ask again.]"
+def test_limit_output_keeps_the_beginning_and_more_of_the_end() -> None:
+    told = limit_output("abc" + "x" * 6 + "defghi", max_chars=9, advice="Ask again.")
+    assert told == "abc\n\n[… 6 of 15 characters are left out here. Ask again. …]\n\ndefghi"
 
 
 @pytest.mark.parametrize("tool", FILE_TOOLS, ids=lambda tool: tool.name)

@@ -5,6 +5,7 @@ else waits for its turn. The tasks only put what happened into the turn's inbox.
 """
 
 import asyncio
+import functools
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -134,6 +135,7 @@ class ToolUses:
         self._needs = needs
         self._cut_off = cut_off
         self._cancelled = [threading.Event() for _ in given]
+        self._so_far: dict[int, Callable[[], str]] = {}
         self._asking = asyncio.Lock()
 
     def act(self, moved: Moved) -> Iterator[TurnEvent]:
@@ -150,7 +152,7 @@ class ToolUses:
             event.set()
         for index, status in enumerate(self.statuses):
             if not _is_final(status):
-                told = CANCELLED if status == "running" and what == "cancel" else text
+                told = self._broken_off(index) if status == "running" and what == "cancel" else text
                 yield from self.act(Moved(index, what, None, ToolOutput(told, is_error=True)))
 
     async def run(self) -> None:
@@ -173,14 +175,24 @@ class ToolUses:
         self.statuses[index] = STATUSES[status, what]
         return self.statuses[index]
 
+    def _broken_off(self, index: int) -> str:
+        """What is told of a use that was cancelled while it ran, with its output so far."""
+        so_far = self._so_far[index]() if index in self._so_far else ""
+        return f"{so_far.rstrip()}\n{CANCELLED}" if so_far.strip() else CANCELLED
+
     def _store(self, done: ToolUseDone, output: ToolOutput) -> Iterator[TurnEvent]:
-        content = clean(output.content)
-        block = {"type": "tool_result", "tool_use_id": done.id, "content": content}
+        """Store the result, cut to what a model should get; a cut one has the whole beside it."""
+        whole = clean(output.content) or EMPTY_OUTPUT
+        content = limit_output(whole, max_chars=self._needs.max_output_chars)
+        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": done.id, "content": content}
         if output.is_error:
             block["is_error"] = True
-        stored = self._needs.record.store(Message("tool", block))
+        message = Message("tool", block)
+        is_cut = content != whole
+        stored = self._needs.record.store(message.marked(output=whole) if is_cut else message)
         seq = stored[0].seq if stored else None
-        yield shown_result(done.id, content, is_error=output.is_error, seq=seq)
+        shown = shown_result(done.id, content, is_error=output.is_error, seq=seq)
+        yield msgspec.structs.replace(shown, truncated=shown.truncated or is_cut)
         yield from stored
 
     def _batches(self) -> Iterator[list[int]]:
@@ -210,11 +222,8 @@ class ToolUses:
             async with together:
                 self._needs.put(Moved(index, "run", leave.rule, preview=leave.preview))
                 output = await tool.run(given, tool_run)
-            content = limit_output(output.content, max_chars=self._needs.max_output_chars)
-            result = ToolOutput(content or EMPTY_OUTPUT, output.is_error)
-            self._needs.put(
-                Moved(index, "fail" if output.is_error else "finish", leave.rule, result)
-            )
+            what = "fail" if output.is_error else "finish"
+            self._needs.put(Moved(index, what, leave.rule, output))
         except ToolError as error:
             self._end(index, "fail", leave, str(error))
         except Exception as error:
@@ -222,7 +231,7 @@ class ToolUses:
             self._end(index, "fail", leave, BROKEN_TOOL.format(kind=type(error).__name__))
 
     def _end(self, index: int, what: str, leave: Leave, text: str) -> None:
-        output = ToolOutput(limit_output(text), is_error=True)
+        output = ToolOutput(text, is_error=True)
         self._needs.put(Moved(index, what, leave.rule, output, leave.preview))
 
     def _checked(self, index: int) -> tuple[Tool, dict[str, Any]]:
@@ -301,6 +310,7 @@ class ToolUses:
             edits=self._needs.edits(done.id),
             on_output=on_output,
             on_event=lambda event: self._needs.put(Told(event)),
+            tell_so_far=functools.partial(self._so_far.__setitem__, index),
             max_output_chars=self._needs.max_output_chars,
             cancelled=self._cancelled[index],
         )

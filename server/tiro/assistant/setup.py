@@ -33,6 +33,7 @@ from tiro.session.transcript import first_line
 from tiro.stores.manager import Notice, SessionManager
 from tiro.tools.files import file_tools
 from tiro.tools.search import search_tools
+from tiro.tools.shell import shell_tools
 from tiro.tools.tool import Tool, ToolRun
 from tiro.tools.workspace import Editor, PermissionAnswer, PermissionRequest, Workspace
 
@@ -73,7 +74,7 @@ class Setup(msgspec.Struct, kw_only=True):
             )
         else:
             agents.set_default(loaded.settings.agent)
-        tools = [*file_tools(), *search_tools()]
+        tools = [*file_tools(), *search_tools(), *shell_tools(loaded.settings.secrets())]
         return cls(
             settings=loaded.settings,
             files=loaded.files,

@@ -53,13 +53,15 @@ def page(core: Core, limit: int | None, before_seq: int | None, everything: bool
 def piece(core: Core, seq: int, block: int | None, offset: int, limit: int | None) -> Piece:
     """A part of a message's text, or of one of its blocks, counted in characters.
 
+    Of a tool's result that is the whole output, also where the model got less.
     Raises InvalidInputError for a seq or a block that is not there.
     """
     rows = [*core.newest_first, *reversed(core.archive_rows)]
     message = next((row for row in rows if row.seq == seq), None)
     if message is None:
         raise InvalidInputError(f"The session holds no message with seq {seq}")
-    texts = [_text(item) for item in blocks_of(message)]
+    output = message.marks().get("output")  # the whole of what was cut for the model
+    texts = [output] if isinstance(output, str) else [_text(item) for item in blocks_of(message)]
     if block is not None and not 0 <= block < len(texts):
         raise InvalidInputError(f"The message {seq} has {len(texts)} blocks, and no block {block}")
     text = "\n".join(texts) if block is None else texts[block]

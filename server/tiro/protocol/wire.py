@@ -35,8 +35,18 @@ def to_wire(kind: type[W], value: Any) -> W:
 
 
 def to_wire_messages(rows: Iterable[messages.Message]) -> list[Any]:
-    """Messages as they are sent: content and unknown fields untouched."""
-    return [messages.flat(row) for row in rows]
+    """Messages as they are sent: content and unknown fields untouched.
+
+    What a model did not get of a tool's output is only counted: `session/content` has it.
+    """
+    return [messages.flat(_without_output(row)) for row in rows]
+
+
+def _without_output(row: messages.Message) -> messages.Message:
+    output = row.marks().get("output")
+    if not isinstance(output, str):
+        return row
+    return row.marked(output=None, output_chars=len(output))
 
 
 def to_wire_view(assistant: "Assistant", rows: Iterable[messages.Message]) -> types.SessionView:

@@ -373,8 +373,8 @@ class Core:
             if message.seq == change.seq:
                 self._keep(message.marked(taken_back=True))
                 edited = msgspec.structs.replace(message, content=change.content, tool_calls=None)
-                # What was edited is not what a model thought any more: it would refuse it.
-                self.newest_first[index] = edited.marked(model=None)
+                # What was edited is not what a model thought or a tool said any more.
+                self.newest_first[index] = edited.marked(model=None, output=None)
                 return True
         return False
 

@@ -28,8 +28,8 @@ MAX_OUTPUT_CHARS = 50_000
 ROOM_FOR_MARKS = 600
 """So many characters of its limit a tool keeps for headings and for saying that there is more."""
 
-OUTPUT_CUT = "\n\n[Output cut here: {shown:,} of {total:,} characters are shown. {advice}]"
-OUTPUT_ADVICE = "Ask for a smaller part to see the rest."
+OUTPUT_CUT = "\n\n[… {left_out:,} of {total:,} characters are left out here. {advice} …]\n\n"
+OUTPUT_ADVICE = "Ask for a smaller part, or filter the output, to see them."
 
 
 class EditRecorder(Protocol):
@@ -86,6 +86,8 @@ class ToolRun(msgspec.Struct, frozen=True, kw_only=True):
     """Passes on what happens in a turn that the tool runs."""
     max_output_chars: int = MAX_OUTPUT_CHARS
     """What the model gets to see at most; a tool that can give a part of its answer keeps to it."""
+    tell_so_far: Callable[[Callable[[], str]], None] = lambda _: None
+    """Takes what gives the output so far: a use that is cancelled tells it in its result."""
     cancelled: threading.Event
     """Set when nobody waits for the result any more; work in threads looks at it and ends."""
     notes: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -147,10 +149,15 @@ def check_input(schema: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]
 def limit_output(
     text: str, *, max_chars: int = MAX_OUTPUT_CHARS, advice: str = OUTPUT_ADVICE
 ) -> str:
-    """The text, cut with a clear mark when it is longer than a model should get."""
+    """The text, without its middle and with a clear mark when it is longer than a model should get.
+
+    Two thirds of what is left are the end: that is where a program says how it went.
+    """
     if len(text) <= max_chars:
         return text
-    return text[:max_chars] + OUTPUT_CUT.format(shown=max_chars, total=len(text), advice=advice)
+    head, left_out = max_chars // 3, len(text) - max_chars
+    mark = OUTPUT_CUT.format(left_out=left_out, total=len(text), advice=advice)
+    return text[:head] + mark + text[head + left_out :]
 
 
 _TYPES: dict[str, tuple[type, ...]] = {

@@ -172,12 +172,16 @@ class Workspace:
         """
         return os.fdopen(self._open(place, directory=False), "rb")
 
+    def open_directory(self, place: Place) -> int:
+        """A descriptor of a directory inside the workspace; no link is followed on the way."""
+        return self._open(place, directory=True)
+
     def names_in(self, place: Place) -> list[os.DirEntry[str]]:
         """The entries of a directory inside the workspace, sorted by name; no link is followed."""
         if os.scandir not in os.supports_fd:
             with os.scandir(place.path) as entries:
                 return sorted(entries, key=lambda entry: entry.name)
-        descriptor = self._open(place, directory=True)
+        descriptor = self.open_directory(place)
         try:
             with os.scandir(descriptor) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)

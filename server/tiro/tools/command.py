@@ -1,0 +1,163 @@
+"""One command while it runs, with everything that it starts: its output, its end, its ending.
+
+A keeper, a process of its own, starts the command and ends all of it; see `command_keeper`. What
+the command prints comes here directly. The keeper lives as long as anything that the command has
+left running, and no longer than this process.
+"""
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tiro.errors import ToolError
+
+GRACE_SECONDS = 1.0
+"""How long a command may take to end by itself once it was told to."""
+READ_BYTES = 65536
+MAX_REST_BYTES = 1 << 20
+"""A pipe holds less; so what still comes is printed by somebody who is left running."""
+
+NOT_STARTED = "The command could not be started ({why}); nothing was run"
+GONE = "The process that watches over the command ended unexpectedly; the command was ended too"
+
+_PROGRAM = str(Path(__file__).with_name("command_keeper.py"))
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """How a command ended."""
+
+    status: int
+    """The exit code; below zero the signal that ended it."""
+    background: list[int]
+    """The processes that it has left running, where the system tells."""
+    is_open: bool = False
+    """Whether somebody is left who could still print."""
+
+
+class _Answer(msgspec.Struct):
+    status: int = 0
+    background: list[int] = []
+    error: str | None = None
+
+
+class Command:
+    """A command that was started; `ended` must be awaited, or `end` called.
+
+    `on_output` gets what is printed, stdout and stderr in their order, in the event loop's thread.
+    Raises ToolError when it cannot be started at all.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        directory: int,
+        environment: Mapping[str, str],
+        on_output: Callable[[bytes], None],
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._on_output = on_output
+        self._told = b""
+        self._output: int | None = None
+        self._life: int | None = None
+        self._answer: asyncio.Future[_Answer] = self._loop.create_future()
+        self._gone = asyncio.Event()
+        self._start(argv, directory, environment)
+
+    async def ended(self) -> Ended:
+        """Wait until the command has ended; by then all that it has printed was handed over."""
+        answer = await asyncio.shield(self._answer)
+        self._read_rest()
+        is_open = self._output is not None
+        self._stop_reading()
+        if is_open and self._life is not None:
+            with contextlib.suppress(OSError):
+                os.write(self._life, b"d")
+        if not is_open and not answer.background:
+            self.end()
+            await self._gone.wait()
+        if answer.error is not None:
+            raise ToolError(answer.error)
+        return Ended(answer.status, answer.background, is_open)
+
+    def end(self) -> None:
+        """Let the keeper end the command and all that it has started; may be called again."""
+        life, self._life = self._life, None
+        if life is not None:
+            os.close(life)
+
+    def _start(self, argv: Sequence[str], directory: int, environment: Mapping[str, str]) -> None:
+        output, output_end = os.pipe()
+        life_end, life = os.pipe()
+        control, control_end = os.pipe()
+        given = (str(output), str(output_end), str(directory), str(GRACE_SECONDS))
+        try:
+            self._keeper = subprocess.Popen(
+                [sys.executable, "-I", "-S", _PROGRAM, *given, *argv],
+                stdin=life_end,
+                stdout=control_end,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(output, output_end, directory),
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            for descriptor in (output, life, control):
+                os.close(descriptor)
+            raise ToolError(NOT_STARTED.format(why=error.strerror)) from error
+        finally:
+            for descriptor in (output_end, life_end, control_end):
+                os.close(descriptor)
+        self._output, self._life, self._control = output, life, control
+        os.set_blocking(output, False)
+        self._loop.add_reader(output, self._read)
+        self._loop.add_reader(control, self._hear)  # holds this object while the keeper lives
+
+    def _read(self) -> int:
+        """Hand over what can be read at once; how much that was."""
+        assert self._output is not None, "only an open pipe is read"
+        try:
+            data = os.read(self._output, READ_BYTES)
+        except BlockingIOError:
+            return 0
+        if data:
+            self._on_output(data)
+        else:
+            self._stop_reading()
+        return len(data)
+
+    def _read_rest(self) -> None:
+        """Hand over what was printed before the command ended."""
+        total = 0
+        while self._output is not None and total < MAX_REST_BYTES and (length := self._read()):
+            total += length
+
+    def _stop_reading(self) -> None:
+        output, self._output = self._output, None
+        if output is not None:
+            self._loop.remove_reader(output)
+            os.close(output)
+
+    def _hear(self) -> None:
+        """Take what the keeper tells; it tells once, and its end is the end of everything."""
+        data = os.read(self._control, READ_BYTES)
+        self._told += data
+        if self._told.endswith(b"\n") and not self._answer.done():
+            answer = msgspec.json.decode(self._told, type=_Answer)
+            if answer.error is not None:
+                answer.error = NOT_STARTED.format(why=answer.error)
+            self._answer.set_result(answer)
+        if data:
+            return
+        self._loop.remove_reader(self._control)
+        os.close(self._control)
+        if not self._answer.done():
+            self._answer.set_result(_Answer(error=GONE))
+        self.end()
+        self._keeper.wait()  # it has closed its end, so it is as good as gone
+        self._gone.set()

@@ -1,0 +1,40 @@
+"""The environment of a command: nothing in it waits for a person, and no key of ours is in it."""
+
+from collections.abc import Mapping, Sequence
+
+NOT_INTERACTIVE = {
+    "EDITOR": "true",
+    "VISUAL": "true",
+    "GIT_EDITOR": "true",
+    "GIT_SEQUENCE_EDITOR": "true",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "MANPAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "false",
+    "SSH_ASKPASS": "false",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "SUDO_ASKPASS": "false",
+    "GCM_INTERACTIVE": "never",
+    "PIP_NO_INPUT": "1",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "PYTHONUNBUFFERED": "1",  # so that what was printed before a timeout is there
+}
+"""An editor that changes nothing, a pager that shows all, and no to every question for a secret."""
+
+SHORTEST_PART = 8
+"""A key at least this long is also looked for inside of longer values."""
+
+
+def command_environment(given: Mapping[str, str], secrets: Sequence[str]) -> dict[str, str]:
+    """The environment that a command gets: the given one without these secrets."""
+    kept = {name: value for name, value in given.items() if not _holds(value, secrets)}
+    return kept | NOT_INTERACTIVE
+
+
+def _holds(value: str, secrets: Sequence[str]) -> bool:
+    return any(
+        value == secret or (len(secret) >= SHORTEST_PART and secret in value) for secret in secrets
+    )

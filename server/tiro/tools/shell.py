@@ -1,0 +1,160 @@
+"""The tool `run_command`: a command line for the shell, run where nobody can answer it.
+
+It gets no stdin, an environment in which nothing asks, and a limit of time; at the limit and when
+the turn is cancelled everything that it has started is ended. A process that it leaves in the
+background runs on until the server ends, and the model is told so.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tiro.errors import ToolError
+from tiro.tools.command import Command, Ended
+from tiro.tools.environment import command_environment
+from tiro.tools.printed import Printed
+from tiro.tools.tool import Tool, ToolOutput, ToolRun
+
+DEFAULT_SECONDS = 120
+MAX_SECONDS = 600
+MAX_COMMAND_CHARS = 30_000
+
+RUN_COMMAND = (
+    "Run a command line in a shell (bash where there is one) in the workspace folder, and get what"
+    " it prints, stdout and stderr together, and its exit code. It has no stdin and nobody can"
+    f" answer it. After {DEFAULT_SECONDS} seconds, or `timeout_seconds`, it is ended with all that"
+    " it has started; start what takes longer in the background with its output in a file. Each"
+    " command runs in a shell of its own: directory and variables are not kept."
+)
+NOT_HERE = "Commands cannot be run on this system yet; nothing was run. Ask the user to run it"
+NUL = "`command` holds a NUL character, which no command can; nothing was run"
+EXIT_CODE = "[exit code {code}]"
+ENDED_BY = "[ended by the signal {name}]"
+TIMED_OUT = (
+    "[timed out after {seconds} seconds: the command was ended with all that it had started. Give"
+    f" it more `timeout_seconds` (at most {MAX_SECONDS}), or start it in the background]"
+)
+IN_BACKGROUND = (
+    "[still running in the background: {which}; its further output is not kept, and it ends with"
+    " the assistant's server]"
+)
+
+
+def shell_tools(secrets: Sequence[str] = ()) -> list[Tool]:
+    """The tool of this file; no command gets to see an environment variable with a secret."""
+
+    async def run_command(given: dict[str, Any], run: ToolRun) -> ToolOutput:
+        return await _run_command(given, run, command_environment(os.environ, secrets))
+
+    return [
+        Tool(
+            name="run_command",
+            description=RUN_COMMAND,
+            input_schema={
+                "type": "object",
+                "properties": {
+                    "command": {
+                        "type": "string",
+                        "minLength": 1,
+                        "maxLength": MAX_COMMAND_CHARS,
+                        "description": "The command line",
+                    },
+                    "cwd": {
+                        "type": "string",
+                        "minLength": 1,
+                        "description": "Where to run it; default: the workspace folder",
+                    },
+                    "timeout_seconds": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "maximum": MAX_SECONDS,
+                        "description": f"Default {DEFAULT_SECONDS}",
+                    },
+                },
+                "required": ["command"],
+                "additionalProperties": False,
+            },
+            effect="execute",
+            permission_key="bash",
+            subject_field="command",
+            preview=_preview,
+            run=run_command,
+        )
+    ]
+
+
+def visible(command: str) -> str:
+    """The command line with a sign for each character that could hide what it does."""
+    return _HIDING.sub(_sign, command)
+
+
+async def _preview(given: dict[str, Any], run: ToolRun) -> str:
+    """Exactly what will run, and where when that is not the workspace folder."""
+    shown = visible(given["command"])
+    return f"{shown}\n[in {visible(given['cwd'])}]" if "cwd" in given else shown
+
+
+async def _run_command(
+    given: dict[str, Any], run: ToolRun, environment: Mapping[str, str]
+) -> ToolOutput:
+    if os.name != "posix":
+        raise ToolError(NOT_HERE)
+    if "\0" in given["command"]:
+        raise ToolError(NUL)
+    seconds = given.get("timeout_seconds", DEFAULT_SECONDS)
+    printed = Printed(run.on_output)
+    run.tell_so_far(printed.text)
+    directory = run.workspace.open_directory(run.workspace.inside(given.get("cwd", ".")))
+    try:
+        argv = [shutil.which("bash") or "/bin/sh", "-c", given["command"]]
+        command = Command(argv, directory, environment, printed.add)
+    finally:
+        os.close(directory)
+    ended, timed_out = await _end_of(command, seconds)
+    notes = [TIMED_OUT.format(seconds=seconds) if timed_out else _how(ended.status)]
+    notes += [] if timed_out else _left_running(ended)
+    text = printed.text()
+    return ToolOutput(text + "\n" * (text[-1:] not in ("", "\n")) + "\n".join(notes), timed_out)
+
+
+async def _end_of(command: Command, seconds: float) -> tuple[Ended, bool]:
+    """How the command ended, and whether it had to be ended because of the time."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await command.ended(), False
+    except TimeoutError:
+        command.end()
+        return await command.ended(), True
+    except asyncio.CancelledError:
+        command.end()
+        await command.ended()
+        raise
+
+
+def _how(status: int) -> str:
+    if status >= 0:
+        return EXIT_CODE.format(code=status)
+    name = next((one.name for one in signal.Signals if one == -status), str(-status))
+    return ENDED_BY.format(name=name)
+
+
+def _left_running(ended: Ended) -> list[str]:
+    if ended.background:
+        which = "process " + ", ".join(map(str, ended.background))
+    elif ended.is_open:
+        which = "a process that holds the output"
+    else:
+        return []
+    return [IN_BACKGROUND.format(which=which)]
+
+
+def _sign(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return chr(0x2400 + code) if code < 0x20 else f"\\u{code:04x}"
+
+
+_HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")

@@ -1,0 +1,214 @@
+"""`run_command` in a real server: nothing hangs, nothing stays behind, no key leaks (B50, B51)."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e import replies
+from tests.e2e.client import Pending, Server
+from tests.e2e.conftest import StartServer
+from tests.e2e.provider import API_KEY, Provider
+from tests.e2e.talk import ask, begin_ask, view
+from tests.e2e.test_content import whole
+from tests.e2e.turns import events, joined
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks into /proc")
+
+
+def allow(server: Server) -> list[dict[str, Any]]:
+    """Say yes to every question, and give what was asked."""
+    asked: list[dict[str, Any]] = []
+
+    def answer(params: dict[str, Any]) -> dict[str, Any]:
+        asked.append(params)
+        return {"decision": "once"}
+
+    server.on_request("tiro/permission/request", answer)
+    return asked
+
+
+def use(command: str, **given: Any) -> replies.Reply:
+    return replies.tools(("c1", "run_command", {"command": command, **given}))
+
+
+def begin(server: Server, provider: Provider, command: str, **given: Any) -> tuple[Pending, str]:
+    """A turn whose command runs and has printed its first line: what that was."""
+    allow(server)
+    provider.script(use(command, **given))
+    turn = begin_ask(server, "run it")
+    server.wait_until(lambda: "\n" in joined(server.events(), "toolOutput"), 20, "a first line")
+    return turn, joined(server.events(), "toolOutput").partition("\n")[0]
+
+
+def result_of(server: Server) -> dict[str, Any]:
+    """The newest result of a tool."""
+    rows = [m["content"] for m in view(server)["messages"] if m["role"] == "tool"]
+    found: dict[str, Any] = rows[-1]
+    return found
+
+
+def is_running(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+def wait_gone(*pids: int) -> None:
+    """Wait until none of them runs; the deadline is for a hang only."""
+    end = time.monotonic() + 20
+    while any(map(is_running, pids)):
+        assert time.monotonic() < end, f"{[pid for pid in pids if is_running(pid)]} still run"
+        time.sleep(0.02)
+
+
+def test_a_command_is_shown_asked_about_streamed_and_told(
+    server: Server, provider: Provider
+) -> None:
+    """B49: what is shown is exactly what runs."""
+    asked = allow(server)
+    command = "printf 'caf\\351\\n'; echo two >&2; exit 3"
+    provider.script(use(command))
+    found = events(server, ask(server, "run it"))
+    assert [(a["preview"], a["effect"]) for a in asked] == [(command, "execute")]
+    shown = [e.get("preview") for e in found if e["type"] == "toolUse" and e["status"] == "running"]
+    assert shown == [command]
+    assert joined(found, "toolOutput") == "café\ntwo\n"
+    told = {"type": "tool_result", "tool_use_id": "c1", "content": "café\ntwo\n[exit code 3]"}
+    assert result_of(server) == told
+    assert provider.last.messages[-1]["content"] == told["content"]
+
+
+def test_b50_requests_are_answered_while_a_command_reads_stdin(
+    server: Server, provider: Provider
+) -> None:
+    go = server.home.workspace / "go"
+    command = "echo up; cat; until test -e go; do sleep 0.02; done; cat; echo done"
+    turn, _ = begin(server, provider, command)
+    for _ in range(20):
+        assert server.request("tiro/session/getAgent")["agent"]["name"] == "build"
+    go.touch()
+    turn.result()
+    assert result_of(server)["content"] == "up\ndone\n[exit code 0]"
+
+
+def test_b50_a_timed_out_command_tells_what_it_had_printed(
+    server: Server, provider: Provider
+) -> None:
+    turn, pid = begin(server, provider, "echo $$; yes", timeout_seconds=1)
+    turn.result(20)
+    told = result_of(server)
+    assert told["is_error"]
+    assert told["content"].startswith(f"{pid}\ny\n")
+    assert "[timed out after 1 seconds" in told["content"]
+    assert not is_running(int(pid))
+
+
+def test_b51_a_background_child_is_told_and_ends_with_the_server(
+    start: StartServer, provider: Provider
+) -> None:
+    server = start()
+    allow(server)
+    provider.script(use("sleep 300 & (setsid sleep 300 &) ; echo hi", timeout_seconds=300))
+    ask(server, "run it")
+    content = result_of(server)["content"]
+    assert content.startswith("hi\n[exit code 0]\n[still running in the background: process ")
+    pids = [int(pid) for pid in content.partition("process ")[2].partition(";")[0].split(",")]
+    assert len(pids) == 2
+    provider.script(use("echo next"))
+    ask(server, "run another")
+    assert result_of(server)["content"] == "next\n[exit code 0]"
+    assert all(map(is_running, pids))
+    server.shutdown()
+    wait_gone(*pids)
+
+
+def test_a_cancelled_command_tells_its_output_so_far_and_leaves_nothing(
+    server: Server, provider: Provider
+) -> None:
+    command = "setsid sleep 300 & echo $!; echo printed; trap '' TERM; sleep 300; sleep 300"
+    turn, pid = begin(server, provider, command)
+    server.wait_until(lambda: "printed" in joined(server.events(), "toolOutput"), 10, "the rest")
+    server.request("tiro/turn/cancel")
+    assert turn.result()["stopReason"] == "cancelled"
+    told = result_of(server)
+    assert told["is_error"]
+    assert told["content"].startswith(f"{pid}\nprinted\nCancelled by the user")
+    wait_gone(int(pid))
+    provider.script(replies.text("still here"))
+    assert ask(server, "and now?")["text"] == "still here"
+
+
+@pytest.mark.parametrize("end", [Server.shutdown, Server.close_stdin, Server.kill])
+def test_no_end_of_the_server_leaves_a_child(
+    start: StartServer, provider: Provider, end: Callable[[Server], Any]
+) -> None:
+    server = start()
+    command = "trap '' TERM; setsid sleep 300 & sleep 300 & echo $$ $!; sleep 300"
+    _, pids = begin(server, provider, command)
+    end(server)
+    wait_gone(*map(int, pids.split()))
+
+
+def test_no_key_of_a_provider_is_in_the_environment(server: Server, provider: Provider) -> None:
+    """U9.11: the server has it in its environment, the command has not."""
+    allow(server)
+    provider.script(use("env; printenv HOME"))
+    ask(server, "run it")
+    content = result_of(server)["content"]
+    assert API_KEY not in content
+    assert f"HOME={server.home.root}" in content
+
+
+def resident_bytes(pid: int, name: str) -> int:
+    line = next(x for x in Path(f"/proc/{pid}/status").read_text().splitlines() if name in x)
+    return int(line.split()[1]) * 1024
+
+
+def test_b51_a_flood_is_bounded_in_memory_and_kept_with_both_ends(
+    start: StartServer, provider: Provider
+) -> None:
+    """U9.10: the model gets the beginning and the end, the editor can have more of it."""
+    server = start()
+    allow(server)
+    ask(server, "warm up")
+    before = resident_bytes(server.process.pid, "VmRSS")
+    provider.script(use("echo first; yes | head -c 200000000; echo last"))
+    done = ask(server, "run it", timeout=60)
+    grown = resident_bytes(server.process.pid, "VmHWM") - before
+    assert grown < 80_000_000
+    told = result_of(server)["content"]
+    assert told.startswith("first\ny\n")
+    assert told.endswith("y\nlast\n[exit code 0]")
+    assert len(told) < 51_000
+    shown = next(e for e in events(server, done) if e["type"] == "toolResult")
+    assert shown["truncated"]
+    kept = whole(server, shown["seq"], step=1_000_000)
+    assert kept.startswith("first\ny\n")
+    assert kept.endswith("y\nlast\n[exit code 0]")
+    assert len(kept) > 3_900_000
+    assert "of 200,000,011 bytes left out" in kept
+    assert server.largest_notification < 1 << 20
+
+
+def test_a_workspace_that_is_not_trusted_runs_nothing(start: StartServer) -> None:
+    server = start(initialize=False)
+    server.initialize(trusted=False)
+    tools = str(server.request("tiro/session/explain")["tools"])
+    assert "read_file" in tools
+    assert "run_command" not in tools
+
+
+def test_a_rejected_command_is_not_run(server: Server, provider: Provider) -> None:
+    server.on_request(
+        "tiro/permission/request", lambda _: {"decision": "reject", "message": "not now"}
+    )
+    provider.script(use("touch ran"))
+    ask(server, "run it")
+    assert "not now" in result_of(server)["content"]
+    assert not os.path.exists(server.home.workspace / "ran")
