@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from tests.e2e import anthropic_contract, anthropic_replies, contract, replies
 from tests.e2e.anthropic_contract import Given
-from tests.e2e.replies import Break, Hold, Pause, Reply, Step
+from tests.e2e.replies import Break, Endless, Hold, Pause, Reply, Step
 
 API_KEY = "sk-e2e-c0ffee5ec4e7"
 MODEL = "fake-model"
@@ -263,7 +263,7 @@ class Provider:
             if isinstance(step, Break):
                 connection.end(reset=step.reset)
                 return False
-            if isinstance(step, bytes) and not has_head:
+            if isinstance(step, bytes | Endless) and not has_head:
                 connection.head(reply)
                 has_head = True
             if not await self._take(connection, request, step, reply):
@@ -282,6 +282,10 @@ class Provider:
         if isinstance(step, bytes):
             request.sent.append((time.monotonic(), len(step)))
             return await connection.send(step, chunked=reply.framing == "chunked")
+        if isinstance(step, Endless):
+            while not self._stopping and await self._take(connection, request, step.data, reply):
+                pass
+            return False
         if isinstance(step, Hold):
             step.reached.set()
         until = time.monotonic() + (step.seconds if isinstance(step, Pause) else LINGER_SECONDS)
@@ -372,7 +376,9 @@ class _Connection:
         return Recorded(method, path, headers, raw)
 
     def head(self, reply: Reply) -> None:
-        """Write the status line and headers."""
+        """Write the status line and headers, unless the steps hold them."""
+        if reply.framing == "raw":
+            return
         lines = [f"HTTP/1.1 {reply.status} Scripted", *(f"{k}: {v}" for k, v in reply.headers)]
         if reply.framing == "chunked":
             lines.append("transfer-encoding: chunked")

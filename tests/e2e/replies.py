@@ -1,10 +1,10 @@
 """Replies of the local provider: exact bytes in exact chunks, with pauses, holds and breaks.
 
 A `Reply` is a status, headers and steps. A step is bytes (one write), a `Pause`, a `Hold` (until a
-test releases it) or a `Break` (the connection ends there). Status and headers go out with the first
-bytes, so a pause or hold in front of them is a provider that has not answered at all; the step b""
-sends the headers alone. The functions below make the common
-replies of the OpenAI style; a test with odd bytes writes its own steps.
+test releases it), a `Break` (the connection ends there) or an `Endless` (it never ends). Status and
+headers go out with the first bytes, so a pause or hold in front of them is a provider that has not
+answered at all; the step b"" sends the headers alone. The functions below make the common replies
+of the OpenAI style; a test with odd bytes writes its own steps.
 """
 
 import json
@@ -48,13 +48,20 @@ class Hold:
         self.released.set()
 
 
-Step = bytes | Pause | Hold | Break
-Framing = Literal["chunked", "length", "close"]
+@dataclass(frozen=True)
+class Endless:
+    """The same bytes over and over, as long as the client reads them."""
+
+    data: bytes
+
+
+Step = bytes | Pause | Hold | Break | Endless
+Framing = Literal["chunked", "length", "close", "raw"]
 
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer; with framing "chunked" each bytes step is exactly one chunk."""
+    """One answer; "chunked": each bytes step is one chunk; "raw": the steps hold the head too."""
 
     steps: Sequence[Step] = ()
     status: int = 200

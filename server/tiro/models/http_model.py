@@ -153,6 +153,7 @@ class HttpModel:
             case "{" | "[":
                 for delta in reader.read_document(await answer.document()):
                     yield delta
+                    answer.limits.said(delta)
             case _:
                 async with aclosing(self._read_events(answer, reader)) as deltas:
                     async for delta in deltas:
@@ -174,6 +175,7 @@ class HttpModel:
                     return
                 for delta in reader.read_events(events):
                     yield delta
+                    answer.limits.said(delta)
 
     async def _with_told_facts(self) -> ModelFacts:
         """What the user configured, else what the server tells, else what was known before."""

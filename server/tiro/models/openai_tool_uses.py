@@ -30,8 +30,9 @@ class _Open(Struct, eq=False):
 
     @property
     def is_complete(self) -> bool:
-        """Whether its arguments are a whole JSON object already."""
-        return _is_object("".join(self.raw))
+        """Whether its arguments are a whole JSON object already; most are not by their end."""
+        end = next((piece for piece in reversed(self.raw) if piece.strip()), "")
+        return end.rstrip().endswith("}") and read_tool_input("".join(self.raw)) is not None
 
 
 class ToolUses:
@@ -113,7 +114,3 @@ def _argument_text(arguments: Any) -> str:
     if arguments is None:
         return ""
     return arguments if isinstance(arguments, str) else encode(arguments).decode()
-
-
-def _is_object(raw: str) -> bool:
-    return raw.rstrip().endswith("}") and read_tool_input(raw) is not None

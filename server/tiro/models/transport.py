@@ -14,13 +14,19 @@ from collections.abc import (
     Callable,
     Mapping,
 )
-from contextlib import aclosing, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    aclosing,
+    asynccontextmanager,
+)
 from datetime import UTC, datetime
 
 import httpx
 
 from tiro.errors import ModelError
 from tiro.models import failures
+from tiro.models.answer_limits import EMPTY, EMPTY_SECONDS, AnswerLimits
 from tiro.models.model import Delta, Progress, ProviderSettings, RetryWait, bare_url
 from tiro.models.observer import Ending, Exchange
 from tiro.models.server_sent_events import EventReader, EventTooLargeError
@@ -51,6 +57,7 @@ class Answer:
         self.status = response.status_code
         self.headers = response.headers
         self._provider = provider
+        self.limits = AnswerLimits(provider)
         self._chunks = response.aiter_bytes()
         if exchange is not None:
             exchange.answered(self.status, self.headers.multi_items())
@@ -60,10 +67,12 @@ class Answer:
     async def first_character(self) -> str:
         """The first one that is no white space, which tells JSON, a web page and events apart."""
         async for chunk in self._chunks:
+            self.limits.came()
             self._peeked.append(chunk)
             start = b"".join(self._peeked).removeprefix(b"\xef\xbb\xbf").lstrip()
             if start:
                 return chr(start[0])
+            self._peeked = []  # some servers send blank lines for as long as a model thinks
         return ""
 
     async def events(self) -> AsyncGenerator[list[bytes], None]:
@@ -73,7 +82,10 @@ class Answer:
             for chunk in self._peeked:
                 yield reader.feed(chunk)
             async for chunk in self._chunks:
-                yield reader.feed(chunk)
+                self.limits.came()
+                events = reader.feed(chunk)
+                self.limits.read(events)
+                yield events
             yield reader.close()
         except EventTooLargeError as error:
             meaning = failures.Meaning("sent an answer that cannot be read")
@@ -112,6 +124,7 @@ class Answer:
     async def _read(self, limit: int) -> bytes:
         size = sum(map(len, self._peeked))
         async for chunk in self._chunks:
+            self.limits.came()
             self._peeked.append(chunk)
             size += len(chunk)
             if size > limit:
@@ -185,7 +198,7 @@ class Transport:
             limits = client.timeout if timeout is None else timeout
             async with (
                 self._observed(method, url, body) as exchange,
-                client.stream(method, url, content=body, timeout=limits) as response,
+                self._begun(client.stream(method, url, content=body, timeout=limits)) as response,
             ):
                 answer = Answer(response, self.provider, exchange)
                 try:
@@ -195,6 +208,19 @@ class Transport:
                     await answer.close()
         except tuple(failures.HTTPX_MEANINGS) as error:
             raise failures.from_httpx(error, self.provider) from error
+
+    @asynccontextmanager
+    async def _begun(
+        self, stream: AbstractAsyncContextManager[httpx.Response]
+    ) -> AsyncIterator[httpx.Response]:
+        """The answer when its head is there; a head that goes on and on is not waited for."""
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(EMPTY_SECONDS):
+                    response = await stack.enter_async_context(stream)
+            except TimeoutError:
+                raise failures.refusal(self.provider, failures.Meaning(EMPTY)) from None
+            yield response
 
     @asynccontextmanager
     async def _observed(
