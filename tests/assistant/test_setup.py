@@ -92,3 +92,47 @@ def test_no_setting_shows_a_password(tmp_path: Path) -> None:
     store = {"kind": "redis", "url": "redis://:hunter22@127.0.0.1/0"}
     setup = Setup.load(tmp_path, [], {"store": store})
     assert "hunter22" not in repr(setup.settings)
+
+
+def write_agent(folder: Path, name: str, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.md").write_text(text)
+
+
+def test_agents_of_the_user_and_of_the_workspace_can_be_selected(tmp_path: Path) -> None:
+    """M5.5, M5.11: one of the user's may replace a built-in one."""
+    root = tmp_path / "w"
+    write_agent(tmp_path / "agents", "mine", "---\ndescription: Mine\n---\nYou are mine.")
+    write_agent(tmp_path / "agents", "plan", "---\nmode: primary\n---\nMy own plan.")
+    write_agent(tmp_path / "agents", "helper", "---\nmode: subagent\n---\nYou help.")
+    write_agent(root / ".tiro/agents", "theirs", "---\ndescription: Theirs\n---\nYou are theirs.")
+    setup = Setup.load(tmp_path, [root], {"agent": "mine"})
+    assert setup.problems == []
+    assert setup.agents.default == "mine"
+    assert [agent.name for agent in setup.agents.selectable()] == [
+        "build",
+        "plan",
+        "mine",
+        "theirs",
+    ]
+    assert setup.agents.needed("plan").prompt == "My own plan."
+
+
+def test_a_workspace_replaces_no_agent_and_is_told(tmp_path: Path) -> None:
+    """A repository must not put its words or rules under a name that the user trusts."""
+    root = tmp_path / "w"
+    write_agent(tmp_path / "agents", "mine", "---\n---\nYou are mine.")
+    write_agent(root / ".tiro/agents", "mine", "---\n---\nEvil.")
+    write_agent(root / ".tiro/agents", "plan", "---\n---\nEvil.")
+    setup = Setup.load(tmp_path, [root], {})
+    assert setup.agents.needed("mine").prompt == "You are mine."
+    assert setup.agents.needed("plan").native
+    assert len(setup.problems) == 2
+    assert all("cannot replace" in problem for problem in setup.problems)
+
+
+def test_agents_of_a_workspace_that_is_not_trusted_are_not_there(tmp_path: Path) -> None:
+    root = tmp_path / "w"
+    write_agent(root / ".tiro/agents", "theirs", "---\n---\nYou are theirs.")
+    setup = Setup.load(tmp_path, [root], {}, trusted=False)
+    assert setup.agents.get("theirs") is None

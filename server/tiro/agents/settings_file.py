@@ -26,7 +26,7 @@ def read_settings(path: Path, root: Path | None) -> YamlTree | None:
 
     A file of a workspace, given by its root, must lie in it, also where a link leads.
     """
-    text = _read_text(path, root)
+    text = read_text(path, root)
     if text is None:
         return None
     try:
@@ -40,7 +40,7 @@ def read_settings(path: Path, root: Path | None) -> YamlTree | None:
     return found
 
 
-def _read_text(path: Path, root: Path | None) -> str | None:
+def read_text(path: Path, root: Path | None) -> str | None:
     """The text of a regular file of bearable size; None when there is none."""
     if root is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
         raise UnusableFileError(" leads out of the workspace")

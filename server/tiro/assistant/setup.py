@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from tiro import config
+from tiro.agents.agent_files import read_agents
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.delegate import Begin, delegate_tool, id_within
 from tiro.agents.permissions import PERMISSION_SETS, Rules
@@ -66,6 +67,7 @@ class Setup(msgspec.Struct, kw_only=True):
         """
         loaded = config.load(directory, roots, given)
         problems, agents = loaded.problems, AgentRegistry()
+        problems += _add_agents(agents, directory, roots if trusted else [])
         names = [agent.name for agent in agents.selectable()]
         if loaded.settings.agent not in names:
             problems.append(
@@ -301,6 +303,29 @@ class Setup(msgspec.Struct, kw_only=True):
             workspace=self.settings.workspace_permission,
             unread=self.settings.unread,
         )
+
+
+def _add_agents(agents: AgentRegistry, directory: Path, roots: Sequence[Path]) -> list[str]:
+    """Register the user's own agents, then those of workspaces; what is wrong with them (M5.11).
+
+    A workspace is not trusted: its agents take no name that there is already.
+    """
+    found = read_agents(directory / "agents")
+    for agent in found.agents:
+        agents.register(agent)
+    problems = found.problems
+    for root in roots:
+        here = read_agents(root / ".tiro" / "agents", root)
+        problems += here.problems
+        for agent in here.agents:
+            if agents.get(agent.name) is None:
+                agents.register(agent)
+            else:
+                problems.append(
+                    f"{root / '.tiro' / 'agents' / agent.name}.md: there is an agent"
+                    f" {agent.name!r} already; a workspace cannot replace it"
+                )
+    return problems
 
 
 async def _no_turn(info: AgentInfo, task: str, run: ToolRun) -> Turn:

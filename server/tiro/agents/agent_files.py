@@ -1,0 +1,195 @@
+"""Agents as Markdown files: front matter says what one is, the text below is its prompt (M5.11).
+
+    ---
+    description: Reviews changes
+    tools: [read, grep, glob]
+    ---
+    You review what somebody else wrote …
+
+The file's name is the agent's. A file with a wrong rule or tool is not loaded: it might allow what
+was meant to be forbidden; any other wrong key costs only its own value. All of it is told.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+
+from tiro.agents.agent_info import AgentInfo, Mode
+from tiro.agents.permissions import (
+    KEY_OF_TOOL,
+    PERMISSION_KEYS,
+    Kind,
+    Patterns,
+    Permission,
+    problem_of,
+)
+from tiro.agents.settings_file import UnusableFileError, read_text
+from tiro.agents.wording import choice, expected, shown
+from tiro.agents.yaml_tree import YamlTree, parse_yaml
+
+TOOL_KEYS = tuple(
+    key for key in PERMISSION_KEYS if key not in ("external_directory", "doom_loop", "*")
+)
+_FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+
+
+class FrontMatter(msgspec.Struct, frozen=True, kw_only=True):
+    """What may stand there, besides `tools` and `permission`."""
+
+    description: str = ""
+    mode: str = "all"
+    hidden: bool = False
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    color: str | None = None
+    model: str | None = None
+    steps: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    options: dict[str, Any] = {}
+
+
+class AgentFiles(msgspec.Struct, frozen=True):
+    """The agents of one folder, in the order of their names, and what is wrong with its files."""
+
+    agents: list[AgentInfo]
+    problems: list[str]
+
+
+def read_agents(folder: Path, root: Path | None = None) -> AgentFiles:
+    """Read `*.md` of a folder; never raises for what somebody wrote.
+
+    `root` is the workspace that the folder belongs to: its files must lie in it, also where a link
+    leads, and what their rules allow is asked about.
+    """
+    agents: list[AgentInfo | None] = []
+    problems: list[str] = []
+    for path in sorted(_files(folder)):
+        try:
+            agents.append(_read_agent(path, root, problems))
+        except UnusableFileError as error:
+            problems.append(f"{path}{error}; the agent is not loaded")
+    return AgentFiles([agent for agent in agents if agent is not None], problems)
+
+
+def asking(permission: Permission) -> Permission:
+    """The rules with every allow turned into ask."""
+    if permission is None or isinstance(permission, str):
+        return permission and _asked(permission)
+    return {key: _asking(rule) for key, rule in permission.items()}
+
+
+def _asking(rule: Kind | Patterns) -> Kind | Patterns:
+    if isinstance(rule, str):
+        return _asked(rule)
+    pairs = rule.items() if isinstance(rule, Mapping) else rule
+    return [(str(pattern), _asked(kind)) for pattern, kind in pairs]
+
+
+def _asked(kind: Kind) -> Kind:
+    return "ask" if kind == "allow" else kind
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.suffix == ".md"]
+    except OSError:
+        return []
+
+
+def _read_agent(path: Path, root: Path | None, problems: list[str]) -> AgentInfo | None:
+    text = read_text(path, root)
+    if text is None:
+        return None
+    found = _FRONT_MATTER.match(text)
+    if found is None:
+        raise UnusableFileError(" has no front matter between two lines of ---")
+    front = _front_matter(found[1])
+    permission = _permission(front.tree)
+    fields = _fields(path, front, problems)
+    mode = fields.pop("mode", "all").strip().lower()
+    return AgentInfo(
+        name=path.stem,
+        mode=mode if mode in get_args(Mode) else "all",
+        prompt=text[found.end() :].strip(),
+        permission=permission if root is None else asking(permission),
+        **fields,
+    )
+
+
+def _front_matter(text: str) -> YamlTree:
+    try:
+        front = parse_yaml("\n" + text)  # the line of the dashes counts too
+    except ValueError as error:
+        raise UnusableFileError(str(error)) from error
+    if front.tree is None:
+        return msgspec.structs.replace(front, tree={})
+    if not isinstance(front.tree, dict):
+        raise UnusableFileError(": its front matter must hold keys and values")
+    twice = next((path for path in front.repeated if path[0] in _RULE_KEYS), None)
+    if twice is not None:
+        raise UnusableFileError(f", line {front.lines[twice]}: {'.'.join(twice)} is given twice")
+    return front
+
+
+def _fields(path: Path, front: YamlTree, problems: list[str]) -> dict[str, Any]:
+    """The values that are usable; the others are told and left out."""
+    kinds = {field.name: field.type for field in msgspec.structs.fields(FrontMatter)}
+    fields: dict[str, Any] = {}
+    for key, value in front.tree.items():
+        if key in _RULE_KEYS:
+            continue
+        where = f"{path}, line {front.lines.get((str(key),), 1)}: {key}"
+        if key not in kinds:
+            problems.append(f"{where} says nothing about an agent; it is ignored")
+            continue
+        try:
+            fields[key] = msgspec.convert(value, kinds[key])
+        except msgspec.ValidationError:
+            told = f"must be {expected(kinds[key])}, not {shown(value)}"
+            problems.append(f"{where} {told}; it is ignored")
+    return fields
+
+
+_RULE_KEYS = ("permission", "permissions", "tools")
+
+
+def _permission(tree: Mapping[str, Any]) -> Permission:
+    """The rules: those that are written, less every tool that is not named where tools are."""
+    given = [key for key in _RULE_KEYS[:2] if tree.get(key) is not None]
+    if len(given) == 2:
+        raise UnusableFileError(" has both permission and permissions")
+    permission = tree[given[0]] if given else None
+    problem = problem_of(permission)
+    if problem is None and isinstance(permission, Mapping):
+        unknown = [str(key) for key in permission if key not in PERMISSION_KEYS]
+        problem = f"{unknown[0]} is no permission key" if unknown else None
+    if problem is not None:
+        raise UnusableFileError(f": {given[0]}: {problem}")
+    denied: dict[str, Literal["deny"]] = dict.fromkeys(_denied(tree.get("tools")), "deny")
+    if not denied:
+        return permission
+    table = {"*": permission} if isinstance(permission, str) else permission or {}
+    return {**table, **denied}
+
+
+def _denied(tools: Any) -> Sequence[str]:
+    """The keys that a list of tools leaves out, or that a table of them sets to false."""
+    if tools is None:
+        return []
+    if isinstance(tools, str):
+        tools = [name.strip() for name in tools.split(",")]
+    if isinstance(tools, list):
+        chosen = {str(name): True for name in tools}
+    elif isinstance(tools, Mapping) and all(isinstance(on, bool) for on in tools.values()):
+        chosen = {"*": True} | {str(name): on for name, on in tools.items()}
+    else:
+        raise UnusableFileError(": tools must be a list of tools, or a table of true and false")
+    others = chosen.pop("*", False)
+    unknown = [name for name in chosen if KEY_OF_TOOL.get(name, name) not in TOOL_KEYS]
+    if unknown:
+        raise UnusableFileError(f": there is no tool {unknown[0]!r}; name {choice(TOOL_KEYS)}")
+    off = {KEY_OF_TOOL.get(name, name) for name, on in chosen.items() if not on}
+    on = {KEY_OF_TOOL.get(name, name) for name in chosen} - off
+    return [key for key in TOOL_KEYS if key in off or not (others or key in on)]

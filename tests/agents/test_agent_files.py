@@ -1,0 +1,185 @@
+"""Agents as Markdown files (M5.11)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tiro.agents.agent_files import AgentFiles, asking, read_agents
+from tiro.agents.permissions import OPEN_SET, STRICT_SET, Rules
+
+
+def files_of(folder: Path, files: dict[str, str], root: Path | None = None) -> AgentFiles:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return read_agents(folder, root)
+
+
+def kind(permission: Any, key: str, subject: str | None = None) -> str:
+    """What the rules say within the set that the server ships."""
+    return Rules(agent=permission, default=STRICT_SET).decide(key, subject).kind
+
+
+FULL = """---
+description: Reviews changes
+mode: Primary
+hidden: false
+temperature: 0.2
+top_p: 1
+color: "#aabbcc"
+model: openai/gpt-x
+steps: 7
+permission:
+  edit: deny
+---
+
+You review.
+
+Twice.
+"""
+
+
+def test_every_field_of_the_front_matter(tmp_path: Path) -> None:
+    """M5.3, M5.11; answer 26: the mode is read without regard to case."""
+    found = files_of(tmp_path / "agents", {"reviewer.md": FULL})
+    assert found.problems == []
+    (agent,) = found.agents
+    assert (agent.name, agent.description, agent.mode) == ("reviewer", "Reviews changes", "primary")
+    assert (agent.temperature, agent.top_p, agent.color) == (0.2, 1.0, "#aabbcc")
+    assert (agent.model, agent.steps, agent.hidden, agent.native) == ("openai/gpt-x", 7, 0, 0)
+    assert agent.prompt == "You review.\n\nTwice."
+    assert kind(agent.permission, "edit", "a.py") == "deny"
+    assert kind(agent.permission, "bash", "ls") == "ask"
+
+
+@pytest.mark.parametrize("text", ["Just a text.\n", "", "--\nmode: all\n--\n", "---\nmode: all\n"])
+def test_a_file_without_front_matter_is_not_loaded(tmp_path: Path, text: str) -> None:
+    """M5.11."""
+    found = files_of(tmp_path / "agents", {"a.md": text})
+    assert found.agents == []
+    assert "no front matter" in found.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_read_as"),
+    [("subagent", "subagent"), ("ALL", "all"), ("wizard", "all"), ("''", "all")],
+)
+def test_an_unknown_mode_means_all(tmp_path: Path, mode: str, is_read_as: str) -> None:
+    """M5.11."""
+    (agent,) = files_of(tmp_path / "agents", {"a.md": f"---\nmode: {mode}\n---\nx"}).agents
+    assert agent.mode == is_read_as
+
+
+def test_empty_front_matter_and_windows_line_ends_will_do(tmp_path: Path) -> None:
+    found = files_of(tmp_path / "agents", {"a.md": "---\n---\nHi", "b.md": "---\n---"})
+    assert [(a.name, a.prompt, a.permission) for a in found.agents] == [
+        ("a", "Hi", None),
+        ("b", "", None),
+    ]
+    (tmp_path / "agents" / "c.md").write_bytes(b"\xef\xbb\xbf---\r\nmode: primary\r\n---\r\nHi\r\n")
+    assert read_agents(tmp_path / "agents").agents[2].mode == "primary"
+
+
+def test_a_wrong_value_costs_only_itself_and_names_its_line(tmp_path: Path) -> None:
+    text = "---\ndescription: d\ntemperature: hot\nflavour: x\nsteps: 0\n---\nHi"
+    found = files_of(tmp_path / "agents", {"a.md": text})
+    (agent,) = found.agents
+    assert (agent.description, agent.temperature, agent.steps) == ("d", None, None)
+    lines = [problem.partition("a.md")[2] for problem in found.problems]
+    assert lines[0].startswith(", line 3: temperature must be")
+    assert lines[1].startswith(", line 4: flavour says nothing")
+    assert lines[2].startswith(", line 5: steps must be")
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "permission: {bash: dney}",
+        "permission: maybe",
+        "permission: {bsh: deny}",
+        "permission: deny\npermissions: allow",
+        "permission: {bash: deny}\npermission: {edit: deny}",
+        "tools: [reed]",
+        "tools: 7",
+        "tools: {bash: maybe}",
+        "permission: [",
+        "- a\n- b",
+    ],
+)
+def test_an_agent_whose_rules_cannot_be_read_is_not_loaded(tmp_path: Path, front: str) -> None:
+    """A lost denial would be a hole; who selects it by name is told that it is not there."""
+    found = files_of(tmp_path / "agents", {"a.md": f"---\n{front}\n---\nHi"})
+    assert found.agents == []
+    assert len(found.problems) == 1
+    assert "not loaded" in found.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("tools", "may", "may_not"),
+    [
+        ("[read, grep]", ["read", "grep"], ["glob", "edit", "write", "bash", "delegate"]),
+        ("read_file, grep", ["read", "grep"], ["glob", "edit", "write", "bash", "delegate"]),
+        ("{bash: false, write_file: false}", ["read", "edit", "glob"], ["bash", "write"]),
+        ("{edit_file: true, multi_edit: false}", ["read"], ["edit"]),
+        ("{'*': false, read: true}", ["read"], ["grep", "bash", "edit", "delegate"]),
+        ("['*']", ["read", "bash", "edit"], []),
+        ("[]", [], ["read", "glob", "grep", "edit", "write", "bash", "delegate"]),
+    ],
+)
+def test_tools_only_take_away(
+    tmp_path: Path, tools: str, may: list[str], may_not: list[str]
+) -> None:
+    """M5.11: naming a tool allows nothing that would have been asked about."""
+    (agent,) = files_of(tmp_path / "agents", {"a.md": f"---\ntools: {tools}\n---\nHi"}).agents
+    for key in may:
+        assert kind(agent.permission, key, "a.py") == kind(None, key, "a.py")
+    for key in may_not:
+        assert kind(agent.permission, key, "a.py") == "deny"
+
+
+def test_permissions_is_another_name_and_tools_narrow_it(tmp_path: Path) -> None:
+    """Answer 26."""
+    text = "---\npermissions: {bash: allow, edit: allow}\ntools: [bash]\n---\nHi"
+    (agent,) = files_of(tmp_path / "agents", {"a.md": text}).agents
+    assert kind(agent.permission, "bash", "ls") == "allow"
+    assert kind(agent.permission, "edit", "a.py") == "deny"
+
+
+def test_what_a_workspace_agent_allows_is_asked_about(tmp_path: Path) -> None:
+    """M5.11, config: a checked-out repository is not trusted."""
+    text = "---\npermission: {bash: allow, edit: {'*.md': allow, '*': deny}, read: deny}\n---\nHi"
+    (agent,) = files_of(tmp_path / ".tiro/agents", {"a.md": text}, tmp_path).agents
+    assert kind(agent.permission, "bash", "ls") == "ask"
+    assert kind(agent.permission, "edit", "a.md") == "ask"
+    assert kind(agent.permission, "edit", "a.py") == "deny"
+    assert kind(agent.permission, "read", "a.py") == "deny"
+    rules: list[Any] = ["allow", {"*": "allow"}, {"bash": {"*": "allow"}}]
+    for rule in rules:
+        assert Rules(agent=asking(rule), default=OPEN_SET).decide("bash", "ls").kind == "ask"
+
+
+def test_files_that_lead_out_of_the_workspace_are_not_read(tmp_path: Path) -> None:
+    """B48."""
+    outside = tmp_path / "secret.md"
+    outside.write_text("---\n---\nthe secret")
+    root = tmp_path / "w"
+    (root / ".tiro/agents").mkdir(parents=True)
+    (root / ".tiro/agents/a.md").symlink_to(outside)
+    found = read_agents(root / ".tiro/agents", root)
+    assert found.agents == []
+    assert "leads out of the workspace" in found.problems[0]
+
+
+def test_odd_folders_and_files(tmp_path: Path) -> None:
+    """No folder, a file in its place, bytes that are no text, a directory named like an agent."""
+    assert read_agents(tmp_path / "none") == AgentFiles([], [])
+    (tmp_path / "file").write_text("x")
+    assert read_agents(tmp_path / "file") == AgentFiles([], [])
+    folder = tmp_path / "agents"
+    (folder / "dir.md").mkdir(parents=True)
+    (folder / "bytes.md").write_bytes(b"---\n---\n\xff\xfe\x00")
+    (folder / "readme.txt").write_text("no agent")
+    found = read_agents(folder)
+    assert found.agents == []
+    assert len(found.problems) == 2
