@@ -194,6 +194,15 @@ def test_b51_a_flood_is_bounded_in_memory_and_kept_with_both_ends(
     assert len(kept) > 3_900_000
     assert "of 200,000,011 bytes left out" in kept
     assert server.largest_notification < 1 << 20
+    row = next(m for m in view(server)["messages"] if m["role"] == "tool")
+    assert row["metadata"]["tiro"] == {"output_chars": len(kept)}
+    saved = Path(server.request("tiro/session/save")["path"])
+    assert saved.stat().st_size < 100_000
+    server.shutdown()
+    again = start()
+    again.request("tiro/session/load", {"path": str(saved)})
+    assert whole(again, shown["seq"], step=1_000_000) == kept
+    assert len(str(again.request("tiro/session/explain")["messages"])) < 100_000
 
 
 def test_a_workspace_that_is_not_trusted_runs_nothing(start: StartServer) -> None:

@@ -27,7 +27,7 @@ def keep(text: str) -> str:
 
 def stored(message: Message) -> tuple[Message, dict[str, str]]:
     """The message as a file holds it, and the values beside the file."""
-    short, values = take_out(message.content, keep)
+    short, values = take_out(message, keep)
     written = encode(shortened(message, short).to_dict() if short.references else message)
     texts = {name: data.decode() for name, data in values.items()}
     return Message.from_dict(decode(written)), texts
@@ -63,7 +63,7 @@ def test_a_large_value_goes_and_comes_back(content: Any, metadata: dict[str, Any
 )
 def test_large_is_more_than_64_kb_of_utf8(text: str, is_large: bool) -> None:
     """U9.10."""
-    assert bool(take_out(text, keep)[1]) == is_large
+    assert bool(take_out(user(text), keep)[1]) == is_large
 
 
 def test_without_the_value_its_beginning_and_the_reference_stay() -> None:
@@ -78,6 +78,20 @@ def test_without_the_value_its_beginning_and_the_reference_stay() -> None:
     assert is_left_behind(content_of(left)["content"])
     assert f"blobs/{name}" in content_of(left)["content"]
     assert put_back(left, values.get) == (message, [])
+
+
+@pytest.mark.parametrize("content", ["cut", BIG])
+def test_the_whole_of_a_cut_output_goes_and_comes_back_too(content: str) -> None:
+    """U9.10: it stands beside the content, and so does its reference."""
+    block = {"type": "tool_result", "tool_use_id": "a", "content": content}
+    message = Message("tool", block, metadata={"tiro": {"output": "x" + BIG}})
+    short, values = stored(message)
+    assert len(encode(short.to_dict())) < 3000
+    assert "x" + BIG in values.values()
+    assert put_back(short, values.get) == (message, [])
+    left, missing = put_back(short, nothing)
+    assert left == short
+    assert set(missing) == set(values)
 
 
 def test_a_message_without_one_value_gets_another() -> None:

@@ -15,6 +15,7 @@ from tests.stores.conftest import Make, Notices
 from tests.stores.faults import FaultyDisk
 from tests.stores.look import mode, names, texts
 from tiro.errors import StorageError
+from tiro.session.messages import Message
 from tiro.session.session import Session
 from tiro.stores.blobs import remove_unreferenced
 from tiro.stores.disk import Disk
@@ -54,6 +55,25 @@ def test_files_hold_references_and_memory_holds_values(manager: SessionManager) 
     loaded = manager.load(path)
     assert texts(loaded) == expected
     assert all(message.metadata is None for message in loaded.messages)
+
+
+def test_the_whole_of_a_cut_output_is_a_value_of_its_own(manager: SessionManager) -> None:
+    """U9.10, also when the message itself is short."""
+    session = manager.create()
+    session.add_message("user", "run it")
+    use = {"type": "tool_use", "id": "c1", "name": "run_command", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": "cut"}
+    session.append(Message("assistant", [use]))
+    session.append(Message("tool", result, metadata={"tiro": {"output": BIG}}))
+    for _ in range(2):
+        path = manager.save(session)
+        assert blobs(path) == [NAME]
+        assert path.stat().st_size < 5_000
+        session.add_message("user", "more")
+    loaded = manager.load(path)
+    assert loaded.oldest_first()[2].marks() == {"output": BIG}
+    assert manager.delete(session.get_id())
+    assert blobs(path) == []
 
 
 def test_a_change_is_one_write_that_holds_all(make_manager: Make) -> None:

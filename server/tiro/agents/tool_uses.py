@@ -20,6 +20,7 @@ from tiro.agents.permissions import PermissionDecision, Rules, strictest, subjec
 from tiro.agents.record import Record
 from tiro.errors import ToolError
 from tiro.models.model import ToolUseDone
+from tiro.session.large import OUTPUT
 from tiro.session.messages import Message, clean
 from tiro.tools.tool import (
     MAX_OUTPUT_CHARS,
@@ -189,7 +190,7 @@ class ToolUses:
             block["is_error"] = True
         message = Message("tool", block)
         is_cut = content != whole
-        stored = self._needs.record.store(message.marked(output=whole) if is_cut else message)
+        stored = self._needs.record.store(message.marked(**{OUTPUT: whole}) if is_cut else message)
         seq = stored[0].seq if stored else None
         shown = shown_result(done.id, content, is_error=output.is_error, seq=seq)
         yield msgspec.structs.replace(shown, truncated=shown.truncated or is_cut)

@@ -8,6 +8,7 @@ import msgspec
 
 from tiro.errors import InvalidInputError
 from tiro.session.core import Core
+from tiro.session.large import OUTPUT
 from tiro.session.messages import (
     AttachmentBlock,
     Block,
@@ -60,7 +61,7 @@ def piece(core: Core, seq: int, block: int | None, offset: int, limit: int | Non
     message = next((row for row in rows if row.seq == seq), None)
     if message is None:
         raise InvalidInputError(f"The session holds no message with seq {seq}")
-    output = message.marks().get("output")  # the whole of what was cut for the model
+    output = message.marks().get(OUTPUT)  # the whole of what was cut for the model
     texts = [output] if isinstance(output, str) else [_text(item) for item in blocks_of(message)]
     if block is not None and not 0 <= block < len(texts):
         raise InvalidInputError(f"The message {seq} has {len(texts)} blocks, and no block {block}")

@@ -11,6 +11,7 @@ from tiro.protocol import types
 from tiro.protocol.frames import clean_text, encode_body
 from tiro.session import messages
 from tiro.session.core import Core, rfc3339
+from tiro.session.large import OUTPUT
 
 if TYPE_CHECKING:
     from tiro.assistant.assistant import Assistant
@@ -43,10 +44,10 @@ def to_wire_messages(rows: Iterable[messages.Message]) -> list[Any]:
 
 
 def _without_output(row: messages.Message) -> messages.Message:
-    output = row.marks().get("output")
+    output = row.marks().get(OUTPUT)
     if not isinstance(output, str):
         return row
-    return row.marked(output=None, output_chars=len(output))
+    return row.marked(**{OUTPUT: None, "output_chars": len(output)})
 
 
 def to_wire_view(assistant: "Assistant", rows: Iterable[messages.Message]) -> types.SessionView:

@@ -33,6 +33,7 @@ from tiro.session.changes import (
 )
 from tiro.session.cut import group_of, legal_cut
 from tiro.session.handlers import Handlers
+from tiro.session.large import OUTPUT
 from tiro.session.messages import Message, Usage, flat, seq_of
 from tiro.session.meter import Meter
 from tiro.session.settings import SessionSettings, is_plain
@@ -374,7 +375,7 @@ class Core:
                 self._keep(message.marked(taken_back=True))
                 edited = msgspec.structs.replace(message, content=change.content, tool_calls=None)
                 # What was edited is not what a model thought or a tool said any more.
-                self.newest_first[index] = edited.marked(model=None, output=None)
+                self.newest_first[index] = edited.marked(**{"model": None, OUTPUT: None})
                 return True
         return False
 

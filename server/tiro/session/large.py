@@ -19,42 +19,51 @@ LARGE_BYTES = 64_000
 """A string of more bytes than this is taken out."""
 MARK = "large"
 """Tiro's mark on a message whose stored form lacks values: a list of references."""
+OUTPUT = "output"
+"""Tiro's mark on a tool's result that was cut for the model: all that the tool said."""
 BEGINNING_CHARACTERS = 200
 
 _Hash: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
-class Reference(msgspec.Struct, frozen=True):
-    """A value that was taken out of a message's content."""
+class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A value that was taken out of a message."""
 
     at: list[str | int]
     """The keys and positions that lead to it; none where the content itself is the value."""
     sha256: _Hash
     """The SHA-256 of its UTF-8, in hex."""
     bytes: int
+    is_output: bool = False
+    """It was the mark OUTPUT, and stood nowhere in the content."""
 
 
 class Short(NamedTuple):
-    """A message's content without its large values, and where these were."""
+    """A message's content and output without their large values, and where these were."""
 
     content: Any
+    output: str | None
     references: list[Reference]
 
 
-def take_out(content: Any, redact: Callable[[str], str]) -> tuple[Short, dict[str, bytes]]:
-    """The content without its large values, and these by their hashes.
+def take_out(message: Message, redact: Callable[[str], str]) -> tuple[Short, dict[str, bytes]]:
+    """What a message says without its large values, and these by their hashes.
 
     They go through `redact` first. Lone surrogates become U+FFFD, as in every file.
     """
     taker = _Taker(redact)
-    short = taker.without_large(content, [])
-    return Short(short, taker.references), taker.values
+    content = taker.without_large(message.content, [])
+    output = message.marks().get(OUTPUT)
+    if isinstance(output, str) and _is_large(output):
+        output = taker.left_for(output, [], is_output=True)
+    return Short(content, output, taker.references), taker.values
 
 
 def shortened(message: Message, short: Short) -> Message:
-    """The message with this as its content, and the marks by which `put_back` makes it whole."""
+    """The message with this in it, and the marks by which `put_back` makes it whole."""
     references = [*message.marks().get(MARK, []), *map(msgspec.to_builtins, short.references)]
-    return msgspec.structs.replace(message, content=short.content).marked(**{MARK: references})
+    message = msgspec.structs.replace(message, content=short.content)
+    return message.marked(**{MARK: references, OUTPUT: short.output})
 
 
 def can_be_shortened(message: Message) -> bool:
@@ -78,20 +87,23 @@ def put_back(message: Message, read: Callable[[str], str | None]) -> tuple[Messa
         references = msgspec.convert(marks, list[Reference])
     except msgspec.ValidationError:
         return message, []  # somebody's edit
-    content, kept, missing = message.content, [], []
+    content, output, kept, missing = message.content, message.marks().get(OUTPUT), [], []
     for reference in references:
-        left = _at(content, reference.at)
+        left = output if reference.is_output else _at(content, reference.at)
         if not isinstance(left, str) or not left.endswith(_ending(reference)):
             continue
         value = read(reference.sha256)
         if value is not None and left == _left_for(value, reference):
-            content = _replaced(content, reference.at, value)
+            if reference.is_output:
+                output = value
+            else:
+                content = _replaced(content, reference.at, value)
             continue
         kept.append(msgspec.to_builtins(reference))
         if value is None:
             missing.append(reference.sha256)
     whole = msgspec.structs.replace(message, content=content)
-    return whole.marked(**{MARK: kept or None}), missing
+    return whole.marked(**{MARK: kept or None, OUTPUT: output}), missing
 
 
 def is_left_behind(text: str) -> bool:
@@ -110,7 +122,7 @@ class _Taker:
     def without_large(self, value: Any, at: list[str | int]) -> Any:
         """The value with short strings in the place of large ones."""
         if isinstance(value, str):
-            return self._left_for(value, at) if _is_large(value) else value
+            return self.left_for(value, at) if _is_large(value) else value
         if isinstance(value, dict):
             return {
                 key: self.without_large(item, [*at, key]) if isinstance(key, str) else item
@@ -120,10 +132,11 @@ class _Taker:
             return [self.without_large(item, [*at, index]) for index, item in enumerate(value)]
         return value
 
-    def _left_for(self, value: str, at: list[str | int]) -> str:
+    def left_for(self, value: str, at: list[str | int], *, is_output: bool = False) -> str:
+        """Take a value out; what is left in its place."""
         value = self._redact(clean(value))
         data = value.encode()
-        reference = Reference(at, hashlib.sha256(data).hexdigest(), len(data))
+        reference = Reference(at, hashlib.sha256(data).hexdigest(), len(data), is_output)
         self.references.append(reference)
         self.values[reference.sha256] = data
         return _left_for(value, reference)

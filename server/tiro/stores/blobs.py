@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tiro.session.large import Short, can_be_shortened, shortened, take_out
-from tiro.session.messages import Content, Message, flat
+from tiro.session.messages import Message, flat
 from tiro.session.redact import redact
 from tiro.stores.disk import (
     Disk,
@@ -54,9 +54,9 @@ class Keys(Protocol):
 
 
 class _Found(NamedTuple):
-    """What was found in a content; holding that keeps its `id()` from meaning another one."""
+    """What was found in a message; holding it keeps its content's `id()` from meaning another."""
 
-    content: Content
+    message: Message
     secrets: tuple[str, ...]
     short: Short
 
@@ -83,7 +83,7 @@ class Blobs:
                 known = self.stored.get(id(message.content))
                 secrets = known.secrets if known else tuple(self.keys.secrets)
                 with suppress(RecursionError):  # such a one was stored whole
-                    found |= _taken_out(message.content, secrets)[1]
+                    found |= _taken_out(message, secrets)[1]
             return found
 
         return lambda name: values()[name].decode() if name in values() else None
@@ -119,7 +119,7 @@ class References:
         message = row if isinstance(row, Message) else Message.from_dict(row)
         if not can_be_shortened(message):
             return row
-        found = self._known(message.content) or self._find(message.content)
+        found = self._known(message) or self._find(message)
         if not found.short.references:
             return row
         self._found[id(message.content)] = found
@@ -142,7 +142,7 @@ class References:
                 size = _size(path)
                 data = self._values.get(reference.sha256)
                 if size != reference.bytes and data is None:
-                    data = _taken_out(found.content, found.secrets)[1][reference.sha256]
+                    data = _taken_out(found.message, found.secrets)[1][reference.sha256]
                 if data is not None and (size != len(data) or _bytes(path) != data):
                     replace_file(blobs.disk, path, data)
         blobs.has_dropped = blobs.has_dropped or bool(_names(before) - _names(self._found))
@@ -154,19 +154,19 @@ class References:
         if lock is not None:
             os.close(lock)
 
-    def _known(self, content: Content) -> _Found | None:
+    def _known(self, message: Message) -> _Found | None:
         """What was found before, unless other keys are configured by now."""
-        known = self._blobs.stored.get(id(content))
+        known = self._blobs.stored.get(id(message.content))
         return known if known and known.secrets == tuple(self._blobs.keys.secrets) else None
 
-    def _find(self, content: Content) -> _Found:
+    def _find(self, message: Message) -> _Found:
         secrets = tuple(self._blobs.keys.secrets)
         try:
-            short, values = _taken_out(content, secrets)
+            short, values = _taken_out(message, secrets)
         except RecursionError:
-            short, values = Short(content, []), {}
+            short, values = Short(message.content, None, []), {}
         self._values.update(values)
-        return _Found(content, secrets, short)
+        return _Found(message, secrets, short)
 
     def _share_lock(self) -> None:
         self._lock = lock = directory_lock(self._blobs.path)
@@ -262,8 +262,8 @@ def _remove_stale(blobs: Path) -> None:
                 os.unlink(blobs / name)
 
 
-def _taken_out(content: Content, secrets: Sequence[str]) -> tuple[Short, dict[str, bytes]]:
-    return take_out(content, lambda text: redact(text, secrets))
+def _taken_out(message: Message, secrets: Sequence[str]) -> tuple[Short, dict[str, bytes]]:
+    return take_out(message, lambda text: redact(text, secrets))
 
 
 def _size(path: Path) -> int | None:
