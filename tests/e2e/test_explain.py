@@ -51,6 +51,17 @@ def test_an_empty_session_s_first_request(server: Server, provider: Provider) ->
     assert (explained["left"], explained["repairs"]) == ([], [])
 
 
+def test_the_instructions_of_the_workspace(server: Server, provider: Provider) -> None:
+    """AGENTS.md is in the system prompt, is explained and counted, and changes with the file."""
+    size = explain(server)["tokens"]["breakdown"]["system"]
+    server.home.write("AGENTS.md", "Always answer in verse.\n")
+    explained = check_exact(server, provider, "hello")
+    assert explained["system"].endswith("Always answer in verse.")
+    assert explained["tokens"]["breakdown"]["system"] > size
+    server.home.write("AGENTS.md", "Always answer in prose.\n")
+    assert check_exact(server, provider, "again")["system"].endswith("Always answer in prose.")
+
+
 def test_a_conversation_with_everything_in_it(server: Server, provider: Provider) -> None:
     """Tool pairs, odd ids, attachments, thinking, instructions, a session that needs repairs."""
     server.home.write("a.py", "one\ntwo\nthree\n")

@@ -92,6 +92,7 @@ class Assistant:
         """
         self._loop = asyncio.get_running_loop()
         self.setup = Setup.load(self._config_dir, roots, settings, trusted=workspace_trusted)
+        self.setup.look_at(self.workspace)
         self.setup.apply_to(self.manager)
         self._replace_models()
         return self.setup.problems
@@ -163,6 +164,7 @@ class Assistant:
         A blank draft is none. Raises as `start_turn` for what it would refuse to send.
         """
         session, content = self.session, None
+        await asyncio.to_thread(self.setup.look_at, self.workspace)
         if attachments or not is_blank(draft):
             content = await content_of(draft or "", attachments, self.workspace)
         info = self.setup.agent_for(session, agent)
@@ -337,7 +339,7 @@ class Assistant:
     def status(self) -> Status:
         """How this server is set up, and what is wrong with it."""
         model = self.current_model()
-        problems = list(self.setup.problems)
+        problems = [*self.setup.problems, *self.setup.instructions.problems]
         lost = self.manager.lost_agent(self.session)
         if lost is not None:
             problems.append(f"The session's agent {lost!r} is not there any more; select another")
@@ -370,6 +372,7 @@ class Assistant:
     ) -> RunningTurn:
         session = self.session
         content = await content_of(prompt, attachments, self.workspace)
+        await asyncio.to_thread(self.setup.look_at, self.workspace)
         info = self.setup.agent_for(session, agent)
         chosen = await self.models.choose(self._wanted_model(session, info, model))
         given_up = threading.Event()

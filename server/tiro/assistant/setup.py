@@ -20,6 +20,7 @@ from tiro.agents.prompt import request_size
 from tiro.agents.registry import AgentRegistry
 from tiro.agents.turn_input import Turn, offered_tools, schemas_of
 from tiro.assistant.fit import budget_of, fitted
+from tiro.assistant.instructions import Instructions, read_instructions
 from tiro.assistant.model_choice import Models
 from tiro.config import Settings
 from tiro.errors import AgentNotFoundError
@@ -52,6 +53,10 @@ class Setup(msgspec.Struct, kw_only=True):
     """What is wrong with the configuration, one sentence each."""
     agents: AgentRegistry
     tools: Sequence[Tool]
+    is_trusted: bool = True
+    """Whether the user trusts the workspace."""
+    instructions: Instructions = Instructions()
+    """Those of the workspace, as they were when they were last looked at."""
 
     @classmethod
     def load(
@@ -83,7 +88,17 @@ class Setup(msgspec.Struct, kw_only=True):
             problems=problems,
             agents=agents,
             tools=[tool for tool in tools if trusted or tool.effect == "read"],
+            is_trusted=trusted,
         )
+
+    def look_at(self, workspace: Workspace) -> None:
+        """Read the workspace's instructions anew; a workspace that is not trusted gives none."""
+        if self.is_trusted:
+            self.instructions = read_instructions(workspace)
+
+    def system(self, agent: AgentInfo) -> str:
+        """The system prompt of an agent's requests, without what a session adds to it."""
+        return "\n\n".join(part for part in (agent.prompt, self.instructions.text) if part)
 
     def selectable(self, name: str) -> AgentInfo:
         """The agent of this name, if a user may select it; else AgentNotFoundError."""
@@ -132,7 +147,7 @@ class Setup(msgspec.Struct, kw_only=True):
         """The estimated size of the session's next request, by its own agent or by this one."""
         agent = agent or self.agent_for(session, None)
         tools = schemas_of(self.tools_of(agent))
-        return request_size(session, agent.prompt, tools, draft=draft, context_window=window)
+        return request_size(session, self.system(agent), tools, draft=draft, context_window=window)
 
     def budget(self, size: ContextSize) -> Budget | None:
         """What a request may take, where `size` is that of the next one as it is."""
@@ -200,7 +215,7 @@ class Setup(msgspec.Struct, kw_only=True):
             agent=agent,
             workspace=workspace,
             tools=self.tools,
-            system=agent.prompt,
+            system=self.system(agent),
             settings=self.settings.turn,
             rules=self._rules(agent),
             before_step=lambda overflow: fitted(

@@ -1,0 +1,78 @@
+"""What `AGENTS.md` files tell every agent: those of the workspace and of the folders above it.
+
+The outermost comes first, so that the nearest has the last word. The text as the editor holds it
+counts. A workspace that is not trusted gives no instructions.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tiro.agents.settings_file import UnusableFileError, read_text
+from tiro.tools.workspace import Workspace
+
+FILE_NAME = "AGENTS.md"
+MAX_CHARACTERS = 30_000
+"""Of one file; about 8,000 tokens, which every request pays for."""
+
+HEADING = "## Instructions for this workspace, from {path}"
+CUT = "\n\n[Cut here: {shown:,} of {total:,} characters.]"
+TOO_LONG = "{path} is longer than {most:,} characters; the rest is left out, shorten it"
+
+
+class Instructions(msgspec.Struct, frozen=True):
+    """The text for the system prompt, and what is wrong with the files, a sentence each."""
+
+    text: str = ""
+    problems: Sequence[str] = ()
+
+
+def read_instructions(workspace: Workspace) -> Instructions:
+    """Read all that hold for this workspace. Costs a look at each folder above it."""
+    parts: list[str] = []
+    problems: list[str] = []
+    for path, root in _places(workspace):
+        try:
+            text = _text(workspace, path, root)
+        except UnusableFileError as error:
+            problems.append(f"{path}{error}; it is left out")
+            continue
+        if len(text) > MAX_CHARACTERS:
+            problems.append(TOO_LONG.format(path=path, most=MAX_CHARACTERS))
+            cut = CUT.format(shown=MAX_CHARACTERS, total=len(text))
+            text = text[:MAX_CHARACTERS] + cut
+        if text.strip():
+            parts.append(f"{HEADING.format(path=path)}\n\n{text.strip()}")
+    return Instructions("\n\n".join(parts), problems)
+
+
+def _places(workspace: Workspace) -> Iterator[tuple[Path, Path]]:
+    """Each file that may be there, with the folder that it must not lead out of."""
+    seen = set()
+    for root in workspace.roots():
+        for folder in (*reversed(root.parents), root):
+            if folder not in seen:
+                seen.add(folder)
+                yield folder / FILE_NAME, folder
+
+
+def _text(workspace: Workspace, path: Path, folder: Path) -> str:
+    """What it says, empty when there is none; UnusableFileError where it is not to be read."""
+    real = Path(os.path.realpath(path))
+    live = workspace.live_text(real) if real.is_relative_to(folder) else None
+    if live is not None:
+        return live
+    if not _is_own(path):
+        raise UnusableFileError(" belongs to another user")
+    return read_text(path, folder) or ""
+
+
+def _is_own(path: Path) -> bool:
+    """Whether nobody else wrote it: in `/tmp` and the like, anybody could."""
+    try:
+        owner = path.stat().st_uid
+    except OSError:
+        return True  # whether it can be read at all is not asked here
+    return os.name == "nt" or owner in (0, os.getuid(), path.parent.stat().st_uid)
