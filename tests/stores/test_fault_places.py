@@ -16,8 +16,10 @@ import tiro.stores
 from tests.stores.conftest import Make, Notices, Tell
 from tests.stores.faults import FaultyDisk
 from tests.stores.look import texts
+from tests.stores.test_ledger import add, life_of_a_ledger
 from tiro.errors import StorageError
 from tiro.session.session import Session
+from tiro.stores.ledger import Ledger
 from tiro.stores.manager import SessionManager
 
 STORES = Path(tiro.stores.__path__[0])
@@ -113,7 +115,7 @@ def _operations(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 
 def test_every_place_that_can_fail_is_reached(make_manager: Make, tmp_path: Path) -> None:
-    """By the life whose every operation fails below, or it stands in a list with a reason."""
+    """By a life whose operations all fail here or in test_ledger; or a list says why not."""
     disk = Located()
     life(make_manager(directory=tmp_path / "a", disk=disk, fsync="message"))
     without_links = Located()
@@ -125,7 +127,11 @@ def test_every_place_that_can_fail_is_reached(make_manager: Make, tmp_path: Path
     session.add_message("user", "one")
     short.fail(errno.ENOSPC, only="write", count=1, short=10)
     session.add_message("user", "two")
-    reached = {*disk.places, *without_links.places, *short.places}
+    edits = Located()
+    ledger = Ledger(tmp_path / "d", edits)
+    add(ledger, "e0")
+    life_of_a_ledger(ledger)
+    reached = {*disk.places, *without_links.places, *short.places, *edits.places}
     assert places_in_the_source() - reached - set(BESIDE) == set()
 
 

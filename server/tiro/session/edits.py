@@ -1,0 +1,105 @@
+"""Edits of the user's files as values: the lines of the ledger, and what they say; no I/O.
+
+An edit is recorded before its file is touched. Its texts are named by their hash and kept whole
+beside the ledger: the text before is the reverse patch, and both are needed to merge with what the
+user has written since.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from tiro.session.messages import encode
+
+State = Literal["made", "undone", "failed"]
+"""A failed edit never happened: its file was not written."""
+
+
+class Made(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="op", tag="made"
+):
+    """The text of a file is about to be changed."""
+
+    id: str
+    at: str
+    """When, RFC 3339."""
+    turn_id: str
+    session_id: str | None
+    tool_use_id: str
+    path: str
+    """The real path; bytes of it that are no text are shown as U+FFFD."""
+    raw_path: bytes | None = None
+    """The real path, where `path` does not say it exactly."""
+    before: str | None
+    """The hash of the text before; None where there was no file."""
+    after: str | None
+    """The hash of the text after; None where there is to be no file."""
+    added: int
+    removed: int
+    """How many lines."""
+    encoding: str
+    """What a file that is made again is written in, as `tools/text.py` names it."""
+    mode: int | None = None
+    """The mode of a file that is made again; None for that of any new file."""
+    folders: list[str] = []
+    """The folders that are made for it, the outermost first."""
+
+
+class Became(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="op", tag="became"):
+    """An edit came into another state; what the file was like that went away with it."""
+
+    id: str
+    at: str
+    state: State
+    encoding: str | None = None
+    mode: int | None = None
+
+
+Line: TypeAlias = Made | Became
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """An edit as it stands now."""
+
+    made: Made
+    state: State = "made"
+
+
+def hash_of(text: str) -> str:
+    """The name of a text: the SHA-256 of its bytes."""
+    return hashlib.sha256(bytes_of(text)).hexdigest()
+
+
+def bytes_of(text: str) -> bytes:
+    """A text as it is kept, lone surrogates included."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def encode_line(line: Line) -> bytes:
+    """One line of the ledger, with its line break."""
+    return encode(line) + b"\n"
+
+
+def decode_line(data: bytes) -> Line:
+    """The line in these bytes; ValueError for what is none."""
+    line: Line = _DECODER.decode(data)
+    return line
+
+
+def replay(lines: Iterable[Line]) -> list[Edit]:
+    """The edits as these lines leave them, oldest first."""
+    edits: dict[str, Edit] = {}
+    for line in lines:
+        if isinstance(line, Made):
+            edits.setdefault(line.id, Edit(line))
+        elif line.id in edits:
+            made = edits[line.id].made
+            encoding, mode = line.encoding or made.encoding, line.mode or made.mode
+            made = msgspec.structs.replace(made, encoding=encoding, mode=mode)
+            edits[line.id] = Edit(made, line.state)
+    return list(edits.values())
+
+
+_DECODER = msgspec.json.Decoder(Line)

@@ -1,0 +1,254 @@
+"""The edit ledger: one append-only file for all sessions and processes, and the texts beside it.
+
+Law: what `add` has returned for survives a kill and a power cut, texts first; what it has raised
+for is not there. Texts are stored as they are: undo writes them into the user's files (U9.11).
+
+`ledger.jsonl` holds a line for each edit and for each change of its state, `texts/<sha256>` the
+texts, compressed. Every change holds the lock on the file, so no text is removed that a line is
+about to name. A torn last line is cut away; a broken one is skipped, told once, and kept.
+"""
+
+import contextlib
+import logging
+import os
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tiro.errors import StorageError
+from tiro.session.edits import (
+    Became,
+    Edit,
+    Line,
+    Made,
+    bytes_of,
+    decode_line,
+    encode_line,
+    hash_of,
+    replay,
+)
+from tiro.stores.disk import (
+    Disk,
+    Signature,
+    is_stale,
+    make_directories,
+    read_file,
+    remove_stale,
+    replace_file,
+    signature_at,
+)
+from tiro.stores.journal import Journal
+from tiro.stores.lock import wait_for
+from tiro.stores.reading import storage_error
+
+MAX_EDITS = 2000
+MAX_TEXT_BYTES = 200_000_000
+"""What is kept at most: the newest edits, while their compressed texts take no more than this."""
+
+LOCK_SECONDS = 10.0
+"""How long one process waits for another, which may be writing large texts."""
+
+DAMAGED = "{count} lines of {path!r} cannot be read; the edits in them cannot be undone"
+UNNOTED = "What was undone or redone could not be noted in {path!r} ({why}); the files are right"
+BUSY = "Another process holds the ledger of edits {path!r}; try again"
+NO_TEXT = "The text that {path!r} is to get back is missing or damaged; nothing was changed"
+
+log = logging.getLogger(__name__)
+
+
+class Ledger:
+    """The edits of a configuration directory; its methods may be called from any thread.
+
+    While `is_kept` says no, what is added stays in memory and ends with this process. `tell` hears
+    what a user should know, each thing once.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        disk: Disk | None = None,
+        is_kept: Callable[[], bool] = lambda: True,
+        tell: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self.path = directory / "ledger.jsonl"
+        self._texts = directory / "texts"
+        self._disk = disk or Disk()
+        self._is_kept = is_kept
+        self._tell = tell
+        self._lock = threading.RLock()
+        self._read: tuple[Signature | None, list[Line]] = None, []
+        self._told_damaged = 0
+        self._unkept: list[Line] = []
+        """What is in memory only: whole edits, and marks that could not be stored yet."""
+        self._unkept_texts: dict[str, str] = {}
+
+    def add(self, made: Made, texts: Mapping[str, str]) -> None:
+        """Record an edit whose texts have these hashes; raises StorageError."""
+        with self._lock:
+            if not self._is_kept():
+                self._unkept.append(made)
+                self._unkept_texts.update(texts)
+                return
+            with self._held() as journal:
+                for name, text in texts.items():
+                    path = self._texts / name
+                    if not path.exists():
+                        replace_file(self._disk, path, zlib.compress(bytes_of(text), _LEVEL))
+                self._append(journal, [made])
+
+    def mark(self, marks: Sequence[Became]) -> None:
+        """Record what became of edits; never raises: what cannot be stored is kept in memory."""
+        with self._lock:
+            self._unkept += marks
+            own = {line.id for line in self._unkept if isinstance(line, Made)}
+            waiting = [line for line in self._unkept if line.id not in own]
+            if not waiting or not self._is_kept():
+                return
+            try:
+                with self._held() as journal:
+                    self._append(journal, waiting)
+            except StorageError as error:
+                self._tell(UNNOTED.format(path=str(self.path), why=error.data.get("errno")))
+                return
+            self._unkept = [line for line in self._unkept if line.id in own]
+
+    def edits(self) -> list[Edit]:
+        """All edits, oldest first, those of other processes too; raises StorageError."""
+        with self._lock:
+            return replay([*self._stored(), *self._unkept])
+
+    def text(self, made: Made, name: str) -> str:
+        """The text of an edit that has this hash; raises StorageError."""
+        if name in self._unkept_texts:
+            return self._unkept_texts[name]
+        try:
+            data = zlib.decompress(read_file(self._texts / name)[0])
+            text = data.decode("utf-8", "surrogatepass")
+        except (OSError, zlib.error, UnicodeDecodeError) as error:
+            raise StorageError(NO_TEXT.format(path=made.path), path=made.path) from error
+        if hash_of(text) != name:
+            raise StorageError(NO_TEXT.format(path=made.path), path=made.path)
+        return text
+
+    def prune(self) -> None:
+        """Drop the oldest edits beyond the limits, and texts that no line names; never raises."""
+        if not self.path.exists():
+            return
+        try:
+            with self._lock, self._held():
+                remove_stale(self.path)
+                lines = _whole_lines(read_file(self.path)[0])
+                edits = replay(line for line in map(_decoded, lines) if line is not None)
+                kept = _newest(edits, self._sizes())
+                if len(kept) < len(edits):
+                    data = b"".join(raw + b"\n" for raw in lines if _belongs(raw, kept))
+                    replace_file(self._disk, self.path, data)
+                self._remove_unnamed({name for edit in kept.values() for name in _names(edit.made)})
+        except OSError as error:
+            log.warning("The ledger of edits could not be pruned: %s", error)
+
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[Journal]:
+        """The file, with its lock; any OSError in the block becomes a StorageError."""
+        try:
+            make_directories(self._disk, self._texts)
+            journal = Journal(self.path, self._disk)
+            try:
+                if not wait_for(journal.try_lock, LOCK_SECONDS):
+                    raise StorageError(BUSY.format(path=str(self.path)), path=str(self.path))
+                yield journal
+            finally:
+                journal.unlock()
+                journal.close()
+        except StorageError:
+            raise
+        except OSError as error:
+            raise storage_error(self.path, error, "write") from error
+
+    def _append(self, journal: Journal, lines: Sequence[Line]) -> None:
+        """Put lines behind the last whole one, and wait until they are on the disk."""
+        data, _ = read_file(self.path)
+        size = data.rfind(b"\n") + 1
+        if size < len(data):
+            journal.cut(size)
+        journal.append(b"".join(map(encode_line, lines)), size)
+        sync = journal.sync_later()
+        assert sync is not None, "the journal is open"
+        try:
+            sync()
+        except OSError:
+            with contextlib.suppress(OSError):
+                journal.cut(size)
+            raise
+
+    def _stored(self) -> list[Line]:
+        """The lines of the file, read again when it is another one."""
+        if signature_at(self.path) == self._read[0]:
+            return self._read[1]
+        try:
+            data, signature = read_file(self.path)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise storage_error(self.path, error, "read") from error
+        found = [_decoded(raw) for raw in _whole_lines(data)]
+        self._read = signature, [line for line in found if line is not None]
+        if found.count(None) > self._told_damaged:
+            self._told_damaged = found.count(None)
+            self._tell(DAMAGED.format(count=found.count(None), path=str(self.path)))
+        return self._read[1]
+
+    def _sizes(self) -> dict[str, int]:
+        """The texts that are there, with the bytes that they take."""
+        with os.scandir(self._texts) as entries:
+            return {entry.name: entry.stat().st_size for entry in entries}
+
+    def _remove_unnamed(self, named: set[str]) -> None:
+        for name in self._sizes():
+            if name not in named and (len(name) == _HASH_LENGTH or is_stale(name)):
+                self._disk.unlink(self._texts / name)
+
+
+def _newest(edits: list[Edit], sizes: dict[str, int]) -> dict[str, Edit]:
+    """The edits to keep, by id: the newest that happened, as far as both limits allow."""
+    kept: dict[str, Edit] = {}
+    counted: set[str] = set()
+    total = 0
+    for edit in reversed(edits):
+        if edit.state == "failed":
+            continue
+        new = set(_names(edit.made)) - counted
+        total += sum(sizes.get(name, 0) for name in new)
+        if len(kept) == MAX_EDITS or total > MAX_TEXT_BYTES:
+            break
+        counted |= new
+        kept[edit.made.id] = edit
+    return kept
+
+
+def _names(made: Made) -> list[str]:
+    return [name for name in (made.before, made.after) if name is not None]
+
+
+def _belongs(raw: bytes, kept: Mapping[str, Edit]) -> bool:
+    """Whether a line stays: one of an edit that stays, or one that cannot be read."""
+    line = _decoded(raw)
+    return line is None or line.id in kept
+
+
+def _whole_lines(data: bytes) -> list[bytes]:
+    """The lines of the file; what follows the last line break is a torn write."""
+    return data.split(b"\n")[:-1]
+
+
+def _decoded(raw: bytes) -> Line | None:
+    try:
+        return decode_line(raw)
+    except ValueError:  # msgspec's errors are of this kind
+        return None
+
+
+_HASH_LENGTH = 64
+_LEVEL = 3
+"""Of zlib: twice as fast as its usual one, and hardly larger."""

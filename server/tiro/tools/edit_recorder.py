@@ -1,0 +1,126 @@
+"""Where a tool use records its edits: each one is kept before its file is touched."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+from uuid import uuid4
+from weakref import WeakValueDictionary
+
+from tiro.errors import StorageError, ToolError
+from tiro.session.edits import Became, Edit, Made, hash_of
+from tiro.tools.file_text import FileText
+from tiro.tools.merge import count_changes
+from tiro.tools.text import UTF_8
+
+UNRECORDED = (
+    "This change could not be recorded, so it could not be undone later; nothing was changed."
+    " Tell the user: {why}"
+)
+
+
+class EditStore(Protocol):
+    """Where edits are kept; called from threads."""
+
+    def add(self, made: Made, texts: Mapping[str, str]) -> None:
+        """Have an edit and its texts, by their hashes, safe on the disk; raises StorageError."""
+        ...
+
+    def mark(self, marks: Sequence[Became]) -> None:
+        """Record what became of edits; never raises."""
+        ...
+
+    def edits(self) -> list[Edit]:
+        """All edits, oldest first; raises StorageError."""
+        ...
+
+    def text(self, made: Made, name: str) -> str:
+        """The text of an edit with this hash; raises StorageError."""
+        ...
+
+
+class FileLocks:
+    """Who changes a file in this process holds its lock."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
+
+    @contextlib.asynccontextmanager
+    async def changing(self, *paths: Path) -> AsyncIterator[None]:
+        """Nobody else here changes these files meanwhile."""
+        locks = [self._locks.setdefault(path, asyncio.Lock()) for path in sorted(set(paths))]
+        async with contextlib.AsyncExitStack() as stack:
+            for lock in locks:  # always in the same order, so that nobody waits in a circle
+                await stack.enter_async_context(lock)
+            yield
+
+
+class Recorder:
+    """Records the edits of one tool use; an `EditRecorder`."""
+
+    def __init__(
+        self,
+        store: EditStore,
+        locks: FileLocks,
+        now: Callable[[], str],
+        ids: tuple[str, str | None, str],
+    ) -> None:
+        """`ids` are those of the turn, the session and the tool use."""
+        self._store, self._locks, self._now = store, locks, now
+        self._turn_id, self._session_id, self._tool_use_id = ids
+
+    def changing(self, path: Path) -> contextlib.AbstractAsyncContextManager[None]:
+        """Nobody else of this process changes the file with this real path in the meantime."""
+        return self._locks.changing(path)
+
+    async def record(self, path: Path, before: FileText | None, after: str | None) -> str:
+        """Record an edit that is about to be made; raises ToolError where that cannot be.
+
+        An edit whose wait is cancelled is recorded to its end, as one that failed.
+        """
+        work = asyncio.ensure_future(asyncio.to_thread(self._add, path, before, after))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            with contextlib.suppress(StorageError):
+                await self.failed(await work)
+            raise
+        except StorageError as error:
+            raise ToolError(UNRECORDED.format(why=error)) from error
+
+    async def failed(self, edit_id: str) -> None:
+        """The edit did not happen."""
+        mark = Became(edit_id, self._now(), "failed")
+        await asyncio.to_thread(self._store.mark, [mark])
+
+    def _add(self, path: Path, before: FileText | None, after: str | None) -> str:
+        old = None if before is None else before.text
+        status = None if before is None else before.status
+        added, removed = count_changes(old or "", after or "")
+        name = os.fsencode(path)
+        shown = name.decode("utf-8", "replace")
+        made = Made(
+            id=uuid4().hex,
+            at=self._now(),
+            turn_id=self._turn_id,
+            session_id=self._session_id,
+            tool_use_id=self._tool_use_id,
+            path=shown,
+            raw_path=None if shown.encode() == name else name,
+            before=None if old is None else hash_of(old),
+            after=None if after is None else hash_of(after),
+            added=added,
+            removed=removed,
+            encoding=UTF_8 if before is None else before.encoding,
+            mode=None if status is None else status.st_mode & 0o7777,
+            folders=[str(folder) for folder in path.parents if not folder.exists()][::-1],
+        )
+        self._store.add(made, {hash_of(text): text for text in (old, after) if text is not None})
+        return made.id
+
+
+def path_of(made: Made) -> Path:
+    """The real path of an edited file."""
+    return Path(made.path if made.raw_path is None else os.fsdecode(made.raw_path))

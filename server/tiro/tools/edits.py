@@ -1,0 +1,253 @@
+"""The edits of the user's files: listed, undone and redone, one by one or a whole turn.
+
+Law: an undo or redo puts exactly the recorded text in the place of exactly the other one; where
+the file has changed since, it merges, and where that is not clean it touches nothing at all. All
+files are worked out first, and each one is written only in place of what was then seen. What fails
+midway is finished by doing it again: what is done already is nothing to do.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from tiro.errors import EditConflictError, InvalidInputError, StorageError, ToolError
+from tiro.session.edits import Became, Edit, Made
+from tiro.tools.edit_recorder import EditStore, FileLocks, Recorder, path_of
+from tiro.tools.file_text import FileText
+from tiro.tools.merge import merge_texts
+from tiro.tools.workspace import Place, Workspace
+from tiro.tools.writing import current, put_text
+
+ATTEMPTS = 3
+"""How often it is worked out anew when a file changes between reading and writing it."""
+
+NO_EDIT = "There is no edit {id!r}; list the edits to see which can be undone"
+NO_TURN = "No edits are known of the turn {id!r}; list the edits to see which can be undone"
+NOT_ONE = "Give either the id of an edit or the id of a turn"
+CONFLICT = (
+    "What was changed since then touches the same lines of {paths}, so {left};"
+    " change it by hand{later}"
+)
+LATER = ", or undo the later edits of it first"
+UNREADABLE = "{path!r} can no longer be compared with the edit, so {left}: {why}"
+CHANGING = "{path!r} keeps changing, so it was left as it is{done}; try again"
+UNWRITTEN = "{path!r} was left as it is: {why}{done}"
+UNTOUCHED = "no file was touched"
+LEFT = "it was left as it is{done}"
+DONE = " ({paths} is done already; doing it again does the rest)"
+
+Target = Literal["made", "undone"]
+"""The state an edit is to come into: `undone` by an undo, `made` by a redo."""
+
+
+class Edits:
+    """The edits of all turns, and their files as this workspace sees them."""
+
+    def __init__(self, store: EditStore, workspace: Workspace, now: Callable[[], str]) -> None:
+        """`now` gives the time, RFC 3339."""
+        self._store, self._workspace, self._now = store, workspace, now
+        self._locks = FileLocks()
+        self._moving = asyncio.Lock()
+
+    def recorder(self, turn_id: str, session_id: str | None, tool_use_id: str) -> Recorder:
+        """Where one tool use records its edits."""
+        return Recorder(self._store, self._locks, self._now, (turn_id, session_id, tool_use_id))
+
+    async def newest_first(self) -> list[Edit]:
+        """The edits that happened, newest first; raises StorageError."""
+        edits = await asyncio.to_thread(self._store.edits)
+        return [edit for edit in reversed(edits) if edit.state != "failed"]
+
+    async def undo(self, edit_id: str | None = None, turn_id: str | None = None) -> list[Path]:
+        """Take back one edit, or all of a turn; the files of those that were not undone before.
+
+        Raises InvalidInputError for what is not known, EditConflictError where somebody's change
+        would be lost, StorageError where a file cannot be written.
+        """
+        return await self._move("undone", edit_id, turn_id)
+
+    async def redo(self, edit_id: str | None = None, turn_id: str | None = None) -> list[Path]:
+        """Make again what was undone; answers and raises as `undo`."""
+        return await self._move("made", edit_id, turn_id)
+
+    async def _move(self, target: Target, edit_id: str | None, turn_id: str | None) -> list[Path]:
+        if (edit_id is None) == (turn_id is None):
+            raise InvalidInputError(NOT_ONE)
+        done: list[Path] = []
+        async with self._moving:
+            for _ in range(ATTEMPTS):
+                edits = await asyncio.to_thread(self._store.edits)
+                wanted = _wanted(edits, target, edit_id, turn_id)
+                async with self._locks.changing(*map(path_of, wanted)):
+                    changes = await self._work_out(wanted, target, edits, done)
+                    moved_on = await self._write_all(changes, target, done)
+                if moved_on is None:
+                    return done
+        raise EditConflictError(
+            CHANGING.format(path=str(moved_on), done=_told(done)),
+            paths=[str(moved_on)],
+            done=_texts(done),
+        )
+
+    async def _work_out(
+        self, wanted: Sequence[Made], target: Target, edits: Sequence[Edit], done: Sequence[Path]
+    ) -> "list[_Change]":
+        """What each file is to become; EditConflictError when that is not clear for all."""
+        changes, conflicts = [], []
+        for path, steps in _by_path(wanted).items():
+            try:
+                seen = await current(self._workspace, self._place(path))
+            except ToolError as error:  # something else is there by now
+                told = UNREADABLE.format(path=str(path), left=_left(done), why=error)
+                raise EditConflictError(told, paths=[str(path)], done=_texts(done)) from error
+            try:
+                text = await asyncio.to_thread(self._stepped, seen, steps, target)
+            except _TouchError:
+                conflicts.append(path)
+            else:
+                changes.append(_Change(path, seen, text, steps))
+        if conflicts:
+            raise _conflict(conflicts, wanted, edits, done)
+        return changes
+
+    def _stepped(self, seen: FileText | None, steps: Sequence[Made], target: Target) -> str | None:
+        """The text of a file after these edits were undone or redone, one after the other."""
+        text = None if seen is None else seen.text
+        for made in steps:
+            source, goal = self._text(made, made.before), self._text(made, made.after)
+            if target == "undone":
+                source, goal = goal, source
+            text = _step(text, source, goal)
+        if text is None and seen is not None and seen.is_unsaved:
+            raise _TouchError  # the buffer holds what is nowhere else
+        return text
+
+    def _text(self, made: Made, name: str | None) -> str | None:
+        return None if name is None else self._store.text(made, name)
+
+    async def _write_all(
+        self, changes: "Sequence[_Change]", target: Target, done: list[Path]
+    ) -> Path | None:
+        """Give each file its text and note that; the file that has changed again, if one has."""
+        for change in changes:
+            path, seen, text, steps = change
+            try:
+                if text != (None if seen is None else seen.text):
+                    place, encoding = self._place(path), steps[-1].encoding
+                    await put_text(self._workspace, place, seen, text, encoding=encoding)
+            except EditConflictError:
+                return path
+            except ToolError as error:
+                told = UNWRITTEN.format(path=str(path), why=error, done=_told(done))
+                raise StorageError(told, path=str(path), done=_texts(done)) from error
+            await asyncio.to_thread(self._settle, change, target)
+            done.append(path)
+        return None
+
+    def _settle(self, change: "_Change", target: Target) -> None:
+        """What is left to do when a file has its text: its mode, empty folders, the note."""
+        path, seen, text, steps = change
+        encoding, mode = None, None
+        if text is None:
+            for folder in [folder for made in steps for folder in made.folders][::-1]:
+                with contextlib.suppress(OSError):  # it is not empty, or gone
+                    os.rmdir(folder)
+            if seen is not None:
+                encoding, mode = seen.encoding, seen.status and seen.status.st_mode & _MODE_BITS
+        elif seen is None and (mode := steps[-1].mode) is not None:
+            with contextlib.suppress(OSError):
+                os.chmod(path, mode)
+        now = self._now()
+        self._store.mark([Became(made.id, now, target, encoding, mode) for made in steps])
+
+    def _place(self, path: Path) -> Place:
+        """The place of a recorded path, which may lie outside of what is open now."""
+        for root in self._workspace.roots():
+            if path.is_relative_to(root):
+                return Place(str(path), path, root)
+        above = next(folder for folder in path.parents if folder.exists())
+        is_real = Path(os.path.realpath(above)) == above
+        return Place(str(path), path, above if is_real else Path(path.anchor))
+
+
+class _Change(NamedTuple):
+    """What one file is to become."""
+
+    path: Path
+    seen: FileText | None
+    text: str | None
+    steps: Sequence[Made]
+    """The edits that it undoes or redoes, in that order."""
+
+
+class _TouchError(Exception):
+    """What somebody wrote since and what is to be written touch each other."""
+
+
+def _wanted(
+    edits: Sequence[Edit], target: Target, edit_id: str | None, turn_id: str | None
+) -> list[Made]:
+    """The edits to move, in the order in which to do it; those that are there already are not."""
+    found = [edit for edit in edits if edit.made.id == edit_id or edit.made.turn_id == turn_id]
+    if not found:
+        told = NO_TURN.format(id=turn_id) if edit_id is None else NO_EDIT.format(id=edit_id)
+        raise InvalidInputError(told)
+    if target == "undone":
+        return [edit.made for edit in reversed(found) if edit.state == "made"]
+    return [edit.made for edit in found if edit.state == "undone"]
+
+
+def _by_path(wanted: Iterable[Made]) -> dict[Path, list[Made]]:
+    found: dict[Path, list[Made]] = {}
+    for made in wanted:
+        found.setdefault(path_of(made), []).append(made)
+    return found
+
+
+def _step(text: str | None, source: str | None, goal: str | None) -> str | None:
+    """The text with what leads from `source` to `goal`; None stands for no file."""
+    if text == goal:
+        return text
+    if text == source:
+        return goal
+    if text is None or source is None or goal is None:
+        raise _TouchError
+    merged = merge_texts(source, text, goal)
+    if merged is None:
+        raise _TouchError
+    return merged
+
+
+def _conflict(
+    paths: Sequence[Path], wanted: Sequence[Made], edits: Sequence[Edit], done: Sequence[Path]
+) -> EditConflictError:
+    """The error for these files; it names our own edits that came after those to be moved."""
+    ids = {made.id for made in wanted}
+    first = min(index for index, edit in enumerate(edits) if edit.made.id in ids)
+    later = [
+        edit.made.id
+        for edit in edits[first:]
+        if edit.state == "made" and edit.made.id not in ids and path_of(edit.made) in paths
+    ]
+    told = CONFLICT.format(
+        paths=", ".join(_texts(paths)), left=_left(done), later=LATER if later else ""
+    )
+    return EditConflictError(told, paths=_texts(paths), done=_texts(done), later=later)
+
+
+def _left(done: Sequence[Path]) -> str:
+    return LEFT.format(done=_told(done)) if done else UNTOUCHED
+
+
+def _told(done: Sequence[Path]) -> str:
+    return DONE.format(paths=", ".join(_texts(done))) if done else ""
+
+
+def _texts(paths: Iterable[Path]) -> list[str]:
+    return list(map(str, paths))
+
+
+_MODE_BITS = 0o7777

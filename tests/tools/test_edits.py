@@ -1,0 +1,473 @@
+"""Edits undone and redone: exactly, merged, or not at all (Deliver 5)."""
+
+import asyncio
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.fakes import RecordingEditor
+from tests.stores.faults import FaultyDisk
+from tests.tools.editing import AT, Editing, run
+from tests.tools.rooms import put
+from tiro.errors import EditConflictError, InvalidInputError, StorageError, ToolError
+from tiro.tools.edits import Edits
+from tiro.tools.workspace import Workspace
+from tiro.tools.writing import current
+
+LINES = "".join(f"line {n}\n" for n in range(10))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+@pytest.fixture
+def editing(root: Path) -> Editing:
+    return again(root)
+
+
+def again(root: Path) -> Editing:
+    """As another process, or the next one, sees it all."""
+    return Editing(root, root.parent / "config" / "edits")
+
+
+def conflict(editing: Editing, id: str | None = None, *, turn: str | None = None) -> list[str]:
+    """The files for which an undo is refused; nothing may have been touched."""
+    before = {path: path.read_bytes() for path in editing.root.rglob("*") if path.is_file()}
+    buffers, states = dict(editing.editor.buffers), editing.states()
+    with pytest.raises(EditConflictError) as raised:
+        editing.undo(id, turn=turn)
+    after = {path: path.read_bytes() for path in editing.root.rglob("*") if path.is_file()}
+    assert (after, editing.editor.buffers, editing.states()) == (before, buffers, states)
+    assert all(path in str(raised.value) for path in raised.value.data["paths"])
+    return [Path(path).name for path in raised.value.data["paths"]]
+
+
+# --- exactly --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"one\ntwo\n",
+        b"one\r\ntwo\r\n",
+        b"one\r\ntwo\nthree\rtwo",
+        b"\xef\xbb\xbfone\ntwo",
+        "caf\u00e9\ntwo\n".encode("latin-1"),
+        "\u4f60\u597d\ntwo\n".encode("gbk"),
+        "n\u00e9\ntwo".encode("utf-16"),
+        b"two",
+        b"",
+    ],
+)
+def test_undo_and_redo_give_back_every_byte_and_the_mode(root: Path, data: bytes) -> None:
+    """B54 holds for undo too, and after a restart."""
+    path = put(root, "f", data)
+    path.chmod(0o751)
+    editing = again(root)
+    text = editing.text("f")
+    assert text is not None
+    id = editing.edit("f", text.replace("two", "2") + "more\n")
+    edited = path.read_bytes()
+    assert edited != data
+    assert again(root).undo(id) == ["f"]
+    assert path.read_bytes() == data
+    assert again(root).redo(id) == ["f"]
+    assert path.read_bytes() == edited
+    assert stat.S_IMODE(path.stat().st_mode) == 0o751
+
+
+def test_a_turn_is_undone_as_a_whole_from_its_last_edit_to_its_first(editing: Editing) -> None:
+    put(editing.root, "a", "a\n")
+    put(editing.root, "b", "b\n")
+    editing.edit("a", "a2\n", turn="t1")
+    editing.edit("a", "a3\n", turn="t2")
+    editing.edit("b", "b3\n", turn="t2")
+    editing.edit("a", "a4\n", turn="t2")
+    assert editing.undo(turn="t2") == ["a", "b"]
+    assert (editing.bytes("a"), editing.bytes("b")) == (b"a2\n", b"b\n")
+    assert editing.states() == ["undone", "undone", "undone", "made"]
+    assert editing.redo(turn="t2") == ["a", "b"]
+    assert (editing.bytes("a"), editing.bytes("b")) == (b"a4\n", b"b3\n")
+    assert editing.states() == ["made"] * 4
+
+
+def test_each_file_of_a_turn_is_changed_in_one_step(editing: Editing) -> None:
+    """Two edits of a buffer are one step of the editor's own undo."""
+    steps = []
+
+    class Counting(RecordingEditor):
+        async def apply_edit(self, path: Path, old: str, new: str) -> None:
+            steps.append(new)
+            await super().apply_edit(path, old, new)
+
+    editing.editor = Counting(editing.root)
+    editing.workspace = Workspace(editing.editor)
+    editing.edits = Edits(editing.ledger, editing.workspace, lambda: AT)
+    put(editing.root, "a", "a\n")
+    editing.open("a", "unsaved\n")
+    editing.edit("a", "unsaved\ntwo\n")
+    editing.edit("a", "unsaved\ntwo\nthree\n")
+    steps.clear()
+    assert editing.undo(turn="t") == ["a"]
+    assert steps == ["unsaved\n"]
+    assert editing.bytes("a") == b"a\n"
+
+
+def test_what_is_undone_already_is_nothing_to_do(editing: Editing) -> None:
+    """Also when the user has since written the very same change by hand."""
+    put(editing.root, "a", "a\n")
+    id = editing.edit("a", "b\n")
+    assert editing.redo(id) == []
+    assert editing.undo(id) == ["a"]
+    put(editing.root, "a", "b\n")
+    assert editing.undo(id) == editing.undo(turn="t") == []
+    assert editing.bytes("a") == b"b\n"
+    assert editing.redo(id) == ["a"]
+    assert editing.bytes("a") == b"b\n"
+
+
+def test_an_edit_that_never_happened_is_undone_by_doing_nothing(editing: Editing) -> None:
+    """It was recorded, and then the process was killed, or the write refused."""
+    put(editing.root, "a", "a\n")
+    place = editing.workspace.locate("a")
+    seen = run(current(editing.workspace, place))
+    run(editing.edits.recorder("t", "s", "c").record(place.path, seen, "never\n"))
+    run(editing.edits.recorder("t", "s", "c").record(place.path.with_name("x"), None, "never\n"))
+    editing.undo(turn="t")
+    assert editing.bytes("a") == b"a\n"
+    assert sorted(path.name for path in editing.root.iterdir()) == ["a"]
+    assert editing.states() == ["undone", "undone"]
+
+
+def test_a_failed_edit_is_not_listed_and_cannot_be_redone(editing: Editing) -> None:
+    put(editing.root, "a", "a\n").chmod(0o444)
+    with pytest.raises(ToolError, match="read-only"):
+        editing.edit("a", "b\n")
+    assert editing.listed() == []
+    assert editing.undo(turn="t") == editing.redo(turn="t") == []
+    assert editing.bytes("a") == b"a\n"
+
+
+def test_what_is_not_known_or_not_said_is_refused_in_plain_words(editing: Editing) -> None:
+    put(editing.root, "a", "a\n")
+    id = editing.edit("a", "b\n")
+    for given in ({}, {"id": id, "turn": "t"}):
+        with pytest.raises(InvalidInputError, match="Give either"):
+            editing.undo(**given)
+    with pytest.raises(InvalidInputError, match="no edit 'x'"):
+        editing.undo("x")
+    with pytest.raises(InvalidInputError, match="turn 'x'"):
+        editing.redo(turn="x")
+
+
+def test_an_edit_says_who_made_it_where_and_how_much_it_changed(editing: Editing) -> None:
+    put(editing.root, "a", "1\n2\n3\n")
+    editing.edit("a", "1\n3\nnew\nnew\n", turn="t7")
+    [edit] = editing.listed()
+    made = edit.made
+    assert (made.turn_id, made.session_id, made.tool_use_id) == ("t7", "s", "c")
+    assert (made.path, made.at) == (str(editing.root / "a"), AT)
+    assert (made.added, made.removed) == (2, 1)
+
+
+# --- merged, or not at all ------------------------------------------------------------------------
+
+
+def test_what_the_user_wrote_elsewhere_stays(editing: Editing) -> None:
+    put(editing.root, "a", LINES)
+    id = editing.replace("a", "line 2\n", "edited 2\nedited 2b\n")
+    put(editing.root, "a", editing.bytes("a").replace(b"line 7\n", b"mine\nline 7\n"))
+    assert editing.undo(id) == ["a"]
+    assert editing.text("a") == LINES.replace("line 7\n", "mine\nline 7\n")
+    assert editing.redo(id) == ["a"]
+    assert editing.text("a") == (
+        LINES.replace("line 7\n", "mine\nline 7\n").replace("line 2\n", "edited 2\nedited 2b\n")
+    )
+
+
+def test_one_file_that_touches_leaves_the_whole_turn_as_it_is(editing: Editing) -> None:
+    for name in ("a", "b", "c"):
+        put(editing.root, name, LINES)
+        editing.replace(name, "line 2\n", "edited 2\n")
+    editing.open("c")
+    put(editing.root, "b", editing.bytes("b").replace(b"edited 2", b"edited 2, and by me"))
+    assert conflict(editing, turn="t") == ["b"]
+    put(editing.root, "b", editing.bytes("b").replace(b", and by me", b""))
+    assert sorted(editing.undo(turn="t")) == ["a", "b", "c"]
+
+
+def test_unsaved_text_is_merged_in_the_buffer_and_the_disk_stays(editing: Editing) -> None:
+    """B55: the buffer is the truth."""
+    put(editing.root, "a", LINES)
+    editing.open("a")
+    id = editing.replace("a", "line 2\n", "edited 2\n")
+    path = editing.root / "a"
+    editing.editor.buffers[path] += "typed\n"
+    assert editing.undo(id) == ["a"]
+    assert editing.editor.buffers[path] == LINES + "typed\n"
+    assert editing.bytes("a") == LINES.encode()
+
+
+def test_an_earlier_edit_is_undone_under_a_later_one(editing: Editing) -> None:
+    put(editing.root, "a", LINES)
+    first = editing.replace("a", "line 2\n", "first\n")
+    later = editing.replace("a", "line 7\n", "later\n")
+    assert editing.undo(first) == ["a"]
+    assert editing.text("a") == LINES.replace("line 7\n", "later\n")
+    assert editing.undo(later) == ["a"]
+    assert editing.text("a") == LINES
+    assert editing.redo(first) == editing.redo(later) == ["a"]
+    assert editing.text("a") == LINES.replace("line 7\n", "later\n").replace("line 2\n", "first\n")
+
+
+def test_an_edit_that_a_later_one_builds_on_names_that_one(editing: Editing) -> None:
+    put(editing.root, "a", LINES)
+    first = editing.replace("a", "line 2\n", "first\n", turn="t1")
+    later = editing.replace("a", "first\n", "first, later\n", turn="t2")
+    with pytest.raises(EditConflictError, match="undo the later edits") as raised:
+        editing.undo(first)
+    assert raised.value.data["later"] == [later]
+    assert editing.undo(later) == editing.undo(first) == ["a"]
+    assert editing.text("a") == LINES
+
+
+@pytest.mark.parametrize("now", [None, "directory", b"\0binary"])
+def test_a_file_that_is_something_else_by_now_is_left_alone(
+    editing: Editing, now: str | bytes | None
+) -> None:
+    path = put(editing.root, "a", LINES)
+    id = editing.replace("a", "line 2\n", "edited\n")
+    path.unlink()
+    if now == "directory":
+        path.mkdir()
+    elif isinstance(now, bytes):
+        path.write_bytes(now)
+    assert conflict(editing, id) == ["a"]
+
+
+def test_a_folder_that_became_a_link_is_not_followed(editing: Editing, tmp_path: Path) -> None:
+    """B48: also where the file is outside of the folders that are open by now."""
+    put(editing.root, "sub/a", "a\n")
+    id = editing.edit("sub/a", "b\n")
+    (editing.root / "sub").rename(tmp_path / "elsewhere")
+    (editing.root / "sub").symlink_to(tmp_path / "elsewhere")
+    for roots in ([editing.root], []):
+        editing.editor.roots = roots
+        with pytest.raises(EditConflictError):
+            editing.undo(id)
+    assert (tmp_path / "elsewhere/a").read_bytes() == b"b\n"
+
+
+def test_it_works_from_an_editor_that_has_another_folder_open(editing: Editing) -> None:
+    put(editing.root, "a", "a\n")
+    id = editing.edit("a", "b\n")
+    other = again(editing.root)
+    other.editor.roots = [editing.root.parent / "config"]
+    assert other.undo(id) == ["a"]
+    assert editing.bytes("a") == b"a\n"
+
+
+def test_a_file_whose_name_is_no_text_is_undone(editing: Editing) -> None:
+    path = editing.root / os.fsdecode(b"caf\xe9")
+    path.write_text("a\n")
+    id = editing.edit(str(path), "b\n")
+    assert "\ufffd" in editing.listed()[0].made.path
+    again(editing.root).undo(id)
+    assert path.read_text() == "a\n"
+
+
+# --- files that are made --------------------------------------------------------------------------
+
+
+def test_a_file_that_was_made_goes_with_its_empty_folders_and_comes_back(editing: Editing) -> None:
+    (editing.root / "there").mkdir()
+    id = editing.edit("there/x/y/new", "caf\u00e9\n", encoding="UTF-16-LE with a byte order mark")
+    path = editing.root / "there/x/y/new"
+    path.chmod(0o750)
+    data = path.read_bytes()
+    assert editing.undo(id) == ["there/x/y/new"]
+    assert list((editing.root / "there").iterdir()) == []
+    assert again(editing.root).redo(id) == ["there/x/y/new"]
+    assert path.read_bytes() == data
+    assert stat.S_IMODE(path.stat().st_mode) == 0o750
+    assert again(editing.root).undo(turn="t") == ["there/x/y/new"]
+    assert list((editing.root / "there").iterdir()) == []
+
+
+def test_a_folder_with_something_else_in_it_stays(editing: Editing) -> None:
+    editing.edit("x/y/new", "text\n")
+    put(editing.root, "x/mine", "mine")
+    assert editing.undo(turn="t") == ["x/y/new"]
+    assert [path.name for path in (editing.root / "x").iterdir()] == ["mine"]
+
+
+def test_a_made_file_that_somebody_changed_is_not_deleted(editing: Editing) -> None:
+    id = editing.edit("new", LINES)
+    put(editing.root, "new", LINES + "mine\n")
+    assert conflict(editing, id) == ["new"]
+    put(editing.root, "new", LINES)
+    editing.open("new", LINES + "typed\n")
+    assert conflict(editing, id) == ["new"]
+    editing.open("new", LINES)
+    assert editing.undo(id) == ["new"]
+
+
+def test_a_made_file_is_not_made_over_another_one(editing: Editing) -> None:
+    id = editing.edit("new", LINES)
+    editing.undo(id)
+    put(editing.root, "new", "mine\n")
+    with pytest.raises(EditConflictError):
+        editing.redo(id)
+    assert editing.bytes("new") == b"mine\n"
+
+
+def test_a_file_that_was_made_and_edited_in_one_turn_goes_and_comes_as_it_was(
+    editing: Editing,
+) -> None:
+    editing.edit("new", "one\n")
+    editing.edit("new", "one\ntwo\n")
+    assert editing.undo(turn="t") == ["new"]
+    assert not (editing.root / "new").exists()
+    assert editing.redo(turn="t") == ["new"]
+    assert editing.bytes("new") == b"one\ntwo\n"
+
+
+def test_a_deleted_file_comes_back_as_it_was(editing: Editing) -> None:
+    path = put(editing.root, "old", "caf\u00e9\r\n".encode("latin-1"))
+    path.chmod(0o640)
+    id = editing.edit("old", None)
+    assert not path.exists()
+    assert again(editing.root).undo(id) == ["old"]
+    assert path.read_bytes() == "caf\u00e9\r\n".encode("latin-1")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+# --- what fails, and what happens at the same time ------------------------------------------------
+
+
+def test_what_fails_midway_says_what_is_done_and_doing_it_again_does_the_rest(
+    editing: Editing,
+) -> None:
+    for name in ("a", "b", "c"):
+        put(editing.root, name, "old\n")
+        editing.edit(name, "new\n")
+    (editing.root / "b").chmod(0o444)
+    with pytest.raises(StorageError, match="is done already") as raised:
+        editing.undo(turn="t")
+    assert raised.value.data["path"] == str(editing.root / "b")
+    assert raised.value.data["done"] == [str(editing.root / "c")]
+    assert [editing.bytes(name) for name in "abc"] == [b"new\n", b"new\n", b"old\n"]
+    (editing.root / "b").chmod(0o644)
+    assert again(editing.root).undo(turn="t") == ["b", "a"]
+    assert [editing.bytes(name) for name in "abc"] == [b"old\n"] * 3
+
+
+class Typing(RecordingEditor):
+    """A user who types between the reading and the writing of a buffer, so many times."""
+
+    def __init__(self, root: Path, times: int) -> None:
+        super().__init__(root)
+        self.times = times
+
+    async def apply_edit(self, path: Path, old: str, new: str) -> None:
+        if self.times:
+            self.times -= 1
+            self.buffers[path] += "typed\n"
+        await super().apply_edit(path, old, new)
+
+
+@pytest.mark.parametrize(("times", "is_undone"), [(1, True), (2, True), (3, False)])
+def test_what_is_typed_in_the_last_moment_is_merged_too(
+    root: Path, times: int, is_undone: bool
+) -> None:
+    path = put(root, "a", LINES)
+    id = again(root).replace("a", "line 2\n", "edited\n")
+    editing = again(root)
+    editing.editor = Typing(root, times)
+    editing.workspace = Workspace(editing.editor)
+    editing.edits = Edits(editing.ledger, editing.workspace, lambda: AT)
+    editing.open("a")
+    if is_undone:
+        assert editing.undo(id) == ["a"]
+        assert editing.editor.buffers[path] == LINES + "typed\n" * times
+    else:
+        with pytest.raises(EditConflictError, match="keeps changing"):
+            editing.undo(id)
+        assert "edited\n" in editing.editor.buffers[path]
+
+
+def test_an_undo_waits_for_the_tool_that_changes_the_file(editing: Editing) -> None:
+    put(editing.root, "a", "a\n")
+    id = editing.edit("a", "b\n")
+
+    async def work() -> list[str]:
+        seen = []
+        recorder = editing.edits.recorder("t2", "s", "c")
+        async with recorder.changing(editing.root / "a"):
+            undoing = asyncio.create_task(editing.edits.undo(id))
+            for _ in range(20):
+                await asyncio.sleep(0)
+                await asyncio.to_thread(lambda: None)
+            seen.append(editing.bytes("a").decode())
+        await undoing
+        return [*seen, editing.bytes("a").decode()]
+
+    assert run(work()) == ["b\n", "a\n"]
+
+
+def test_a_change_that_cannot_be_recorded_is_not_made(root: Path) -> None:
+    disk = FaultyDisk()
+    editing = Editing(root, root.parent / "config" / "edits", disk)
+    put(root, "a", "a\n")
+    disk.fail(errno.ENOSPC, only="write")
+    with pytest.raises(ToolError, match=r"could not be undone later; nothing was changed.*space"):
+        editing.edit("a", "b\n")
+    assert editing.bytes("a") == b"a\n"
+    disk.heal()
+    assert editing.listed() == []
+    editing.undo(editing.edit("a", "b\n"))
+    assert editing.bytes("a") == b"a\n"
+
+
+def test_a_record_nobody_waits_for_any_more_is_no_edit(editing: Editing) -> None:
+    path = put(editing.root, "a", "a\n")
+
+    async def work() -> None:
+        recorder = editing.edits.recorder("t", "s", "c")
+        recording = asyncio.create_task(recorder.record(path, None, "b\n"))
+        await asyncio.sleep(0)
+        recording.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await recording
+
+    run(work())
+    assert [edit.state for edit in editing.ledger.edits()] == ["failed"]
+
+
+def test_an_undo_that_cannot_be_noted_is_done_all_the_same(root: Path) -> None:
+    disk = FaultyDisk()
+    editing = Editing(root, root.parent / "config" / "edits", disk)
+    put(root, "a", "a\n")
+    id = editing.edit("a", "b\n")
+    disk.fail(errno.ENOSPC)
+    assert editing.undo(id) == ["a"]
+    assert editing.states() == ["undone"]
+    assert again(root).states() == ["made"]
+    assert again(root).undo(id) == ["a"]
+    assert editing.bytes("a") == b"a\n"
+
+
+def test_an_edit_whose_text_is_lost_is_left_alone(editing: Editing) -> None:
+    put(editing.root, "a", "a\n")
+    id = editing.edit("a", "b\n")
+    for path in (editing.ledger.path.parent / "texts").iterdir():
+        path.unlink()
+    with pytest.raises(StorageError, match="missing or damaged"):
+        editing.undo(id)
+    assert editing.bytes("a") == b"b\n"
