@@ -19,7 +19,13 @@ import msgspec
 from tiro import output
 from tiro.errors import InvalidInputError, StorageError, TiroError
 from tiro.protocol import types
-from tiro.protocol.client import Client, OnNotification, RemoteError, ServerGoneError
+from tiro.protocol.client import (
+    Client,
+    OnNotification,
+    RemoteError,
+    ServerGoneError,
+    ServerSilentError,
+)
 from tiro.screen_text import flat, harmless
 from tiro.session.messages import Message
 from tiro.session.redact import redact_shapes
@@ -315,6 +321,8 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
     except RemoteError as error:
         raise raised_there(error) from error
+    except ServerSilentError as error:
+        raise TiroError(f"{error}; what was stored is kept, try again") from error
     except ServerGoneError as error:
         raise TiroError("The server ended unexpectedly; what it said stands above") from error
 

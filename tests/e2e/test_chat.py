@@ -557,3 +557,32 @@ def test_command_that_cannot_be_shown_is_one_sentence(home: Home, line: str) -> 
         )
     assert done.returncode == FAILED
     assert re.fullmatch(r"tiro: Stdout cannot be written[^\n]*\n", done.stderr)
+
+
+def test_pipe_does_not_wait_for_a_server_that_hangs(provider: Provider, home: Home) -> None:
+    """One clear line; what was answered before is kept."""
+    patient = "import signal, sys, tiro.cli, tiro.protocol.client as client"
+    impatient = "signal.signal(signal.SIGUSR1, lambda *_: setattr(client, 'LIFE_SECONDS', 0.2))"
+    program = f"{patient}; {impatient}; sys.exit(tiro.cli.main(['chat']))"
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=home.workspace,
+        env=home.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write("first\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "ok\n"
+        process.send_signal(signal.SIGUSR1)
+        os.kill(only_child(process.pid), signal.SIGSTOP)
+        _, complaint = process.communicate("second\n", SECONDS)
+    assert process.returncode == FAILED
+    assert "The server ended (it gave no sign of life any more)" in complaint
+    assert [request.messages[-1]["content"] for request in provider.chats] == ["first"]
+    (saved,) = home.session_files()
+    assert "first" in saved.read_text()

@@ -1,6 +1,7 @@
 """The small client of our own protocol, against the real server process around a fake assistant."""
 
 import asyncio
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.protocol.test_lifetime import ENV, ROOT
-from tiro.protocol.client import Client, RemoteError, ServerGoneError
+from tiro.protocol import client as module
+from tiro.protocol.client import Client, RemoteError, ServerGoneError, ServerSilentError
 
 COMMAND = [sys.executable, "-m", "tests.protocol.fake_server"]
 
@@ -46,6 +48,29 @@ async def test_requests_errors_and_events() -> None:
         assert (await turn)["stopReason"] == "cancelled"
         assert [params["type"] for _, params in heard] == ["started", "text", "finished"]
         assert not await client.cancel()
+
+
+async def test_a_server_that_lives_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the model works: the turn says nothing, and signs of life are given."""
+    monkeypatch.setattr(module, "MAX_SILENCES", 20)
+    async with started() as client:
+        monkeypatch.setattr(module, "LIFE_SECONDS", 0.05)
+        turn = asyncio.ensure_future(client.request("tiro/turn/start", {"prompt": "x"}))
+        first = client.signs_of_life
+        while client.signs_of_life < first + 25:  # noqa: ASYNC110  # more than may be missing
+            await asyncio.sleep(0.01)
+        assert not turn.done()
+        assert await client.cancel()
+        assert (await turn)["stopReason"] == "cancelled"
+
+
+async def test_a_stopped_server_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with started() as client:
+        monkeypatch.setattr(module, "LIFE_SECONDS", 0.02)
+        client.process.send_signal(signal.SIGSTOP)
+        with pytest.raises(ServerSilentError, match="no sign of life"):
+            await client.request("tiro/session/getId")
+        assert await client.close() == -signal.SIGKILL
 
 
 async def test_cancelling_a_wait_cancels_the_request() -> None:

@@ -66,7 +66,9 @@ class Link:
             return "it was not started", []
         code = await self._client.close()
         reason = f"exit code {code}"
-        if code < 0:
+        if self._client.is_silent:
+            reason = "it gave no sign of life any more"
+        elif code < 0:
             with contextlib.suppress(ValueError):
                 reason = f"signal {-code}, {signal.Signals(-code).name}"
         return reason, self._end_of_log()

@@ -18,6 +18,12 @@ from tiro.protocol.frames import FrameParser, decode_body, encode_body, frame
 
 SERVE = (sys.executable, "-m", "tiro", "serve")
 END_SECONDS = 3.0
+LIFE_SECONDS = 10.0
+"""After so long a silence a sign of life is asked for."""
+MAX_SILENCES = 3
+"""So many in a row, and the server counts as dead."""
+SIGN_OF_LIFE = "$/signOfLife"
+"""No server knows it; the protocol has each one say so at once, whatever else it is doing."""
 FEATURES = {"permissionRequest": True, "turnEvents": True}
 
 
@@ -34,6 +40,10 @@ class RemoteError(Exception):
 
 class ServerGoneError(Exception):
     """The server has ended; nothing more will be answered."""
+
+
+class ServerSilentError(ServerGoneError):
+    """The server is there, and for long has said nothing at all."""
 
 
 OnNotification = Callable[[str, Any], None]
@@ -63,6 +73,10 @@ class Client:
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
+        self.signs_of_life = 0
+        """How often something came from the server."""
+        self.is_silent = False
+        """Whether the server was given up; it is still to be closed."""
         self._reading = asyncio.create_task(self._read())
 
     @classmethod
@@ -109,10 +123,10 @@ class Client:
         return result
 
     async def request(self, method: str, params: Any = None) -> Any:
-        """Send a request and wait for its result.
+        """Send a request and wait for its result, for as long as the server gives signs of life.
 
-        Raises RemoteError for an error and ServerGoneError when the server ends first. Cancelling
-        the wait sends `$/cancelRequest`.
+        Raises RemoteError for an error, ServerGoneError when the server ends first, and
+        ServerSilentError when it has hung. Cancelling the wait sends `$/cancelRequest`.
         """
         id_ = next(self._ids)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -121,12 +135,24 @@ class Client:
         if self._reading.done():
             self._give_up()
         try:
-            return await answer
+            return await self._while_alive(answer)
         except asyncio.CancelledError:
             self.notify("$/cancelRequest", {"id": id_})
             raise
         finally:
             self._waiting.pop(id_, None)
+
+    async def _while_alive(self, answer: asyncio.Future[Any]) -> Any:
+        silences, heard = 0, self.signs_of_life
+        while not (await asyncio.wait({answer}, timeout=LIFE_SECONDS))[0]:
+            silences = silences + 1 if heard == self.signs_of_life else 0
+            heard = self.signs_of_life
+            if silences == MAX_SILENCES:
+                self.is_silent = True
+                seconds = round(LIFE_SECONDS * MAX_SILENCES)
+                raise ServerSilentError(f"The server gave no sign of life for {seconds} seconds")
+            self._send({"jsonrpc": "2.0", "id": next(self._ids), "method": SIGN_OF_LIFE})
+        return answer.result()
 
     def notify(self, method: str, params: Any = None) -> None:
         """Send a notification."""
@@ -138,7 +164,9 @@ class Client:
         return bool(result["cancelled"])
 
     async def close(self) -> int:
-        """Say goodbye and wait for the end; the exit code of the server."""
+        """Say goodbye, unless nobody listens, and wait for the end; the exit code of the server."""
+        if self.is_silent:
+            await self.kill()
         with contextlib.suppress(ServerGoneError, RemoteError, TimeoutError):
             await asyncio.wait_for(self.request("shutdown"), END_SECONDS)
             self.notify("exit")
@@ -182,6 +210,7 @@ class Client:
         parser = FrameParser()
         try:
             while data := await self.process.stdout.read(1 << 16):
+                self.signs_of_life += 1
                 for body in parser.feed(data):
                     self._take(decode_body(body))
         finally:
