@@ -102,7 +102,7 @@ def test_defaults_are_those_of_the_document(config_dir: Path) -> None:
 def test_every_key_of_the_document_is_taken(tmp_path: Path) -> None:
     found = loaded(tmp_path, EVERYTHING)
     settings = found.settings
-    assert len(found.problems) == 3
+    assert len(found.problems) == 2
     assert all("has no effect yet" in problem for problem in found.problems)
     assert found.files == [tmp_path / "config.yaml"]
     mine = settings.providers["mine"]
@@ -701,7 +701,6 @@ def test_settings_are_frozen() -> None:
     ("text", "key"),
     [
         ("store: {kind: sqlite, path: x}", "store.kind"),
-        ("session: {titles: model}", "session.titles"),
         ("session: {ttl_seconds: 5}", "session.ttl_seconds"),
     ],
 )

@@ -186,7 +186,6 @@ COUNTS_AS_DENY = "it counts as deny"
 
 NOT_YET: dict[tuple[str, ...], str] = {
     ("store", "kind"): "files",
-    ("session", "titles"): "first_line",
     ("session", "ttl_seconds"): "null",
 }
 """Keys that may be set already, and what holds whatever they say."""

@@ -28,6 +28,7 @@ from tiro.assistant.results import Added, Exported, Status
 from tiro.assistant.running_turn import EventListener, RunningTurn, TurnResult, entered
 from tiro.assistant.saved_sessions import SavedSessions
 from tiro.assistant.setup import KeepOut, Setup
+from tiro.assistant.titles import Titles
 from tiro.assistant.turns import Turns, new_turn_id
 from tiro.errors import (
     InvalidInputError,
@@ -77,6 +78,7 @@ class Assistant:
         self.manager = self.setup.manager(self._config_dir / "sessions", self._noticed)
         self.saved = SavedSessions(self.manager, self.turns)
         self.memory = Memory(self, self._noticed)
+        self.titles = Titles(self, self._noticed)
         self.calibrations = Calibrations(config.cache_directory())
         self.models = self._open_models()
 
@@ -104,6 +106,7 @@ class Assistant:
     async def shutdown(self) -> None:
         """End the turn, what the models started, and everything that is not yet on the disk."""
         await self.turns.cancel()
+        await self.titles.close()
         await self.memory.close()
         await self.models.close()
         await asyncio.to_thread(self.calibrations.save)
@@ -298,6 +301,7 @@ class Assistant:
         try:
             outcome = await running.outcome()
         finally:
+            self.titles.start(running.session)
             self._keep(self.memory.summarize(running.session))
             self._keep(asyncio.to_thread(self.calibrations.save))
         size = self._measured(running.session)

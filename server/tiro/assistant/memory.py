@@ -92,7 +92,7 @@ class Memory:
     async def resize(self, force: bool | str | None = None) -> Resized:
         """Bring the window under its limits; ResizeError when it failed and nothing changed."""
         session, before = self._idle(), self._tokens()
-        with Asked(self._assistant, session, self._writing) as asked:
+        with Asked(self._assistant, session, self.writing) as asked:
             plan = await self._planned(session, force)
             if plan is None:
                 return self._resized(session, None, 0, before)
@@ -148,7 +148,7 @@ class Memory:
             plan = msgspec.structs.replace(plan, memo=memo)
         if summary is not None:
             plan = msgspec.structs.replace(plan, summary=summary)
-        async with self._writing(session):  # up to date with what other processes wrote
+        async with self.writing(session):  # up to date with what other processes wrote
             if draft.is_stale():
                 raise _stale()
             self._drop_draft()
@@ -158,7 +158,7 @@ class Memory:
     async def undo(self) -> Session:
         """Bring back window, memo and summary of before the last resize or compaction."""
         session = self._idle()
-        async with self._writing(session):
+        async with self.writing(session):
             resize.undo(session)
         return session
 
@@ -169,7 +169,7 @@ class Memory:
             if session.newest_first:
                 raise _all_pinned()
             return self._resized(session, None, 0, before)
-        with Asked(self._assistant, session, self._writing) as asked:
+        with Asked(self._assistant, session, self.writing) as asked:
             agent = self._assistant.setup.agents.needed("compaction")
             summarizer = await self._summarizer(session, agent.model)
             summarizer.storing = asked.storing
@@ -195,7 +195,7 @@ class Memory:
         """Write memo and summary, those that are given."""
         fields = {"memo": memo, "summary": summary}
         given = {name: value for name, value in fields.items() if value is not None}
-        async with self._writing(self._assistant.session) as session:
+        async with self.writing(self._assistant.session) as session:
             if given:
                 session.change(**given)
         return self.get()
@@ -203,7 +203,7 @@ class Memory:
     async def pin(self, seq: int, pinned: bool) -> list[int]:
         """Hold a message in the window, or let it go; the pins afterwards (U2.8)."""
         budget = self._budget()
-        async with self._writing(self._assistant.session) as session:
+        async with self.writing(self._assistant.session) as session:
             before = list(session.pins)
             history.pin(session, seq, pinned)
             held = session.held()
@@ -229,7 +229,7 @@ class Memory:
         """
         try:
             if self._unpaid[0] is session:
-                async with self._writing(session):
+                async with self.writing(session):
                     pass
             if self._is_due(session):
                 await self._start_summary(session)
@@ -267,7 +267,7 @@ class Memory:
     @contextlib.asynccontextmanager
     async def _background(self, session: Core) -> AsyncIterator[None]:
         """The right to store a summary: only while it is of the current session (N4.8)."""
-        async with self._writing(session):
+        async with self.writing(session):
             if self._assistant.manager.current is not session:
                 raise ResizeError("Another session is the current one", reason="overtaken")
             yield
@@ -290,7 +290,7 @@ class Memory:
 
     async def _planned(self, session: Session, force: bool | str | None) -> Plan | None:
         if session.settings.memo_is_enabled():
-            self.use(session, (await self._chat(session)).model)
+            self.use(session, (await self.chat(session)).model)
         try:
             return await resize.planned(session, session.settings, force, self._budget())
         except (KeyError, TypeError) as error:
@@ -330,12 +330,12 @@ class Memory:
 
     async def _summarizer(self, session: Session, model: str | None = None) -> Summarizer:
         """Who writes summaries for this session, in pieces that fit the model's window."""
-        chat = await self._chat(session, model or session.settings["session.summary.model"])
+        chat = await self.chat(session, model or session.settings["session.summary.model"])
         window = chat.model.facts.context_window
         characters = MAX_CHARACTERS if window is None else min(MAX_CHARACTERS, window // 2)
         return Summarizer(chat, chat.model.name, max_characters=characters)
 
-    async def _chat(self, session: Session, name: str | None = None) -> Chat:
+    async def chat(self, session: Session, name: str | None = None) -> Chat:
         """The session's model, or the one of this name, for a question besides the turn."""
         default = session.model or self._assistant.setup.settings.model
         return self._asking(session, await self._assistant.models.choose(name or default))
@@ -351,7 +351,7 @@ class Memory:
         return Chat(model, count, most, lambda: self.on_asking())
 
     @contextlib.asynccontextmanager
-    async def _writing(self, session: Core) -> AsyncIterator[Session]:
+    async def writing(self, session: Core) -> AsyncIterator[Session]:
         """The session for one change: locked against other processes, and up to date."""
         assert isinstance(session, Session)
         async with entered(self._assistant.manager.changing(session)):
