@@ -26,6 +26,8 @@ CODE_SERVER = "4.139.1"
 WORKBENCH_NODE = "24.21.0"
 """The Node that this code-server wants; the npm package holds the program and its headers."""
 KEEP_VENV_DAYS = 14
+MEMORY = Path("/dev/shm")
+MEMORY_GIGABYTES = 4
 
 DEBIAN_PACKAGES = {
     "emacs-nox": "the Emacs client's tests",
@@ -61,6 +63,19 @@ def debian_packages() -> None:
         wait = ("-q", "-o", "DPkg::Lock::Timeout=300")
         _run("apt-get", *wait, "update", env=env)
         _run("apt-get", *wait, "install", "-y", "--no-install-recommends", *missing, env=env)
+
+
+def memory() -> Path | None:
+    """A folder in memory for the files of the tests, if there is one with room for them.
+
+    They wait for `fsync` thousands of times; what a process leaves behind when it is killed is the
+    same there as on a disk.
+    """
+    if not MEMORY.is_dir() or not os.access(MEMORY, os.W_OK):
+        return None
+    about = os.statvfs(MEMORY)
+    has_room = about.f_bavail * about.f_frsize >= MEMORY_GIGABYTES << 30
+    return MEMORY if has_room and not about.f_flag & os.ST_NOEXEC else None
 
 
 def python_environment(pins: Path = PINS) -> Path:

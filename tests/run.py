@@ -81,6 +81,7 @@ class Run:
             "PATH": f"{self.python.parent}{os.pathsep}{env['PATH']}",
             "PYTHONPATH": f"{ROOT / 'server'}{os.pathsep}{ROOT}",
             "TIRO_CONFIG_DIR": str(home / "tiro"),
+            "TMPDIR": str(self.folder),
             "TIRO_OUT": str(home / "out"),
             "TIRO_PYTHON": str(self.python),
             "TIRO_TEST_SIZE": self.size,
@@ -115,7 +116,9 @@ def main() -> int:
     everything = ["check", "test"] if given.size == "fast" else list(STEPS)
     names = everything if given.what == "all" else [given.what]
     steps = [step for name in names for step in STEPS[name]]
-    with tempfile.TemporaryDirectory(prefix="tiro-tests-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="tiro-", dir=machine.memory(), ignore_cleanup_errors=True
+    ) as folder:
         return run_steps(with_setup(steps), Run(given.size, Path(folder)))
 
 
@@ -326,9 +329,11 @@ def mypy(run: Run) -> Outcome:
 def pytest(run: Run, name: str, *arguments: str) -> Outcome:
     """A run of pytest, counted by its JUnit file."""
     junit = run.folder / f"{_file_name(name)}.xml"
-    options = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={junit}")
+    keep_nothing = ("-o", "tmp_path_retention_policy=none")
+    options = ("-q", *keep_nothing, "-p", "no:cacheprovider", f"--junitxml={junit}")
     env = {"XDG_CACHE_HOME": str(machine.CACHE.parents[1])}  # where the local model lies
-    return command(run, name, run.python, *options, *arguments, junit=junit, env=env)
+    pytest = (run.python, "-m", "pytest")
+    return command(run, name, *pytest, *options, *arguments, junit=junit, env=env)
 
 
 def pure(run: Run) -> Outcome:

@@ -33,10 +33,12 @@ def provider(module_provider: Provider) -> Iterator[Provider]:
 
 @pytest.fixture(scope="module")
 def shared_server(
-    module_provider: Provider, tmp_path_factory: pytest.TempPathFactory
+    module_provider: Provider,
+    tmp_path_factory: pytest.TempPathFactory,
+    warmth: WarmProcess | None,
 ) -> Iterator[Server]:
     home = Home(tmp_path_factory.mktemp("shared") / "home", module_provider)
-    with Server(home) as running:
+    with Server(home, warm=warmth) as running:
         running.initialize()
         yield running
 
@@ -72,7 +74,7 @@ def warm_process() -> Iterator[WarmProcess | None]:
     process.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def warmth(request: pytest.FixtureRequest) -> WarmProcess | None:
     """None where this module says REAL_PROCESSES = True: what it tests begins with the start."""
     if getattr(request.module, "REAL_PROCESSES", False):
