@@ -10,7 +10,7 @@ from tests.e2e import replies
 from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
 from tests.e2e.provider import Provider
-from tests.e2e.talk import add, ask, result, use
+from tests.e2e.talk import add, ask, result, until, use
 
 TEXT = "ä line of output\n" * 20_000
 DATA = "iVBORw0K" * 40_000
@@ -140,3 +140,38 @@ def test_a_load_says_what_is_damaged(start: StartServer, by: str) -> None:
     given = {"id": saved["id"], "path": saved["path"], "latest": True}
     server.request("tiro/session/load", {by: given[by]})
     server.wait_notification("window/showMessage", lambda params: "blobs" in params["message"])
+
+
+@pytest.mark.parametrize("is_fresh", [True, False])
+def test_loading_what_is_open_keeps_what_only_memory_has(
+    start: StartServer, is_fresh: bool
+) -> None:
+    """Somebody removed the files of values: they are written again, and nothing is told missing."""
+    server = start()
+    contents = filled(server)
+    id_ = server.request("tiro/session/save")["id"]
+    if not is_fresh:
+        server.shutdown()
+        server = start()
+        server.request("tiro/session/load", {"id": id_})
+    wanted = blobs(server)
+    for blob in server.home.sessions.joinpath("blobs").iterdir():
+        blob.unlink()
+    shown = server.request("tiro/session/load", {"id": id_})
+    assert [m["content"] for m in shown["messages"]] == contents
+    until(lambda: blobs(server) == wanted)
+    server.kill()
+    server = start()
+    shown = server.request("tiro/session/load", {"id": id_})
+    assert [m["content"] for m in shown["messages"]] == contents
+
+
+def test_a_session_that_ends_leaves_no_value_missing(start: StartServer) -> None:
+    server = start()
+    contents = filled(server)
+    id_ = server.request("tiro/session/save")["id"]
+    for blob in server.home.sessions.joinpath("blobs").iterdir():
+        blob.unlink()
+    server.request("tiro/session/clear")
+    shown = server.request("tiro/session/load", {"id": id_})
+    assert [m["content"] for m in shown["messages"]] == contents

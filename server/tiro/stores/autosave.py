@@ -18,7 +18,7 @@ from typing import Protocol
 from tiro.errors import SessionFormatError, SessionInUseError, SessionNotFoundError, StorageError
 from tiro.session.changes import Change, Set
 from tiro.session.core import Core
-from tiro.stores.blobs import remove_unreferenced
+from tiro.stores.blobs import Held, remove_unreferenced
 from tiro.stores.disk import narrow, remove_stale, temporary_file
 from tiro.stores.files import SessionFiles, State
 from tiro.stores.journal import change_lines
@@ -55,9 +55,9 @@ class Autosave(Saving):
         self._not_before = 0.0
         session.observe(self._changed)
 
-    def restore(self, session: Core, path: Path, reading: Reading) -> None:
-        """Restore the session from these files, and let it live there from now on."""
-        super().restore(session, path, reading)
+    def restore(self, session: Core, path: Path, reading: Reading, held: Held) -> None:
+        """As `Saving.restore`, and have done what is to be done of it."""
+        super().restore(session, path, reading, held)
         if self.owner.autosave:
             remove_stale(path)
             narrow(path)
@@ -297,7 +297,7 @@ class Autosave(Saving):
                     is_behind = bool(session.newest_first or session.archive_rows)
                 else:
                     is_behind = self._is_behind(session) and self.files.look() is not State.GONE
-                if is_behind:
+                if is_behind or self._blobs.are_missing():
                     self._save(session)
                 if self._turns.is_last_hold and self.files is not None:
                     self.files.tidy()

@@ -41,6 +41,9 @@ Row: TypeAlias = Message | dict[str, Any]
 _Readings: TypeAlias = dict[str, tuple[Signature, set[str]]]
 """What files refer to, by their names; a file that did not change is not read again."""
 
+Held: TypeAlias = Callable[[str], str | None]
+"""Finds a large value by its hash, in memory."""
+
 log = logging.getLogger(__name__)
 
 
@@ -73,7 +76,12 @@ class Blobs:
         self.has_dropped = False
         """Whether a snapshot referred to less than the one before."""
 
-    def held_by(self, rows: Sequence[Message]) -> Callable[[str], str | None]:
+    def are_missing(self) -> bool:
+        """Whether something to which the last snapshot referred is not on the disk any more."""
+        references = (r for found in self.stored.values() for r in found.short.references)
+        return any(_size(self.path / r.sha256) != r.bytes for r in references)
+
+    def held_by(self, rows: Sequence[Message]) -> Held:
         """Finds a large value of these messages by its hash; they are looked through when asked."""
 
         @functools.cache
@@ -172,6 +180,11 @@ class References:
         self._lock = lock = directory_lock(self._blobs.path)
         if not wait_for(lambda: try_lock_shared(lock)):
             raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), str(self._blobs.path))
+
+
+def nothing(name: str) -> str | None:
+    """Finds no large value."""
+    return None
 
 
 def blobs_beside(directory: Path) -> Path:

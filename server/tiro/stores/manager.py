@@ -32,6 +32,7 @@ from tiro.session.redact import Redactor
 from tiro.session.session import Session
 from tiro.session.snapshot import StoredSession
 from tiro.stores.autosave import Autosave
+from tiro.stores.blobs import nothing
 from tiro.stores.copies import locked, remove_session, write_copy
 from tiro.stores.disk import Disk
 from tiro.stores.files import encode_snapshot
@@ -294,12 +295,15 @@ class SessionManager:
         """The session in this file, which lives there from now on (its journal and lock beside).
 
         Raises SessionNotFoundError, SessionFormatError (the file stays as it is), StorageError.
-        The current session stays the current one.
+        The current session stays the current one; where it is the same, it gives the large values
+        whose files are gone.
         """
         path = real_path(Path(file))
         reading = read_session(path)
-        session = self._make(None, None, None)
-        self._autosave_of(session).restore(session, path, reading)
+        session, current = self._make(None, None, None), self.current
+        is_open = current is not None and self.path_of(current) == path
+        held = self._autosave_of(current).held(current) if current and is_open else nothing
+        self._autosave_of(session).restore(session, path, reading, held)
         return session
 
     def load_id(self, id: str) -> Session:

@@ -7,7 +7,7 @@ somebody writes without a pause.
 
 import errno
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from tiro.session.core import Core, from_rfc3339
 from tiro.session.large import put_back
 from tiro.session.messages import Message
 from tiro.session.snapshot import StoredSession, read_snapshot
-from tiro.stores.blobs import blobs_beside, read_blob
+from tiro.stores.blobs import Held, blobs_beside, nothing, read_blob
 from tiro.stores.disk import Disk, Signature, read_file, signature_at
 from tiro.stores.journal import Journal, JournalText, read_journal
 from tiro.stores.lock import wait_for
@@ -53,7 +53,7 @@ class Reading(msgspec.Struct):
         self,
         core: Core,
         missing: Sequence[Message] = (),
-        held: Callable[[str], str | None] = lambda name: None,
+        held: Held = nothing,
     ) -> "Restored":
         """Bring `core` to what was read, with the large values that lie in files of their own.
 
@@ -82,7 +82,7 @@ class Reading(msgspec.Struct):
             core.n = n  # no change of its own: whoever reads the files does the same
         return Restored(dropped, bool(seqs))
 
-    def _put_back(self, held: Callable[[str], str | None]) -> tuple[set[str], set[str]]:
+    def _put_back(self, held: Held) -> tuple[set[str], set[str]]:
         """Read the large values; the names of those that are missing, and that only `held` has."""
         blobs, missing, rescued = blobs_beside(self.path.parent), set[str](), set[str]()
 

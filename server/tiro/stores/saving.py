@@ -18,7 +18,7 @@ from tiro.errors import SessionFormatError, SessionNotFoundError
 from tiro.session.core import Core
 from tiro.session.history import time_id
 from tiro.session.messages import encode
-from tiro.stores.blobs import Blobs
+from tiro.stores.blobs import Blobs, Held
 from tiro.stores.disk import Disk, Signature, copy_aside, make_directories, temporary_file
 from tiro.stores.files import SessionFiles, State, encode_snapshot
 from tiro.stores.names import file_stem, with_suffixes
@@ -97,11 +97,18 @@ class Saving:
         with session.lock:
             return self.files is not None and self.files.stored_n == session.n
 
-    def restore(self, session: Core, path: Path, reading: Reading) -> None:
-        """Restore the session from these files, and let it live there from now on."""
+    def held(self, session: Core) -> Held:
+        """Finds the session's large values in memory."""
+        return self._blobs.held_by((*session.archive_rows, *session.newest_first))
+
+    def restore(self, session: Core, path: Path, reading: Reading, held: Held) -> None:
+        """Restore the session from these files, and let it live there from now on.
+
+        `held` has the large values whose files cannot be read.
+        """
         with session.lock:
             with self.silent():
-                restored = reading.restore(session)
+                restored = reading.restore(session, held=held)
             self.owner.restored(session)
             self._turns.move_to(SessionFiles(path, self.owner.disk))
             self.directory = path.parent
@@ -221,15 +228,10 @@ class Saving:
         before, n = encode(session.snapshot()), session.n
         is_older = reading.stored.fields["journal_n"] < files.snapshot_n
         with self.silent():
-            restored = reading.restore(
-                session,
-                reading.missing_from(session) if is_older else (),
-                self._blobs.held_by((*session.archive_rows, *session.newest_first)),
-            )
+            missing = reading.missing_from(session) if is_older else ()
+            restored = reading.restore(session, missing, self.held(session))
         self.owner.restored(session)
         self._remember(session, reading, restored)
-        if restored.rescued:
-            self._needs_snapshot = self._wants_snapshot = True
         if is_older:
             session.n = max(n, session.n)  # a number is never given twice
             self._needs_snapshot = self._wants_snapshot = True
@@ -251,8 +253,8 @@ class Saving:
     def _remember(self, session: Core, reading: Reading, restored: Restored) -> None:
         assert self.files is not None
         self.files.remember(reading)
-        self._wants_snapshot = reading.bad > 0
-        self._needs_snapshot = reading.bad > 0 or restored.was_pruned
+        self._wants_snapshot = reading.bad > 0 or restored.rescued > 0
+        self._needs_snapshot = self._wants_snapshot or restored.was_pruned
         self._edit_seen = None
 
     def _failed(self, session: Core, error: OSError) -> None:
