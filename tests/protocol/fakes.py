@@ -10,6 +10,7 @@ import msgspec
 
 from tiro.agents import events
 from tiro.agents.agent_info import AgentInfo
+from tiro.assistant.edits import FileEdits
 from tiro.errors import (
     AgentNotFoundError,
     InvalidInputError,
@@ -22,6 +23,7 @@ from tiro.session import history
 from tiro.session.messages import Message, Usage
 from tiro.session.meter import ContextSize, Meter
 from tiro.session.session import Session
+from tiro.tools.workspace import Workspace
 
 Script = Sequence[events.TurnEvent | asyncio.Event | BaseException | float]
 AGENTS = [
@@ -50,6 +52,7 @@ class FakeAssistant:
         self.files: dict[str, Session] = {}
         self.exported = "the text"
         self.saved = self.turns = self.memory = self  # one object plays all parts of the real one
+        self.edits = FileEdits(Workspace(editor), Path("/nowhere"), is_kept=lambda: False)
         self.problems: list[str] = []
         self.before: Callable[[str], Any] | None = None
         self.is_shut_down = False

@@ -49,7 +49,11 @@ async def test_every_result_has_exactly_the_fields_of_its_type() -> None:
         "tiro/turn/start": {"prompt": "x"},
         "tiro/turn/steer": {"text": "x"},
         "tiro/models/set": {"name": "a/b"},
+        "tiro/edits/undo": {"turnId": "t"},
+        "tiro/edits/redo": {"turnId": "t"},
     }
+    recorder = client.assistant.edits.recorder_of("t", "s")("c")
+    await recorder.record(Path("/nowhere/a"), None, None)
     last = ("tiro/session/clear", "tiro/session/new", "tiro/session/load")
     for method in [*(m for m in types.METHODS if m not in last), *last]:
         result = await client.call(method, params.get(method, {}))

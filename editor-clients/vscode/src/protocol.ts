@@ -553,6 +553,40 @@ export interface ModelsSetResult {
   model: string;
 }
 
+/** How many edits, and of which turn; without them all. */
+export interface EditsListParams {
+  limit?: number | null;
+  turnId?: string | null;
+}
+
+/** The edits that can be undone or redone, newest first. */
+export interface EditsListResult {
+  edits: Edit[];
+}
+
+/** A recorded change of one of the user's files. */
+export interface Edit {
+  id: string;
+  turnId: string;
+  sessionId: string | null;
+  path: string;
+  at: string;
+  undone: boolean;
+  added: number;
+  removed: number;
+}
+
+/** One edit or one turn, not both. */
+export interface EditParams {
+  id?: string | null;
+  turnId?: string | null;
+}
+
+/** The files of the edits that were undone or redone. */
+export interface EditResult {
+  paths: string[];
+}
+
 /** What this server is and how it is set up. */
 export interface StatusResult {
   version: string;
@@ -854,6 +888,9 @@ export const agentsList = new RequestType<AgentsListParams, AgentsListResult, vo
 );
 export const modelsList = new RequestType<Empty, ModelsListResult, void>("tiro/models/list");
 export const modelsSet = new RequestType<ModelsSetParams, ModelsSetResult, void>("tiro/models/set");
+export const editsList = new RequestType<EditsListParams, EditsListResult, void>("tiro/edits/list");
+export const editsUndo = new RequestType<EditParams, EditResult, void>("tiro/edits/undo");
+export const editsRedo = new RequestType<EditParams, EditResult, void>("tiro/edits/redo");
 export const status = new RequestType<Empty, StatusResult, void>("tiro/status");
 
 export const permissionRequest = new RequestType<PermissionParams, PermissionResult, void>(

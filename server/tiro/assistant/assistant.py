@@ -18,6 +18,7 @@ from tiro.agents.agent_info import AgentInfo
 from tiro.agents.events import TurnOutcome
 from tiro.assistant import window
 from tiro.assistant.calibrations import Calibrations
+from tiro.assistant.edits import FileEdits
 from tiro.assistant.explain import Explained, explain
 from tiro.assistant.fit import crowded
 from tiro.assistant.limits import configure
@@ -77,6 +78,9 @@ class Assistant:
         self.setup = Setup.load(self._config_dir, [], {})
         self.manager = self.setup.manager(self._config_dir / "sessions", self._noticed)
         self.saved = SavedSessions(self.manager, self.turns)
+        self.edits = FileEdits(
+            self.workspace, self._config_dir / "edits", lambda: self.manager.autosave
+        )
         self.memory = Memory(self, self._noticed)
         self.titles = Titles(self, self._noticed)
         self.calibrations = Calibrations(config.cache_directory())
@@ -100,8 +104,12 @@ class Assistant:
         return self.setup.problems
 
     async def warm_up(self) -> None:
-        """Load what the first prompt will need, in a thread, so that it need not wait for it."""
+        """Load what the first prompt will need, in a thread, so that it need not wait for it.
+
+        Then what is too much in the ledger of edits goes.
+        """
         await asyncio.to_thread(load_adapters)
+        await asyncio.to_thread(self.edits.prune)
 
     async def shutdown(self) -> None:
         """End the turn, what the models started, and everything that is not yet on the disk."""
@@ -395,7 +403,9 @@ class Assistant:
         except BaseException:
             await holding.__aexit__(None, None, None)
             raise
-        return self.turns.start(session, turn, holding)
+        turn_id = new_turn_id()
+        turn.edits = self.edits.recorder_of(turn_id, session.id)
+        return self.turns.start(turn_id, session, turn, holding)
 
     def _wanted_model(self, session: Session, info: AgentInfo, model: str | None) -> str | None:
         return model or session.model or info.model or self.setup.settings.model

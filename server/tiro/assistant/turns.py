@@ -29,12 +29,13 @@ class Turns:
 
     def start(
         self,
+        turn_id: str,
         session: Session,
         turn: Turn,
         holding: contextlib.AbstractAsyncContextManager[Any],
     ) -> RunningTurn:
         """Begin a turn; `holding`, the right to write, was entered and is left at its end."""
-        self.running = RunningTurn(new_turn_id(), session, turn, self._on_event)
+        self.running = RunningTurn(turn_id, session, turn, self._on_event)
         self.running.start(holding, self._over)
         return self.running
 

@@ -17,6 +17,7 @@ from tiro.protocol.connection import Connection
 from tiro.protocol.wire import (
     to_wire,
     to_wire_agent,
+    to_wire_edit,
     to_wire_explained,
     to_wire_hit,
     to_wire_row,
@@ -374,6 +375,27 @@ async def models_list(desk: Desk, params: types.Empty) -> types.ModelsListResult
 async def models_set(desk: Desk, params: types.ModelsSetParams) -> types.ModelsSetResult:
     """Choose the session's model."""
     return types.ModelsSetResult(await desk.assistant.set_model(params.name))
+
+
+@handles("tiro/edits/list")
+async def edits_list(desk: Desk, params: types.EditsListParams) -> types.EditsListResult:
+    """The edits of the user's files."""
+    edits = await desk.assistant.edits.list(params.limit, params.turn_id)
+    return types.EditsListResult([to_wire_edit(edit) for edit in edits])
+
+
+@handles("tiro/edits/undo")
+async def edits_undo(desk: Desk, params: types.EditParams) -> types.EditResult:
+    """Take back an edit, or a turn's."""
+    paths = await desk.assistant.edits.undo(params.id, params.turn_id)
+    return types.EditResult(list(map(str, paths)))
+
+
+@handles("tiro/edits/redo")
+async def edits_redo(desk: Desk, params: types.EditParams) -> types.EditResult:
+    """Make again what was undone."""
+    paths = await desk.assistant.edits.redo(params.id, params.turn_id)
+    return types.EditResult(list(map(str, paths)))
 
 
 @handles("tiro/status")

@@ -648,6 +648,45 @@ class ModelsSetResult(Wire, frozen=True):
     model: str
 
 
+class EditsListParams(Wire, frozen=True):
+    """How many edits, and of which turn; without them all."""
+
+    limit: Count | None = None
+    turn_id: str | None = None
+
+
+class Edit(Wire, frozen=True, kw_only=True):
+    """A recorded change of one of the user's files."""
+
+    id: str
+    turn_id: str
+    session_id: str | None
+    path: str
+    at: str
+    undone: bool
+    added: int
+    removed: int
+
+
+class EditsListResult(Wire, frozen=True):
+    """The edits that can be undone or redone, newest first."""
+
+    edits: list[Edit]
+
+
+class EditParams(Wire, frozen=True):
+    """One edit or one turn, not both."""
+
+    id: str | None = None
+    turn_id: str | None = None
+
+
+class EditResult(Wire, frozen=True):
+    """The files of the edits that were undone or redone."""
+
+    paths: list[str]
+
+
 class StatusResult(Wire, frozen=True, kw_only=True):
     """What this server is and how it is set up."""
 
@@ -915,6 +954,9 @@ METHODS: dict[str, Method] = {
     "tiro/agents/list": Method(AgentsListParams, AgentsListResult, is_ordered=False),
     "tiro/models/list": Method(Empty, ModelsListResult, is_ordered=False),
     "tiro/models/set": Method(ModelsSetParams, ModelsSetResult),
+    "tiro/edits/list": Method(EditsListParams, EditsListResult, is_ordered=False),
+    "tiro/edits/undo": Method(EditParams, EditResult, is_ordered=False),
+    "tiro/edits/redo": Method(EditParams, EditResult, is_ordered=False),
     "tiro/status": Method(Empty, StatusResult, is_ordered=False),
 }
 """Client → server. `turn/start` and `search` are in order until they have begun."""
@@ -946,6 +988,7 @@ COMMANDS: tuple[str, ...] = (
     "tiro.searchSessions",
     "tiro.exportSession",
     "tiro.importSession",
+    "tiro.undoEdits",
 )
 """What `workspace/executeCommand` takes."""
 

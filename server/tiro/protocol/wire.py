@@ -16,6 +16,7 @@ from tiro.session.large import OUTPUT
 if TYPE_CHECKING:
     from tiro.assistant.assistant import Assistant
     from tiro.assistant.explain import Explained
+    from tiro.session.edits import Edit
 
 MAX_RESULT_BYTES = 4096
 CUT = " [… cut …]"
@@ -115,6 +116,21 @@ def to_wire_hit(hit: Any) -> types.SearchHit:
         saved_at=hit.saved_at,
         snippet=hit.snippet,
         taken_back=hit.taken_back or msgspec.UNSET,
+    )
+
+
+def to_wire_edit(edit: "Edit") -> types.Edit:
+    """A recorded edit, as it stands now."""
+    made = edit.made
+    return types.Edit(
+        id=made.id,
+        turn_id=made.turn_id,
+        session_id=made.session_id,
+        path=made.path,
+        at=made.at,
+        undone=edit.state == "undone",
+        added=made.added,
+        removed=made.removed,
     )
 
 

@@ -51,6 +51,10 @@ LOCK_SECONDS = 10.0
 
 DAMAGED = "{count} lines of {path!r} cannot be read; the edits in them cannot be undone"
 UNNOTED = "What was undone or redone could not be noted in {path!r} ({why}); the files are right"
+UNRECORDED = (
+    "Edits of files cannot be recorded at the moment, so they could not be undone later: no file"
+    " is changed until that works again"
+)
 BUSY = "Another process holds the ledger of edits {path!r}; try again"
 NO_TEXT = "The text that {path!r} is to get back is missing or damaged; nothing was changed"
 
@@ -90,12 +94,13 @@ class Ledger:
                 self._unkept.append(made)
                 self._unkept_texts.update(texts)
                 return
-            with self._held() as journal:
-                for name, text in texts.items():
-                    path = self._texts / name
-                    if not path.exists():
-                        replace_file(self._disk, path, zlib.compress(bytes_of(text), _LEVEL))
-                self._append(journal, [made])
+            try:
+                with self._held() as journal:
+                    self._store_texts(texts)
+                    self._append(journal, [made])
+            except StorageError:
+                self._tell(UNRECORDED)
+                raise
 
     def mark(self, marks: Sequence[Became]) -> None:
         """Record what became of edits; never raises: what cannot be stored is kept in memory."""
@@ -165,6 +170,12 @@ class Ledger:
             raise
         except OSError as error:
             raise storage_error(self.path, error, "write") from error
+
+    def _store_texts(self, texts: Mapping[str, str]) -> None:
+        for name, text in texts.items():
+            path = self._texts / name
+            if not path.exists():
+                replace_file(self._disk, path, zlib.compress(bytes_of(text), _LEVEL))
 
     def _append(self, journal: Journal, lines: Sequence[Line]) -> None:
         """Put lines behind the last whole one, and wait until they are on the disk."""

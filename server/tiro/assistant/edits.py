@@ -1,0 +1,79 @@
+"""Edits as use cases: list, undo, redo; the ledger is opened when it is first needed."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tiro.errors import InvalidInputError
+from tiro.session.core import rfc3339, utc_now
+from tiro.tools.tool import EditRecorder
+from tiro.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tiro.session.edits import Edit
+    from tiro.tools.edits import Edits
+
+NOTHING_TO_UNDO = "There are no edits of Tiro's to undo in this workspace"
+
+
+class FileEdits:
+    """The edits of the user's files, by all sessions and all processes of this user."""
+
+    def __init__(self, workspace: Workspace, directory: Path, is_kept: Callable[[], bool]) -> None:
+        """While `is_kept` says no, what is recorded ends with this process."""
+        self._workspace, self._directory, self._is_kept = workspace, directory, is_kept
+        self._opened: Edits | None = None
+        self.tell: Callable[[str], None] = lambda text: None
+        """Hears what the user should know, in the loop's thread."""
+
+    def recorder_of(self, turn_id: str, session_id: str | None) -> Callable[[str], EditRecorder]:
+        """Where the tool uses of a turn record their edits."""
+        return lambda tool_use_id: self._edits.recorder(turn_id, session_id, tool_use_id)
+
+    async def list(self, limit: int | None = None, turn_id: str | None = None) -> Sequence["Edit"]:
+        """The newest edits, newest first, all of them or those of one turn."""
+        edits = await self._edits.newest_first()
+        return [edit for edit in edits if turn_id in (None, edit.made.turn_id)][:limit]
+
+    async def undo(self, edit_id: str | None, turn_id: str | None) -> Sequence[Path]:
+        """Take back an edit or a turn's; raises as `Edits.undo`."""
+        return await self._edits.undo(edit_id, turn_id)
+
+    async def redo(self, edit_id: str | None, turn_id: str | None) -> Sequence[Path]:
+        """Make again what was undone; raises as `Edits.undo`."""
+        return await self._edits.redo(edit_id, turn_id)
+
+    async def newest_turn(self, session_id: str | None) -> str:
+        """The newest turn with an edit to undo, made in this session or in an open folder.
+
+        Raises InvalidInputError where there is none: other folders have editors of their own.
+        """
+        roots = self._workspace.roots()
+        for edit in await self.list():
+            is_here = any(Path(edit.made.path).is_relative_to(root) for root in roots)
+            if edit.state == "made" and (is_here or edit.made.session_id == session_id):
+                return edit.made.turn_id
+        raise InvalidInputError(NOTHING_TO_UNDO)
+
+    def prune(self) -> None:
+        """Drop what is too old or too much, in a thread of its own; never raises."""
+        if self._directory.is_dir():
+            from tiro.stores.ledger import Ledger
+
+            Ledger(self._directory).prune()
+
+    @property
+    def _edits(self) -> "Edits":
+        if self._opened is None:
+            from tiro.stores.ledger import Ledger
+            from tiro.tools.edits import Edits
+
+            loop = asyncio.get_running_loop()
+
+            def tell(text: str) -> None:
+                loop.call_soon_threadsafe(self.tell, text)
+
+            ledger = Ledger(self._directory, is_kept=self._is_kept, tell=tell)
+            self._opened = Edits(ledger, self._workspace, lambda: rfc3339(utc_now()))
+        return self._opened

@@ -1,0 +1,151 @@
+"""`tiro/edits/…` and `tiro.undoEdits`: params, results and errors, over the real ledger."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.protocol.fakes import Client
+from tests.tools.rooms import put
+from tiro.assistant.edits import FileEdits
+from tiro.errors import ToolError
+from tiro.tools.workspace import Workspace
+from tiro.tools.writing import current, put_text
+
+
+class Desk:
+    """A client with a folder open, whose files are edited as tools do it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.client = Client()
+
+    async def open(self) -> "Desk":
+        uri = self.root.as_uri()
+        await self.client.initialize(workspaceFolders=[{"uri": uri, "name": "work"}])
+        self.client.outlet.bodies.clear()
+        return self.another_process()
+
+    def another_process(self) -> "Desk":
+        """The same ledger, opened anew."""
+        editor, directory = self.client.service.editor, self.root.parent / "edits"
+        edits = FileEdits(Workspace(editor), directory, is_kept=lambda: True)
+        edits.tell = editor.say_once
+        self.client.assistant.edits = edits
+        return self
+
+    async def edit(self, name: str, text: str, turn: str = "t", session: str = "s") -> str:
+        """The id of the edit."""
+        workspace = Workspace(self.client.service.editor)
+        place = workspace.locate(str(self.root / name))
+        recorder = self.client.assistant.edits.recorder_of(turn, session)("c")
+        seen = await current(workspace, place)
+        edit_id = await recorder.record(place.path, seen, text)
+        await put_text(workspace, place, seen, text)
+        return edit_id
+
+    async def listed(self, **params: Any) -> list[Any]:
+        result = await self.client.call("tiro/edits/list", params)
+        return list(result["edits"])
+
+
+async def a_desk(folder: Path) -> Desk:
+    (folder / "work").mkdir()
+    return await Desk(folder / "work").open()
+
+
+async def test_edits_are_listed_newest_first_and_say_what_they_are(tmp_path: Path) -> None:
+    desk = await a_desk(tmp_path)
+    path = put(desk.root, "a", "1\n2\n")
+    first = await desk.edit("a", "1\n2\n3\n", "t1")
+    second = await desk.edit("a", "1\n", "t2")
+    edits = await desk.another_process().listed()
+    assert [edit["id"] for edit in edits] == [second, first]
+    at = edits[0].pop("at")
+    assert at.endswith("Z")
+    assert len(at) == len("2026-11-28T09:30:00.000Z")
+    assert edits[0] == {
+        "id": second, "turnId": "t2", "sessionId": "s", "path": str(path),
+        "undone": False, "added": 0, "removed": 2,
+    }  # fmt: skip
+    assert [edit["id"] for edit in await desk.listed(limit=1)] == [second]
+    assert [edit["id"] for edit in await desk.listed(turnId="t1")] == [first]
+    assert await desk.listed(limit=0) == await desk.listed(turnId="t3") == []
+
+
+async def test_undo_and_redo_answer_with_the_files(tmp_path: Path) -> None:
+    desk = await a_desk(tmp_path)
+    path = put(desk.root, "a", "a\n")
+    edit_id = await desk.edit("a", "b\n")
+    call = desk.another_process().client.call
+    assert await call("tiro/edits/undo", {"turnId": "t"}) == {"paths": [str(path)]}
+    assert path.read_bytes() == b"a\n"
+    assert [edit["undone"] for edit in await desk.listed()] == [True]
+    assert await call("tiro/edits/undo", {"turnId": "t"}) == {"paths": []}
+    assert await call("tiro/edits/redo", {"id": edit_id, "turnId": None}) == {"paths": [str(path)]}
+    assert path.read_bytes() == b"b\n"
+
+
+@pytest.mark.parametrize("params", [{}, None, {"id": "a", "turnId": "t"}, {"id": "a"}, {"id": 1}])
+async def test_what_is_not_said_or_not_known_is_invalid(tmp_path: Path, params: Any) -> None:
+    desk = await a_desk(tmp_path)
+    for method in ("tiro/edits/undo", "tiro/edits/redo"):
+        error = await desk.client.error(method, params)
+        assert error["code"] == -32602
+        assert "edit" in error["message"] or "$.id" in error["message"]
+
+
+async def test_a_conflict_names_the_files_and_our_later_edits(tmp_path: Path) -> None:
+    desk = await a_desk(tmp_path)
+    path = put(desk.root, "a", "a\n")
+    first = await desk.edit("a", "b\n", "t1")
+    later = await desk.edit("a", "c\n", "t2")
+    error = await desk.client.error("tiro/edits/undo", {"id": first})
+    assert error["code"] == -32050
+    assert error["data"] == {
+        "kind": "editConflict", "paths": [str(path)], "later": [later], "done": [],
+    }  # fmt: skip
+    assert path.read_bytes() == b"c\n"
+
+
+async def test_the_command_undoes_the_newest_turn_that_is_not_undone(tmp_path: Path) -> None:
+    desk = await a_desk(tmp_path)
+    put(desk.root, "a", "a\n")
+    await desk.edit("a", "b\n", "t1")
+    await desk.edit("a", "c\n", "t2")
+    await desk.edit("a", "d\n", "t2")
+
+    async def undo(*arguments: Any) -> Any:
+        params = {"command": "tiro.undoEdits", "arguments": list(arguments)}
+        return await desk.client.answer(desk.client.request("workspace/executeCommand", params))
+
+    for text in (b"b\n", b"a\n"):
+        assert (await undo())["result"] == {"paths": [str(desk.root / "a")]}
+        assert (desk.root / "a").read_bytes() == text
+    error = (await undo())["error"]
+    assert (error["code"], "no edits" in error["message"]) == (-32602, True)
+    assert (await undo("t1"))["result"] == {"paths": []}
+
+
+async def test_the_command_leaves_the_edits_of_other_folders_and_sessions_alone(
+    tmp_path: Path,
+) -> None:
+    """They are another editor's, which has them open."""
+    desk = await a_desk(tmp_path)
+    for turn, session in (("t1", "mine"), ("t2", "theirs")):
+        recorder = desk.client.assistant.edits.recorder_of(turn, session)("c")
+        await recorder.record(tmp_path / "elsewhere" / "a", None, "text\n")
+    edits = desk.client.assistant.edits
+    assert await edits.newest_turn("mine") == "t1"
+    assert await edits.newest_turn("theirs") == "t2"
+
+
+async def test_the_user_hears_once_that_edits_cannot_be_recorded(tmp_path: Path) -> None:
+    desk = await a_desk(tmp_path)
+    put(tmp_path, "edits", "a file where the folder should be")
+    for _ in range(3):
+        with pytest.raises(ToolError, match="nothing was changed"):
+            await desk.edit("a", "b\n")
+    assert not (desk.root / "a").exists()
+    [told] = await desk.client.until(lambda: desk.client.sent("window/showMessage"))
+    assert "cannot be recorded" in told["message"]
