@@ -376,7 +376,7 @@ def _add_sessions(commands: Commands) -> None:
     one = add_command(group, "show", sessions_show, "one session as text", SESSIONS_EXAMPLES)
     one.add_argument("id", help="its id, or `latest`")
     form = one.add_mutually_exclusive_group()
-    form.add_argument("--summary", action="store_true", help="one short line for each message")
+    form.add_argument("--summary", action="store_true", help="the last 20 messages, a line each")
     form.add_argument("--json", action="store_true", help="print all of it as JSON")
     found = add_command(group, "search", sessions_search, "where it was said", SESSIONS_EXAMPLES)
     found.add_argument("query", help='words and "quoted phrases" that are all in one message')

@@ -20,6 +20,12 @@ class FakeLink:
             self.loaded.append(params)
         if method == "tiro/session/clear":
             return {"savedAs": None, "cleared": 0}
+        if method == "tiro/session/getAgent":
+            return {"agent": None}
+        if method == "tiro/agents/list":
+            return {"default": "build", "agents": []}
+        if method == "tiro/status":
+            return {"model": None}
         return {"id": "one", "path": "/x/one.json", "title": None, "total": 1, "text": None}
 
 

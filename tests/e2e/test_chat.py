@@ -301,11 +301,11 @@ def test_slash_commands(chat: Chat, provider: Provider, home: Home) -> None:
     chat.ask("/agent plan", "plan answers from now on")
     assert "* plan" in chat.ask("/agent", "* plan")
     chat.ask("/model", f"* fake/{MODEL}")
-    chat.ask("/context", "attachments")
+    chat.ask("/size", "attached files")
     chat.ask("/shwo", "did you mean /show?")
     chat.ask("/file /nowhere", "There is no file '/nowhere'")
     chat.ask("/save copy.json", f"Saved in {home.workspace}/copy.json"[:80])
-    screen = chat.ask("/clear", "this is a new session")
+    screen = chat.ask("/clear", "this is a new session, build answers")
     assert "Blue." not in screen
     assert "2 messages are kept in" in screen
     assert "Loud." in chat.ask("Which sound?", "Loud.")
@@ -415,6 +415,39 @@ def test_pipe_takes_commands_and_tells_failures(piped: Piped, provider: Provider
     assert "bad weather" in done.stderr
     assert "There is no command /fly" in done.stderr
     assert len(provider.chats) == 2
+
+
+def test_pipe_handles_what_is_remembered(piped: Piped, provider: Provider, home: Home) -> None:
+    """Size, pins, memo, compaction and its undo; /clear says who answers from then on."""
+    provider.script(
+        replies.text("Blue."), replies.text("Loud."), replies.text("They asked about a colour.")
+    )
+    lines = (
+        *("/pin", "/memo", "/compact", "/undo", "first", "second", "/size", "/pin 1", "/pin"),
+        *("/pin -1", "/pin x", "/pin 99", "/compact", "/memo", "/undo", "/undo", "/agent plan"),
+        "/clear",
+    )
+    done = piped("\n".join(lines) + "\n")
+    told = done.stderr + done.stdout
+    assert "Traceback" not in told
+    for sentence in (
+        "No message is pinned",
+        "Nothing is remembered yet",
+        "Nothing is there to fold",
+        "about",
+        "your messages",
+        "Pinned: 1",
+        "#1 user: first",
+        "/pin needs the number of a message",
+        "4 messages are folded into the summary",
+        "They asked about a colour.",
+        "4 messages are in the window again",
+        f"this is a new session, build answers with fake/{MODEL}",
+    ):
+        assert sentence in told
+    assert done.returncode == FAILED
+    assert done.stderr.count("undo") >= 2
+    assert len(provider.chats) == 3
 
 
 def test_file_that_cannot_go_along_is_refused_at_once(

@@ -147,9 +147,8 @@ class Chat:
             self._screen.tell("No session is saved yet; this is a new one")
 
     async def _greet(self) -> None:
-        status = await self._link.request("tiro/status")
-        model = self._wishes.model or status["model"] or "the first model that can be used"
-        self._screen.tell(f"Tiro {__version__}, {model}. /help lists what you can do here.")
+        who = await self._talk.who()
+        self._screen.tell(f"Tiro {__version__}, {who}. /help lists what you can do here.")
         resume = self._link.hello["resume"]
         if self._wishes.session is None and resume["setting"] == "ask" and resume["latest"]:
             title = resume["latest"]["title"] or resume["latest"]["id"]

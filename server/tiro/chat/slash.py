@@ -3,16 +3,32 @@
 import asyncio
 import difflib
 import glob
+import json
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
-from tiro.chat.talk import Talk
+from tiro.chat.talk import Talk, messages
 from tiro.errors import InvalidInputError
-from tiro.screen_text import flat
+from tiro.screen_text import flat, one_line
+from tiro.session.messages import Message, text_of
 from tiro.stores.formats.registry import FORMATS, SHORT_NAMES
 
 MAX_LISTED = 20
+PIN_CELLS = 60
+NO_PIN = "No message is pinned"
+PARTS = {
+    "system": "system prompt",
+    "tools": "tools on offer",
+    "memo": "memo",
+    "summary": "summary",
+    "user": "your messages",
+    "assistant": "answers",
+    "toolUse": "uses of tools",
+    "toolResult": "results of tools",
+    "attachments": "attached files",
+}
+"""What takes the room in a request, in plain words."""
 COMPLETE_SECONDS = 2.0
 """A list that takes longer is not waited for at the Tab key."""
 
@@ -143,6 +159,44 @@ async def _model(talk: Talk, rest: str) -> None:
         talk.screen.say(f"{mark} {row['name']:<40} {row['reason'] or ''}".rstrip())
 
 
+async def _compact(talk: Talk, rest: str) -> None:
+    done = await talk.link.request("tiro/session/compact")
+    if not done["evicted"]:
+        talk.screen.tell("Nothing is there to fold into the summary")
+        return
+    sizes = f"{done['tokensBefore']:,} → {done['tokensAfter']:,} tokens"
+    talk.screen.tell(f"{messages(done['evicted'])} folded into the summary: {sizes}")
+
+
+async def _undo(talk: Talk, rest: str) -> None:
+    view = await talk.link.request("tiro/session/undoResize")
+    talk.screen.tell(f"{messages(view['total'])} in the window again")
+
+
+async def _memo(talk: Talk, rest: str) -> None:
+    kept = await talk.link.request("tiro/memo/get")
+    if kept["memo"]:
+        talk.screen.say(json.dumps(kept["memo"], indent=2, ensure_ascii=False))
+    if kept["summary"]:
+        talk.screen.say(kept["summary"])
+    if not kept["memo"] and not kept["summary"]:
+        talk.screen.tell("Nothing is remembered yet of messages that have left the window")
+
+
+async def _pin(talk: Talk, rest: str) -> None:
+    if rest:
+        if not (number := rest.removeprefix("-")).isdecimal():
+            raise InvalidInputError("/pin needs the number of a message, as /search shows it")
+        params = {"seq": int(number), "pinned": rest == number}
+        await talk.link.request("tiro/session/pin", params)
+    view = await talk.link.request("tiro/session/get")
+    talk.screen.tell(f"Pinned: {', '.join(map(str, view['pins']))}" if view["pins"] else NO_PIN)
+    for message in view["messages"]:
+        if message["seq"] in view["pins"]:
+            words = one_line(text_of(Message.from_dict(message)), PIN_CELLS)
+            talk.screen.say(f"#{message['seq']} {message['role']}: {words}")
+
+
 async def _size(talk: Talk, rest: str) -> None:
     size = await talk.link.request("tiro/session/contextSize", {"draft": rest or None})
     of = f" of {size['contextWindow']:,} ({size['ratio']:.1%})" if size["contextWindow"] else ""
@@ -150,7 +204,7 @@ async def _size(talk: Talk, rest: str) -> None:
     talk.screen.say(f"The next request has about {size['tokens']:,} tokens{of}{error}:")
     for name, tokens in size["breakdown"].items():
         if tokens:
-            talk.screen.say(f"  {name:<12} {tokens:>9,}")
+            talk.screen.say(f"  {PARTS[name]:<18} {tokens:>9,}")
 
 
 async def _file(talk: Talk, rest: str) -> None:
@@ -222,7 +276,7 @@ async def _formats(talk: Talk) -> Sequence[str]:
 
 COMMANDS: dict[str, Command] = {
     "/help": Command(_help, "", "this list"),
-    "/show": Command(_show, "", "the session as text"),
+    "/show": Command(_show, "", "the last 20 messages, a line each"),
     "/clear": Command(_clear, "", "keep the session, start a new one on an empty screen"),
     "/new": Command(_new, "", "keep the session, start a new one"),
     "/save": Command(_save, "[PATH]", "write the session now, or a copy of it"),
@@ -233,7 +287,11 @@ COMMANDS: dict[str, Command] = {
     "/agent": Command(_agent, "[NAME]", "who answers; with a name: choose", _agents),
     "/model": Command(_model, "[NAME]", "which model answers; with a name: choose", _models),
     "/file": Command(_file, "[PATH]", "let a file go along with the next question; - none"),
-    "/context": Command(_size, "[DRAFT]", "how large the next request is"),
+    "/size": Command(_size, "[DRAFT]", "how large the next request is, and what takes the room"),
+    "/compact": Command(_compact, "", "fold all that was said into a summary"),
+    "/undo": Command(_undo, "", "take the last compaction or resize back"),
+    "/memo": Command(_memo, "", "what is remembered of what has left the window"),
+    "/pin": Command(_pin, "[N]", "hold message N in the window, -N let it go; else which are held"),
     "/retry": Command(_retry, "", "take the last answer back and ask again"),
     "/quit": Command(_quit, "", "leave; so does Ctrl-D"),
 }

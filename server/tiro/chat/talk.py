@@ -15,6 +15,8 @@ from tiro.errors import InvalidInputError
 from tiro.protocol.client import RemoteError
 from tiro.protocol.types import INVALID_PARAMS
 
+FIRST_MODEL = "the first model that can be used"
+
 AGAIN_SECONDS = 1.0
 """A second Ctrl-C within this ends the chat."""
 
@@ -180,14 +182,21 @@ class Talk:
         self.screen.session_id, self._path_by_id = view["id"], {view["id"]: view["path"]}
 
     async def clear(self) -> str:
-        """Begin a new session; where the old one is, in a sentence."""
+        """Begin a new session; where the old one is and who answers now, in a sentence."""
         result = await self.link.request("tiro/session/clear")
         self.screen.session_id = None
         await self.choose()
         self.files = []
         path, cleared = result["savedAs"], messages(result["cleared"])
         kept = f"{cleared} kept in {path}" if path else "Nothing was there to keep"
-        return f"{kept}; this is a new session"
+        return f"{kept}; this is a new session, {await self.who()}"
+
+    async def who(self) -> str:
+        """Who answers in the session, and which model."""
+        agent = (await self.link.request("tiro/session/getAgent"))["agent"]
+        default = (await self.link.request("tiro/agents/list", {}))["default"]
+        model = (await self.link.request("tiro/status"))["model"]
+        return f"{agent['name'] if agent else default} answers with {model or FIRST_MODEL}"
 
     async def choose(self) -> None:
         """Let the agent and the model of this chat answer in the session."""
