@@ -54,6 +54,24 @@
       (cancel-timer tiro-buffer--timer)
       (setq tiro-buffer--timer nil))))
 
+(defun tiro-buffer-of (uri)
+  "Return the buffer that the server knows as URI, or nil."
+  (let (found)
+    (maphash (lambda (buffer told)
+               (when (and (equal (car told) uri) (buffer-live-p buffer)) (setq found buffer)))
+             tiro-buffer--open)
+    found))
+
+(defun tiro-buffer-as-told-p (version)
+  "Return non-nil if the current buffer is as it was told, as VERSION if given."
+  (pcase-let ((`(,_ ,known ,tick) (gethash (current-buffer) tiro-buffer--open)))
+    (and tick (= tick (buffer-chars-modified-tick))
+         (or (null version) (eql version known)))))
+
+(defun tiro-buffer-tell (connection buffer)
+  "Tell CONNECTION the text of BUFFER, which it knows already."
+  (tiro-buffer--tell connection buffer (car (gethash buffer tiro-buffer--open))))
+
 (defun tiro-buffer-forget ()
   "Forget what a server that has ended was told."
   (clrhash tiro-buffer--open))

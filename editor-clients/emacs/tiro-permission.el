@@ -20,6 +20,12 @@
 (defvar tiro-permission-pending nil
   "Questions that wait, oldest first, each a cons (NUMBER . LATER).")
 
+(defconst tiro-permission--lines-shown 40
+  "Lines of a preview that the chat shows; a key shows the rest.")
+
+(defvar tiro-permission--previews (make-hash-table)
+  "Number of a question that waits -> what its tool use would do.")
+
 (defvar tiro-permission--count 0 "Number of the last question.")
 
 (defconst tiro-permission--choices
@@ -36,6 +42,7 @@ PREVIEW shows what it would do."
   (let* ((later (tiro-rpc-later))
          (question (cons (cl-incf tiro-permission--count) later)))
     (setq tiro-permission-pending (append tiro-permission-pending (list question)))
+    (when preview (puthash (car question) preview tiro-permission--previews))
     (with-current-buffer (tiro-chat-buffer)
       (tiro-chat-flush)
       (tiro-transcript-close)
@@ -43,7 +50,9 @@ PREVIEW shows what it would do."
        'permission
        (concat (format "Tiro asks to use %s (%s%s)" (plist-get toolUse :name) effect
                        (if rule (format "; rule %s" rule) ""))
-               "\n" (or preview (tiro-permission--input (plist-get toolUse :input)))))
+               (if preview "" (concat "\n" (tiro-permission--input (plist-get toolUse :input))))))
+      (when preview
+        (tiro-transcript-add 'diff (tiro-permission--beginning preview)))
       (tiro-transcript-put-line (cons 'permission (car question)) 'permission
                                 (tiro-permission--buttons)
                                 (list 'keymap (tiro-permission--keymap question)))
@@ -52,6 +61,27 @@ PREVIEW shows what it would do."
                  (substitute-command-keys "\\[tiro]"))))
     (force-mode-line-update t)
     later))
+
+(defun tiro-permission--beginning (preview)
+  "Return the lines of PREVIEW that the chat shows."
+  (let* ((lines (split-string (string-trim-right preview "\n+") "\n"))
+         (more (- (length lines) tiro-permission--lines-shown)))
+    (if (<= more 0) (string-join lines "\n")
+      (format "%s\n@@ %d more lines: d shows all @@"
+              (string-join (butlast lines more) "\n") more))))
+
+(defun tiro-permission-show-preview (question)
+  "Show all that the tool use of QUESTION would do."
+  (let ((preview (or (gethash (car question) tiro-permission--previews)
+                     (user-error "Tiro: there is no more to show"))))
+    (with-current-buffer (get-buffer-create "*tiro diff*")
+      (let ((inhibit-read-only t))
+        (erase-buffer)
+        (insert preview)
+        (goto-char (point-min)))
+      (if (string-prefix-p "--- " preview) (diff-mode) (special-mode))
+      (setq buffer-read-only t)
+      (display-buffer (current-buffer)))))
 
 (defun tiro-permission--input (input)
   "Return INPUT, a tool's, as lines."
@@ -69,6 +99,8 @@ PREVIEW shows what it would do."
     (pcase-dolist (`(,decision ,key . ,_) tiro-permission--choices)
       (define-key map (kbd key) (lambda () (interactive)
                                   (tiro-permission-answer question decision))))
+    (define-key map (kbd "d") (lambda () (interactive)
+                                (tiro-permission-show-preview question)))
     (define-key map [mouse-1] (lambda (event) (interactive "e")
                                 (tiro-permission--click question event)))
     (define-key map (kbd "RET") (lambda () (interactive)
@@ -95,6 +127,7 @@ PREVIEW shows what it would do."
   (unless (memq question tiro-permission-pending)
     (user-error "That question was answered before"))
   (setq tiro-permission-pending (delq question tiro-permission-pending))
+  (remhash (car question) tiro-permission--previews)
   (tiro-rpc-reply (cdr question) `(:decision ,decision ,@(and reason (list :message reason))))
   (when (get-buffer "*tiro*")
     (with-current-buffer (tiro-chat-buffer)

@@ -116,7 +116,8 @@ LOG-SIZE and ON-END are as in `tiro-rpc-start'."
               :capabilities
               ( :general (:positionEncodings ["utf-32" "utf-16"])
                 :window (:workDoneProgress t)
-                :workspace (:workspaceFolders t)
+                :workspace ( :workspaceFolders t :applyEdit t
+                             :workspaceEdit (:documentChanges t))
                 :textDocument (:synchronization ,(make-hash-table)))
               :initializationOptions
               ( :settings ,(or settings (make-hash-table))
@@ -312,6 +313,20 @@ ID, METHOD and PARAMS are those of JSON-RPC."
               :character (if (equal (tiro-rpc-encoding connection) "utf-32")
                              (length before)
                            (/ (string-bytes (encode-coding-string before 'utf-16le)) 2)))))))
+
+(defun tiro-rpc-point (connection position)
+  "Return where POSITION, in the form agreed on over CONNECTION, is in the buffer."
+  (save-excursion
+    (save-restriction
+      (widen)
+      (goto-char (point-min))
+      (forward-line (plist-get position :line))
+      (let ((rest (plist-get position :character)) (end (line-end-position))
+            (wide (equal (tiro-rpc-encoding connection) "utf-32")))
+        (while (and (> rest 0) (< (point) end))
+          (setq rest (- rest (if (and (not wide) (< #xffff (char-after) #x110000)) 2 1)))
+          (forward-char))
+        (point)))))
 
 (provide 'tiro-rpc)
 ;;; tiro-rpc.el ends here

@@ -38,12 +38,16 @@
   "Face of failures." :group 'tiro)
 (defface tiro-permission '((t :inherit warning))
   "Face of a question that waits for an answer." :group 'tiro)
+(defface tiro-added '((t :inherit success))
+  "Face of lines that a change adds." :group 'tiro)
+(defface tiro-removed '((t :inherit error :weight normal))
+  "Face of lines that a change takes away." :group 'tiro)
 (defface tiro-prompt '((t :inherit minibuffer-prompt))
   "Face of the sign before the prompt area." :group 'tiro)
 
 (defconst tiro-transcript--faces
   '((user . tiro-user) (text . tiro-assistant) (thinking . tiro-thinking)
-    (note . tiro-note) (error . tiro-error) (permission . tiro-permission)
+    (note . tiro-note) (diff . default) (error . tiro-error) (permission . tiro-permission)
     (tool . tiro-tool) (progress . tiro-note))
   "The face of each kind of text.")
 
@@ -106,13 +110,15 @@
 
 (defun tiro-transcript--paint (kind text)
   "Return TEXT with the face of KIND, and code in answers with its own."
-  (if (not (eq kind 'text))
-      (propertize text 'face (alist-get kind tiro-transcript--faces 'default))
-    (unless (eq kind tiro-transcript--kind)
-      (setq tiro-transcript--fence '(nil . "")))
-    (let ((painted (tiro-transcript--code text tiro-transcript--fence)))
-      (setq tiro-transcript--fence (cdr painted))
-      (car painted))))
+  (pcase kind
+    ('text
+     (unless (eq kind tiro-transcript--kind)
+       (setq tiro-transcript--fence '(nil . "")))
+     (let ((painted (tiro-transcript--code text tiro-transcript--fence)))
+       (setq tiro-transcript--fence (cdr painted))
+       (car painted)))
+    ('diff (mapconcat #'tiro-transcript--diff-line (split-string text "\n") "\n"))
+    (_ (propertize text 'face (alist-get kind tiro-transcript--faces 'default)))))
 
 (defun tiro-transcript-close ()
   "Make sure that what is added next stands in a paragraph of its own."
@@ -191,8 +197,15 @@ Each is a kind, BEFORE nil at the start; COLUMN is that of the last line."
         ((and (eq before kind) (memq kind '(text thinking user))) "")
         ((and (memq before '(tool progress)) (memq kind '(tool progress))) "\n")
         ((and (eq before kind) (memq kind '(note permission))) "\n")
+        ((or (eq kind 'diff) (eq before 'diff)) "\n")
         ((zerop column) "\n")
         (t "\n\n")))
+
+(defun tiro-transcript--diff-line (line)
+  "Return LINE of a diff with its face."
+  (propertize line 'face (pcase (and (not (string-empty-p line)) (aref line 0))
+                           (?+ 'tiro-added) (?- 'tiro-removed) (?@ 'tiro-note)
+                           (_ 'default))))
 
 (defun tiro-transcript--code (text fence)
   "Return (PAINTED . FENCE): TEXT of an answer with a face for its code.

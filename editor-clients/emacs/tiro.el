@@ -58,8 +58,14 @@ The breaks are left out when text is copied."
 A log makes Emacs several times slower while an answer arrives."
   :type 'natnum)
 
+(defcustom tiro-save-edited-buffers t
+  "Whether a buffer that Tiro changes is saved, if all in it was saved before.
+Commands that Tiro runs see what is on the disk."
+  :type 'boolean)
+
 (require 'tiro-attachment)
 (require 'tiro-chat)
+(require 'tiro-edit)
 (require 'tiro-permission)
 (require 'tiro-rpc)
 (require 'tiro-session)
@@ -324,6 +330,12 @@ CURRENT is the name that is used now, or nil."
   (interactive (list (and current-prefix-arg (read-string "Reason for Tiro: "))))
   (tiro-permission-answer-oldest "reject" reason))
 
+(defun tiro-show-diff ()
+  "Show in a window of its own what the tool use that waits longest would do."
+  (interactive)
+  (tiro-permission-show-preview
+   (or (car tiro-permission-pending) (user-error "Tiro: nothing waits for an answer"))))
+
 ;;;; The server
 
 (defun tiro-show-stderr ()
@@ -367,6 +379,7 @@ CURRENT is the name that is used now, or nil."
     (define-key map (kbd "y") #'tiro-allow-once)
     (define-key map (kbd "Y") #'tiro-allow-always)
     (define-key map (kbd "n") #'tiro-reject)
+    (define-key map (kbd "d") #'tiro-show-diff)
     (define-key map (kbd "e") #'tiro-show-stderr)
     (define-key map (kbd "q") #'tiro-shutdown)
     map)

@@ -1,7 +1,8 @@
 """A stand-in for `tiro serve` that does on demand what the real server does rarely or not yet.
 
 It speaks the protocol over stdio; the prompt says what happens: `permission`, `flood N`, `die`,
-`stale`, `progress`, `changed REASON`, `message TEXT`, `unknown`, `fail`. Other prompts are echoed.
+`stale`, `progress`, `changed REASON`, `message TEXT`, `unknown`, `fail`, `edit JSON` (a workspace
+edit), `diff N` (a permission request that shows N added lines). Other prompts are echoed.
 """
 
 import json
@@ -65,6 +66,26 @@ def permission(turn_id: str, _: str) -> None:
     event(turn_id, "text", delta=f"answer {json.dumps(given)}")
 
 
+def edit(turn_id: str, wanted: str) -> None:
+    """Ask for a workspace edit and tell the answer."""
+    given = ask("workspace/applyEdit", label="Tiro", edit=json.loads(wanted))
+    event(turn_id, "text", delta=f"answer {json.dumps(given)}")
+
+
+def diff(turn_id: str, count: str) -> None:
+    """Ask for permission with a diff of so many lines."""
+    lines = "".join(f"+line {n}\n" for n in range(int(count)))
+    ask(
+        "tiro/permission/request",
+        turnId=turn_id,
+        toolUse={"id": "c1", "name": "edit_file", "input": {"path": "a.txt"}},
+        agent="build",
+        rule="edit: ask",
+        effect="write",
+        preview=f"--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-old\n{lines}",
+    )
+
+
 def flood(turn_id: str, count: str) -> None:
     """Send many deltas, and a request in the midst of them."""
     for n in range(int(count)):
@@ -115,6 +136,8 @@ def unknown(turn_id: str, _: str) -> None:
 DEEDS = {
     "permission": permission,
     "flood": flood,
+    "edit": edit,
+    "diff": diff,
     "die": die,
     "stale": stale,
     "progress": progress,

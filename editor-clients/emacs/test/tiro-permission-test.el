@@ -80,5 +80,39 @@
     (should-not tiro-permission-pending)
     (should (equal (tiro-chat-mode-line) ":stopped"))))
 
+(ert-deftest tiro-permission-shows-a-diff-in-colours ()
+  (tiro-testing-with-peer
+    (tiro-ask "diff 1")
+    (tiro-testing-wait-for "[y Allow once]")
+    (with-current-buffer "*tiro*"
+      (goto-char (point-min))
+      (search-forward "\n--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-old\n+line 0\n[y Allow")
+      (search-backward "+line 0")
+      (should (eq (get-text-property (point) 'face) 'tiro-added))
+      (search-backward "-old")
+      (should (eq (get-text-property (point) 'face) 'tiro-removed)))
+    (tiro-reject)
+    (tiro-testing-wait-idle)
+    (should-error (tiro-show-diff) :type 'user-error)))
+
+(ert-deftest tiro-permission-shows-a-long-diff-on-demand ()
+  "The chat shows its beginning, and `d' all of it."
+  (tiro-testing-with-peer
+    (tiro-ask "diff 100")
+    (tiro-testing-wait-for "[y Allow once]")
+    (should (string-search "+line 10\n" (tiro-testing-chat)))
+    (should-not (string-search "+line 99" (tiro-testing-chat)))
+    (should (string-search "more lines: d shows all" (tiro-testing-chat)))
+    (with-current-buffer "*tiro*"
+      (goto-char (point-min))
+      (search-forward "[y Allow")
+      (call-interactively (key-binding (kbd "d"))))
+    (with-current-buffer "*tiro diff*"
+      (should (derived-mode-p 'diff-mode))
+      (should buffer-read-only)
+      (should (string-search "+line 99\n" (buffer-string))))
+    (tiro-reject)
+    (tiro-testing-wait-idle)))
+
 (provide 'tiro-permission-test)
 ;;; tiro-permission-test.el ends here

@@ -1,0 +1,161 @@
+;;; tiro-edit-test.el --- Tests of changes that Tiro makes in buffers  -*- lexical-binding: t; -*-
+
+;;; Code:
+
+(require 'tiro-testing)
+
+(defmacro tiro-edit-test-with (text &rest body)
+  "Run BODY in a buffer that visits a file with TEXT, which the server knows."
+  (declare (indent 1) (debug t))
+  `(tiro-testing-with-peer
+     (with-current-buffer (find-file-noselect (tiro-testing-write "a.txt" ,text))
+       (buffer-enable-undo)
+       (tiro-testing-ask "hello") ; tells the server of the buffer
+       ,@body)))
+
+(defun tiro-edit-test-edit (&rest edits)
+  "Let the server make EDITS, each (LINE CHARACTER LINE CHARACTER TEXT); its answer."
+  (tiro-edit-test-versioned 1 edits))
+
+(defun tiro-edit-test-versioned (version edits)
+  "Let the server make EDITS of VERSION of the current buffer; return its answer."
+  (let ((uri (tiro-rpc-uri buffer-file-name)))
+    (tiro-testing-ask
+     (concat "edit "
+             (json-serialize
+              `( :documentChanges
+                 [( :textDocument (:uri ,uri :version ,version)
+                    :edits ,(vconcat (mapcar #'tiro-edit-test--text-edit edits)))]))))
+    (tiro-edit-test-answer)))
+
+(defun tiro-edit-test--text-edit (edit)
+  "Return EDIT, a list of positions and a text, in the form of LSP."
+  (pcase-let ((`(,line ,character ,line2 ,character2 ,text) edit))
+    `( :range (:start (:line ,line :character ,character)
+                      :end (:line ,line2 :character ,character2))
+       :newText ,text)))
+
+(defun tiro-edit-test-answer ()
+  "Return the newest answer that the server got."
+  (with-current-buffer "*tiro*"
+    (goto-char (point-max))
+    (search-backward "answer {")
+    (forward-char (length "answer "))
+    (json-parse-buffer :object-type 'plist :false-object nil)))
+
+(ert-deftest tiro-edit-is-one-step-of-undo-and-keeps-point ()
+  (tiro-edit-test-with "one\ntwo\nthree\n"
+    (goto-char (point-min))
+    (search-forward "tw")
+    (let ((marker (copy-marker (line-end-position))))
+      (should (equal '(:applied t)
+                     (tiro-edit-test-edit '(0 0 0 3 "ONE") '(2 0 2 0 "new\n") '(2 5 2 5 "!"))))
+      (should (equal (buffer-string) "ONE\ntwo\nnew\nthree!\n"))
+      (should (looking-back "tw" (line-beginning-position)))
+      (should (= marker (line-end-position))))
+    (undo-boundary)
+    (primitive-undo 1 (cdr buffer-undo-list))
+    (should (equal (buffer-string) "one\ntwo\nthree\n"))))
+
+(ert-deftest tiro-edit-undo-takes-back-no-more-than-the-edit ()
+  "What the user typed before stays (B55)."
+  (tiro-edit-test-with "one\n"
+    (goto-char (point-max))
+    (insert "typed\n")
+    (tiro-testing-ask "hello again")
+    (tiro-edit-test-versioned 2 '((0 0 0 3 "ONE")))
+    (should (equal (buffer-string) "ONE\ntyped\n"))
+    (let ((last-command nil)) (undo))
+    (should (equal (buffer-string) "one\ntyped\n"))))
+
+(ert-deftest tiro-edit-saves-what-was-saved-before ()
+  "A command that Tiro runs next must see it."
+  (tiro-edit-test-with "one\n"
+    (tiro-edit-test-edit '(0 0 0 3 "ONE"))
+    (should-not (buffer-modified-p))
+    (should (equal (with-temp-buffer (insert-file-contents "a.txt") (buffer-string)) "ONE\n"))))
+
+(ert-deftest tiro-edit-leaves-unsaved-text-unsaved ()
+  (tiro-edit-test-with "one\n"
+    (goto-char (point-max))
+    (insert "unsaved\n")
+    (tiro-testing-ask "hello again")
+    (should (equal '(:applied t) (tiro-edit-test-versioned 2 '((0 0 0 3 "ONE")))))
+    (should (buffer-modified-p))
+    (should (equal (with-temp-buffer (insert-file-contents "a.txt") (buffer-string)) "one\n"))))
+
+(ert-deftest tiro-edit-saves-nothing-where-that-is-not-wanted ()
+  (tiro-edit-test-with "one\n"
+    (let ((tiro-save-edited-buffers nil)) (tiro-edit-test-edit '(0 0 0 3 "ONE")))
+    (should (buffer-modified-p))))
+
+(ert-deftest tiro-edit-of-a-buffer-that-moved-on-is-refused ()
+  "Nothing is changed, whoever is late (B55)."
+  (tiro-edit-test-with "one\n"
+    (should-not (plist-get (tiro-edit-test-versioned 7 '((0 0 0 3 "ONE"))) :applied))
+    (should (equal (buffer-string) "one\n"))
+    ;; Typed after the text was told, and before the edit came.
+    (let ((buffer (current-buffer)))
+      (cl-letf* ((apply-it (symbol-function 'tiro-edit--apply))
+                 ((symbol-function 'tiro-edit--apply)
+                  (lambda (&rest arguments)
+                    (with-current-buffer buffer (goto-char 1) (insert "typed "))
+                    (apply apply-it arguments))))
+        (let ((answer (tiro-edit-test-versioned 1 '((0 0 0 3 "ONE")))))
+          (should-not (plist-get answer :applied))
+          (should (string-search "was changed meanwhile" (plist-get answer :failureReason))))))
+    (should (equal (buffer-string) "typed one\n"))))
+
+(ert-deftest tiro-edit-where-emacs-would-ask-is-refused ()
+  "No question comes up in the midst of a turn."
+  (tiro-edit-test-with "one\n"
+    (setq buffer-read-only t)
+    (should (string-search "read-only"
+                           (plist-get (tiro-edit-test-edit '(0 0 0 3 "ONE")) :failureReason)))
+    (setq buffer-read-only nil)
+    (write-region "changed by git\n" nil buffer-file-name nil 'silent)
+    (set-file-times buffer-file-name (time-add nil 10))
+    (should (string-search "changed on disk"
+                           (plist-get (tiro-edit-test-edit '(0 0 0 3 "ONE")) :failureReason)))
+    (should (equal (buffer-string) "one\n"))))
+
+(ert-deftest tiro-edit-of-what-is-not-open-is-refused ()
+  (tiro-edit-test-with "one\n"
+    (let ((answer (progn
+                    (tiro-testing-ask
+                     (concat "edit "
+                             (json-serialize
+                              '( :changes (:file:///no/such
+                                           [( :range (:start (:line 0 :character 0)
+                                                             :end (:line 0 :character 0))
+                                              :newText "x")])))))
+                    (tiro-edit-test-answer))))
+      (should (string-search "No buffer visits" (plist-get answer :failureReason))))))
+
+(ert-deftest tiro-edit-survives-a-hook-that-fails ()
+  "The edit stands and the buffer stays modified."
+  (tiro-edit-test-with "one\n"
+    (add-hook 'before-save-hook (lambda () (error "This formatter is not here")) nil t)
+    (let ((answer (tiro-edit-test-edit '(0 0 0 3 "ONE")))) ; `should' would see the failure
+      (should (equal '(:applied t) answer)))
+    (should (equal (buffer-string) "ONE\n"))
+    (should (buffer-modified-p))))
+
+(ert-deftest tiro-edit-counts-as-was-agreed ()
+  "Emoji, narrowing, and a place behind the last line."
+  (tiro-edit-test-with "a😀b\nlast"
+    (narrow-to-region 1 2)
+    (tiro-edit-test-edit '(0 1 0 2 "🎉🎉") '(1 4 1 4 "!\n"))
+    (widen)
+    (should (equal (buffer-string) "a🎉🎉b\nlast!\n"))))
+
+(ert-deftest tiro-edit-reads-places-in-utf-16 ()
+  (with-temp-buffer
+    (insert "a😀b\nzwei")
+    (cl-letf (((symbol-function 'tiro-rpc-encoding) (lambda (_) "utf-16")))
+      (pcase-dolist (`(,line ,character ,point)
+                     '((0 0 1) (0 1 2) (0 3 3) (0 4 4) (0 99 4) (1 2 7) (9 0 9)))
+        (should (= point (tiro-rpc-point nil (list :line line :character character))))))))
+
+(provide 'tiro-edit-test)
+;;; tiro-edit-test.el ends here
