@@ -1,13 +1,15 @@
 """Providers and servers for the end-to-end tests: one shared pair a module, more on request."""
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e import warm
+from tests.e2e import command, warm
 from tests.e2e.client import RpcError, Server
+from tests.e2e.command import Tiro
 from tests.e2e.home import SERVER, Home
 from tests.e2e.provider import Provider
 from tests.e2e.warm import WarmProcess
@@ -81,6 +83,12 @@ def warmth(request: pytest.FixtureRequest) -> WarmProcess | None:
         return None
     process: WarmProcess | None = request.getfixturevalue("warm_process")
     return process
+
+
+@pytest.fixture
+def tiro(home: Home, warmth: WarmProcess | None) -> Tiro:
+    """Run `tiro` with these words to its end: `tiro("ask", "-", given="What?")`."""
+    return functools.partial(command.run, home, warm=warmth)
 
 
 @pytest.fixture

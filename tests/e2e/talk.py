@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e.client import Pending, Server
 from tests.e2e.home import Home
+from tests.e2e.warm import WarmProcess
 
 BREAKDOWN = {
     "system", "tools", "memo", "summary", "user", "assistant", "toolUse", "toolResult",
@@ -106,9 +107,9 @@ def latest(server: Server) -> list[str]:
     return words(server)
 
 
-def everything(home: Home) -> set[str]:
+def everything(home: Home, warm: WarmProcess | None) -> set[str]:
     """Every text in any session of this home, as a fresh process reads them."""
-    with Server(home) as reader:
+    with Server(home, warm=warm) as reader:
         reader.initialize()
         found: set[str] = set()
         for row in reader.request("tiro/session/list", {"limit": 1000})["sessions"]:

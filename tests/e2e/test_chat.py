@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.e2e import replies
+from tests.e2e.command import Tiro
 from tests.e2e.home import KEY_VARIABLE, Home
 from tests.e2e.provider import API_KEY, MODEL, Provider
 from tests.e2e.replies import Hold
@@ -61,19 +62,8 @@ Piped = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def piped(home: Home) -> Piped:
-    def run(given: str, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*TIRO, *words],
-            cwd=home.workspace,
-            env=home.environment(),
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-        )
-
-    return run
+def piped(tiro: Tiro) -> Piped:
+    return lambda given, *words: tiro("chat", *words, given=given)
 
 
 # --- in a terminal -------------------------------------------------------------------------

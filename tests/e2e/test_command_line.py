@@ -5,37 +5,16 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
 
 from tests.e2e import replies
+from tests.e2e.command import SECONDS, Tiro
 from tests.e2e.home import Home
 from tests.e2e.provider import API_KEY, Provider
 from tests.e2e.replies import Hold
 
 DONE, FAILED, WRONG_USE, NO_MODEL, CANCELLED = 0, 1, 2, 3, 130
-SECONDS = 30
-
-Tiro = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def tiro(home: Home) -> Tiro:
-    """Run the command to its end."""
-
-    def run(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "tiro", *words],
-            cwd=home.workspace,
-            env=home.environment(),
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-        )
-
-    return run
 
 
 def began(home: Home, *words: str) -> subprocess.Popen[str]:

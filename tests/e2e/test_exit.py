@@ -121,7 +121,7 @@ def test_b42_a_termination_signal_ends_it_cleanly(
             assert server.wait_exit() == 1, f"round {number}"
             assert provider.last.closed_by_client()
             server.check()
-    assert "half " in everything(home)
+    assert "half " in everything(home, warm_process)
 
 
 def test_b42_an_idle_server_does_not_burn_the_processor(server: Server) -> None:

@@ -12,6 +12,7 @@ from tests.e2e.home import Home
 from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold
 from tests.e2e.talk import add, ask, begin_ask, everything, latest, stored, view, window, words
+from tests.e2e.warm import WarmProcess
 from tests.sizes import sized
 
 
@@ -35,7 +36,9 @@ def test_b11_one_session_used_in_turn(start: StartServer, provider: Provider) ->
 
 
 @pytest.mark.timeout(600)  # with --long
-def test_b11_messages_of_both_are_kept_without_any_save(start: StartServer, home: Home) -> None:
+def test_b11_messages_of_both_are_kept_without_any_save(
+    start: StartServer, home: Home, warmth: WarmProcess | None
+) -> None:
     home.write_config(session={"max_history": 100_000})
     first, second = start(), start()
     add(first, "user", "from the first 0")
@@ -47,12 +50,12 @@ def test_b11_messages_of_both_are_kept_without_any_save(start: StartServer, home
     assert len(total) == len(set(total)) == 2 * sized(fast=5, normal=12, long=500) - 1
     first.kill()
     second.kill()
-    assert everything(home) == set(total)
+    assert everything(home, warmth) == set(total)
 
 
 @pytest.mark.timeout(600)  # with --long
 def test_b11_both_at_the_same_time_lose_nothing(
-    start: StartServer, home: Home, record_property: Tell
+    start: StartServer, home: Home, record_property: Tell, warmth: WarmProcess | None
 ) -> None:
     home.write_config(session={"max_history": 100_000})
     first, second = start(), start()
@@ -79,7 +82,7 @@ def test_b11_both_at_the_same_time_lose_nothing(
     second.kill()
     assert refused <= {"sessionInUse"}
     record_property("saves", len(said) - 1)
-    assert everything(home) >= said
+    assert everything(home, warmth) >= said
 
 
 def test_b11_a_session_that_answers_elsewhere_is_in_use(
@@ -139,7 +142,9 @@ def test_b11_a_dead_holder_holds_nothing(start: StartServer, provider: Provider)
     assert words(second)[-2:] == ["three", "ok"]
 
 
-def test_b11_changes_that_were_overtaken_are_kept_beside(start: StartServer, home: Home) -> None:
+def test_b11_changes_that_were_overtaken_are_kept_beside(
+    start: StartServer, home: Home, warmth: WarmProcess | None
+) -> None:
     first = start()
     add(first, "user", "begin")
     id_ = first.request("tiro/session/save")["id"]
@@ -151,11 +156,11 @@ def test_b11_changes_that_were_overtaken_are_kept_beside(start: StartServer, hom
     second.request("tiro/session/save")
     first.kill()
     second.kill()
-    assert everything(home) >= {"begin", "never saved yet", "meanwhile"}
+    assert everything(home, warmth) >= {"begin", "never saved yet", "meanwhile"}
 
 
 def test_b11_what_another_process_deletes_loses_no_new_message(
-    start: StartServer, home: Home
+    start: StartServer, home: Home, warmth: WarmProcess | None
 ) -> None:
     first, second = start(), start()
     add(first, "user", "begin")
@@ -166,7 +171,7 @@ def test_b11_what_another_process_deletes_loses_no_new_message(
     assert add(second, "user", "written after")["stored"] is True
     second.kill()
     first.kill()
-    assert "written after" in everything(home)
+    assert "written after" in everything(home, warmth)
 
 
 def test_b11_a_copy_made_by_hand_is_a_file_of_its_own(start: StartServer, home: Home) -> None:

@@ -8,40 +8,60 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import pytest
 
 from tests.e2e import replies
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold
+from tests.e2e.warm import Forked, WarmProcess
 
 CLEAR = "\r\x1b[K"
 COLUMNS = 80
 
 
-def in_terminal(
-    home: Home, *words: str, watch: Callable[[str], None] = lambda written: None
-) -> list[str]:
-    """The lines as this command writes them to a terminal; `watch` sees all that is there yet."""
-    ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
-    with subprocess.Popen(
-        [sys.executable, "-m", "tiro", *words],
-        cwd=home.workspace,
-        env=home.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-    ) as command:
+InTerminal = Callable[..., list[str]]
+
+
+@pytest.fixture
+def in_terminal(home: Home, warmth: WarmProcess | None) -> InTerminal:
+    """The lines as a command writes them to a terminal; `watch` sees all that is there yet."""
+
+    def run(*words: str, watch: Callable[[str], None] = lambda written: None) -> list[str]:
+        ours, theirs = os.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+        command = begin(home, words, theirs, warmth)
         os.close(theirs)
         written = b""
         while data := _read(ours):
             written += data
             watch(written.decode("utf-8", "replace"))
         command.wait(30)
-    os.close(ours)
-    return written.decode().replace("\r\n", "\n").removesuffix("\n").split("\n")
+        os.close(ours)
+        return written.decode().replace("\r\n", "\n").removesuffix("\n").split("\n")
+
+    return run
+
+
+def begin(
+    home: Home, words: Sequence[str], terminal: int, warm: WarmProcess | None
+) -> Forked | subprocess.Popen[bytes]:
+    """Start a command that writes to this terminal and is given nothing."""
+    env, cwd = home.environment(), home.workspace
+    with open(os.devnull, "rb") as nothing:
+        if warm is not None:
+            return Forked(warm.begin(words, env, cwd, (nothing.fileno(), terminal, terminal)))
+        return subprocess.Popen(
+            [sys.executable, "-m", "tiro", *words],
+            cwd=cwd,
+            env=env,
+            stdin=nothing,
+            stdout=terminal,
+            stderr=terminal,
+        )
 
 
 def _read(terminal: int) -> bytes:
@@ -57,7 +77,7 @@ def shown(line: str) -> str:
 
 
 def test_progress_changes_in_place_and_goes_before_the_answer(
-    home: Home, provider: Provider
+    in_terminal: InTerminal, provider: Provider
 ) -> None:
     hold = Hold()
     reading = [
@@ -70,44 +90,48 @@ def test_progress_changes_in_place_and_goes_before_the_answer(
         if "60 %" in written:
             hold.release()
 
-    (line,) = in_terminal(home, "ask", "Which colour?", watch=go_on)
+    (line,) = in_terminal("ask", "Which colour?", watch=go_on)
     assert shown(line) == "Blue."
     assert f"{CLEAR}· Reading the prompt, 10 %" in line
     assert f"{CLEAR}· Reading the prompt, 60 %" in line
 
 
-def test_a_file_that_is_copied_counts_in_one_line(home: Home, tmp_path: Path) -> None:
+def test_a_file_that_is_copied_counts_in_one_line(in_terminal: InTerminal, tmp_path: Path) -> None:
     (tmp_path / "mine.gguf").write_bytes(b"GGUF" + bytes(4_000_000))
-    (line,) = in_terminal(home, "local", "pull", f"{tmp_path}/mine.gguf")
+    (line,) = in_terminal("local", "pull", f"{tmp_path}/mine.gguf")
     assert shown(line) == "mine is ready"
     assert f"{CLEAR}· Copying, 4.0 MB of 4.0 MB, 100 %" in line
 
 
-def test_lists_have_headings_in_a_terminal_only(home: Home, provider: Provider) -> None:
+def test_lists_have_headings_in_a_terminal_only(
+    in_terminal: InTerminal, provider: Provider
+) -> None:
     provider.script(replies.text("Blue."))
-    in_terminal(home, "ask", "Which colour?")
-    heading, row = in_terminal(home, "sessions", "list")
+    in_terminal("ask", "Which colour?")
+    heading, row = in_terminal("sessions", "list")
     assert heading.split() == ["ID", "SAVED", "(UTC)", "MESSAGES", "TITLE"]
     assert heading.index("SAVED") == row.index(" 20") + 1
     assert heading.index("TITLE") == row.index("Which")
-    heading, *rows = in_terminal(home, "local", "list")
+    heading, *rows = in_terminal("local", "list")
     assert heading.split() == ["NAME", "SIZE", "STATE", "ABOUT"]
     assert rows[0].startswith("* smollm2-135m")
     assert heading.index("ABOUT") == rows[0].index("SmolLM2")
 
 
-def test_escape_sequences_of_a_model_do_not_act(home: Home, provider: Provider) -> None:
+def test_escape_sequences_of_a_model_do_not_act(
+    in_terminal: InTerminal, provider: Provider
+) -> None:
     """In a pipe the answer is what the model said, in a terminal it is harmless."""
     provider.script(
         replies.tools(("c1", "read_file", {"path": "\x1b[2Jx"}), before="Look. "),
         replies.text("Red: \x1b[31m."),
     )
-    lines = in_terminal(home, "ask", "Which colour?")
+    lines = in_terminal("ask", "Which colour?")
     assert lines[-1] == "Red: ␛[31m."
     assert "\x1b[2J" not in "".join(lines)
 
 
-def test_saved_sessions_do_not_act_and_forge_no_row(home: Home) -> None:
+def test_saved_sessions_do_not_act_and_forge_no_row(in_terminal: InTerminal, home: Home) -> None:
     """A title and a text with OSC 52 (the clipboard), OSC 0, CSI, C1 and line breaks."""
     acting = "a\x1b]52;c;eA==\x07\x1b]0;t\x07\x1b[2J\x9b2J\u202eb"
     home.sessions.mkdir(parents=True)
@@ -115,21 +139,21 @@ def test_saved_sessions_do_not_act_and_forge_no_row(home: Home) -> None:
     made = {"title": f"{acting}\nforged row\r\nagain", "messages": messages}
     source = home.workspace / "in\x1b[2J.json"
     source.write_text(json.dumps(made))
-    imported = in_terminal(home, "sessions", "import", str(source))
-    listed = in_terminal(home, "sessions", "list")
+    imported = in_terminal("sessions", "import", str(source))
+    listed = in_terminal("sessions", "list")
     assert len(listed) == 2
     commands = [["show", "latest"], ["show", "latest", "--json"], ["show", "latest", "--summary"]]
     commands += [["export", "latest"], ["export", "latest", "--format", "json"]]
     commands += [["list", "--json"], ["delete", "no\x1b[2J"]]
-    seen = [in_terminal(home, "sessions", *words) for words in commands]
+    seen = [in_terminal("sessions", *words) for words in commands]
     assert "␛]52;c;eA==" in "".join(seen[0])
     for lines in (imported, listed, *seen):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", "".join(lines))
 
 
-def test_doctor_keeps_a_file_name_on_its_line(home: Home) -> None:
+def test_doctor_keeps_a_file_name_on_its_line(in_terminal: InTerminal, home: Home) -> None:
     home.sessions.mkdir(parents=True)
     (home.sessions / "half\nModel forged\x1b[2J.json").write_text("{")
-    lines = in_terminal(home, "doctor")
+    lines = in_terminal("doctor")
     assert not any(line.startswith("Model forged") for line in lines)
     assert "\x1b[2J" not in "".join(lines)

@@ -1,14 +1,18 @@
-"""Servers as forks of one warm process, for the many tests that start one more server.
+"""Commands as forks of one warm process, for the many tests that start one more of them.
 
 A `tiro serve` spends most of its start importing. Here one process imports every module of `tiro`
-once and forks a server for each order: with descriptors, environment, working directory and umask
+once and forks a command for each order: with descriptors, environment, working directory and umask
 of its own, and from there through the same `main` as the console script. The fork becomes a child
-of the test process, so it is waited for, killed and looked at like any other. Linux only; elsewhere
-(and wherever a test says so) real processes are started instead.
+of the test process, so it is waited for, killed and looked at like any other; the server that a
+command starts is a child of the command, forked too. Linux only; elsewhere (and wherever a test
+says so) real processes are started instead.
 """
 
+import asyncio
 import ctypes
+import gc
 import importlib
+import io
 import json
 import os
 import pkgutil
@@ -18,7 +22,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +31,13 @@ POLL_SECONDS = 0.002
 
 
 class Forked:
-    """One forked server, with the part of `subprocess.Popen` that the driver uses."""
+    """One forked command, with the part of `subprocess.Popen` that the driver uses."""
 
-    def __init__(self, pid: int, stdin: int, stdout: int) -> None:
+    def __init__(self, pid: int, stdin: int = -1, stdout: int = -1) -> None:
         self.pid = pid
-        self.stdin = os.fdopen(stdin, "wb", buffering=0)
-        self.stdout = os.fdopen(stdout, "rb", buffering=0)
+        if stdin >= 0:
+            self.stdin = os.fdopen(stdin, "wb", buffering=0)
+            self.stdout = os.fdopen(stdout, "rb", buffering=0)
         self.returncode: int | None = None
         self._waiting = threading.Lock()
 
@@ -50,7 +55,7 @@ class Forked:
         until = time.monotonic() + (60 if timeout is None else timeout)
         while (code := self.poll()) is None:
             if time.monotonic() > until:
-                raise subprocess.TimeoutExpired("tiro serve (forked)", timeout or 60)
+                raise subprocess.TimeoutExpired("tiro (forked)", timeout or 60)
             time.sleep(POLL_SECONDS)
         return code
 
@@ -78,18 +83,36 @@ class WarmProcess:
         )
         theirs.close()
 
-    def fork(self, env: Mapping[str, str], cwd: Path, stderr: int, umask: int = -1) -> Forked:
-        """Fork a server with pipes of its own."""
+    def fork(
+        self,
+        env: Mapping[str, str],
+        cwd: Path,
+        stderr: int,
+        umask: int = -1,
+        words: Sequence[str] = ("serve",),
+    ) -> Forked:
+        """Fork a command with pipes of its own."""
         their_stdin, stdin = os.pipe()
         stdout, their_stdout = os.pipe()
-        order = json.dumps({"env": dict(env), "cwd": str(cwd), "umask": umask}).encode()
-        given = [their_stdin, their_stdout, stderr]
-        socket.send_fds(self._channel, [order], given)
+        pid = self.begin(words, env, cwd, (their_stdin, their_stdout, stderr), umask)
         os.close(their_stdin)
         os.close(their_stdout)
+        return Forked(pid, stdin, stdout)
+
+    def begin(
+        self,
+        words: Sequence[str],
+        env: Mapping[str, str],
+        cwd: Path,
+        descriptors: tuple[int, int, int],
+        umask: int = -1,
+    ) -> int:
+        """Fork a command with these as stdin, stdout and stderr; its process id."""
+        order = {"words": words, "env": dict(env), "cwd": str(cwd), "umask": umask}
+        socket.send_fds(self._channel, [json.dumps(order).encode()], descriptors)
         answer = self._channel.recv(64)
         assert answer, "the warm process is gone"
-        return Forked(int(answer), stdin, stdout)
+        return int(answer)
 
     def close(self) -> None:
         """End it; the servers it forked live on."""
@@ -107,6 +130,7 @@ def _serve_forks(channel: socket.socket) -> None:
     for module in pkgutil.walk_packages(package.__path__, "tiro."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    gc.freeze()
     while True:
         message, given, _, _ = socket.recv_fds(channel, 1 << 20, 3)
         if not message:
@@ -121,7 +145,7 @@ def _serve_forks(channel: socket.socket) -> None:
             channel.close()
             os.close(reading)
             os.close(writing)
-            _become_server(json.loads(message), given)
+            _become(json.loads(message), given)
         for descriptor in (*given, writing):
             os.close(descriptor)
         os.waitpid(between, 0)  # from here on the server is a child of the test process
@@ -129,7 +153,7 @@ def _serve_forks(channel: socket.socket) -> None:
         os.close(reading)
 
 
-def _become_server(order: dict[str, Any], given: list[int]) -> None:
+def _become(order: dict[str, Any], given: list[int]) -> None:
     for target, descriptor in enumerate(given):
         os.dup2(descriptor, target)
         os.close(descriptor)
@@ -139,8 +163,53 @@ def _become_server(order: dict[str, Any], given: list[int]) -> None:
     os.chdir(order["cwd"])
     if order["umask"] >= 0:
         os.umask(order["umask"])
-    sys.argv = ["tiro", "serve"]
-    sys.exit(importlib.import_module("tiro.cli").main())
+    asyncio.create_subprocess_exec = _forking_servers  # type: ignore[assignment]
+    sys.exit(_run(order["words"]))
+
+
+def _run(words: Sequence[str]) -> int:
+    sys.stdin, sys.stdout, sys.stderr = _text(0), _text(1), _text(2)
+    sys.argv = ["tiro", *words]
+    return int(importlib.import_module("tiro.cli").main())
+
+
+def _text(descriptor: int) -> io.TextIOWrapper:
+    """Stdin, stdout or stderr, as Python makes them at its start."""
+    before: Any = (sys.__stdin__, sys.__stdout__, sys.__stderr__)[descriptor]
+    opened = open(descriptor, "rb" if descriptor == 0 else "wb", closefd=False)  # noqa: SIM115
+    is_terminal = os.isatty(descriptor)
+    return io.TextIOWrapper(
+        opened,
+        encoding=before.encoding,
+        errors=before.errors,
+        newline=None if descriptor == 0 else "\n",
+        line_buffering=is_terminal or descriptor == 2,
+    )
+
+
+_START = asyncio.create_subprocess_exec
+
+
+async def _forking_servers(*command: str, **given: Any) -> asyncio.subprocess.Process:
+    """What starts a process, but for servers of ours: those are this one, forked."""
+    if command == (sys.executable, "-m", "tiro", "serve"):
+        given["preexec_fn"] = _be_its_server
+    return await _START(*command, **given)
+
+
+def _be_its_server() -> None:
+    """In the child, where all is ready to execute the command: be it, and never go on."""
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_IGN)  # as Python's start does
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    code = 1
+    try:
+        code = _run(["serve"])
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
 
 
 if __name__ == "__main__":
