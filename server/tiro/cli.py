@@ -280,7 +280,7 @@ def local_remove(given: argparse.Namespace) -> int:
 
 
 def doctor(given: argparse.Namespace) -> int:
-    """What is configured, what answers, the one thing to do next; 3: a prompt would fail."""
+    """What is configured and answers, and what to do next; 3: no prompt works, 1: no config."""
     from tiro.doctor.examine import examine
     from tiro.doctor.report import report
 
@@ -291,7 +291,9 @@ def doctor(given: argparse.Namespace) -> int:
         _print_json(msgspec.to_builtins(found))
     else:
         output.write(report(found))
-    return DONE if found.is_ready else NO_MODEL
+    if not found.is_ready:
+        return NO_MODEL
+    return FAILED if found.is_config_broken else DONE
 
 
 def schema(given: argparse.Namespace) -> int:

@@ -104,6 +104,8 @@ class Config(msgspec.Struct, frozen=True):
     settings: Settings
     problems: list[str]
     files: list[Path]
+    is_broken: bool = False
+    """A file is there that cannot be read at all; the first problem says which and why."""
 
 
 BUILT_IN_PROVIDERS = {
@@ -162,7 +164,8 @@ def load(
     files = [path for path, root in places if _take_file(path, root, merge)]
     if editor_settings:
         merge.take(_Source("The editor's settings", dict(editor_settings)))
-    return Config(merge.settings(), merge.problems, files)
+    settings = merge.settings()
+    return Config(settings, [*merge.broken, *merge.problems], files, bool(merge.broken))
 
 
 class _Source(msgspec.Struct, frozen=True):
@@ -210,6 +213,8 @@ class _Merge:
 
     def __init__(self) -> None:
         self.problems: list[str] = []
+        self.broken: list[str] = []
+        """The problems of files that cannot be read at all."""
         self.unread: PermissionDecision | None = None
         self._values: dict[str, Any] = {}
         self._workspace_permission: dict[str, Any] = {}
@@ -338,7 +343,7 @@ class _Merge:
             missing = "api" if entry.api is None else "base_url"
             self._tell(self._named_in[name], ("providers", name), f"has no {missing}")
             return None
-        named = None if entry.api_key_command else entry.api_key_env
+        named = None if entry.api_key or entry.api_key_command else entry.api_key_env
         key = entry.api_key or (os.environ.get(named, "").strip() if named else None)
         return ProviderSettings(
             name=name,
@@ -394,7 +399,7 @@ def _take_file(path: Path, root: Path | None, merge: _Merge) -> bool:
         if error.text is None or "permission" in error.text:
             merge.cannot_read(path.name, is_workspace)
             told += ", and as it may forbid something, everything asks"
-        merge.problems.append(told)
+        merge.broken.append(told)
         return True
     if found is None:
         return False

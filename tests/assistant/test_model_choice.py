@@ -80,7 +80,9 @@ def test_a_key_that_is_set_is_never_passed_over(
 
 def test_an_unknown_provider_is_called_that(tmp_path: Path) -> None:
     """A name that is written provider/model is not said to be written otherwise."""
-    with pytest.raises(ModelNotConfiguredError, match="there is no provider 'work'; there are"):
+    with pytest.raises(
+        ModelNotConfiguredError, match="no provider 'work'; choose another model, of"
+    ):
         chosen(models(tmp_path), "work/x")
 
 

@@ -91,7 +91,8 @@ class Provider:
         self.given: list[Given] = []
         """What it signed in the Anthropic style, which it takes back unchanged or not at all."""
         self.model_names = [MODEL]
-        self.models_status = 200
+        self.models_answer: Reply | None = None
+        """What it says instead of a list of its models."""
         self._script: deque[Reply] = deque()
         self._otherwise: Answer = _ok
         self._changed = threading.Condition()
@@ -162,7 +163,7 @@ class Provider:
         self.requests.clear()
         self.given.clear()
         self.model_names = [MODEL]
-        self.models_status = 200
+        self.models_answer = None
         self.strict = True
 
     def wait_for(self, count: int, timeout: float = 10.0) -> Recorded:
@@ -247,8 +248,8 @@ class Provider:
         return contract.openai_faults(request.raw)
 
     def _models(self) -> Reply:
-        if self.models_status != 200:
-            return replies.error(self.models_status, "the list is not to be had")
+        if self.models_answer is not None:
+            return self.models_answer
         rows = [
             {"id": name, "object": "model", "created": 1700000000, "owned_by": "local"}
             for name in self.model_names

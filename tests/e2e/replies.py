@@ -167,6 +167,13 @@ def error(
     return Reply([body.encode()], status=status, headers=given, framing="length")
 
 
+def page(status: int = 200, text: str = "<html>nothing to see</html>") -> Reply:
+    """A web page where an API should be."""
+    return Reply(
+        [text.encode()], status=status, headers=[("content-type", "text/html")], framing="length"
+    )
+
+
 def plain(message: str = "ok") -> Reply:
     """A whole chat completion that is not streamed."""
     body = {

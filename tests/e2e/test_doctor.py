@@ -8,10 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.e2e import replies
 from tests.e2e.home import KEY_VARIABLE, Home
-from tests.e2e.provider import API_KEY, MODEL
+from tests.e2e.provider import API_KEY, MODEL, Provider
+from tests.e2e.replies import Reply
 
-DONE, NO_MODEL = 0, 3
+DONE, FAILED, NO_MODEL = 0, 1, 3
 
 
 def doctor(home: Home, *words: str, **env: str | None) -> subprocess.CompletedProcess[str]:
@@ -58,14 +60,67 @@ def test_missing_key_is_the_next_step(home: Home) -> None:
     assert done.stdout.splitlines()[-1] == "Next: export SURELY_NOT_SET=…"
 
 
-def test_refused_key_is_found_out_without_being_told(home: Home) -> None:
-    """B52: a key that is set is tried, since a prompt would fail."""
-    home.write_config(providers={"fake": home.fake(models=None)})
-    done = doctor(home, **{KEY_VARIABLE: "sk-not-the-right-one-at-all"})
+@pytest.mark.parametrize("status", [401, 403])
+def test_refused_key_is_found_out_without_being_told(
+    home: Home, provider: Provider, status: int
+) -> None:
+    """B52: a key that is set is tried, since a prompt would fail; its variable is named."""
+    if status == 403:
+        provider.models_answer = replies.error(403, "Incorrect API key, or not yours")
+    done = doctor(home, **{KEY_VARIABLE: "sk-not-the-right-one-at-all"} if status == 401 else {})
     assert done.returncode == NO_MODEL
-    assert "Incorrect API key" in done.stdout
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("  --  fake ")]
+    assert f"refused the API key in {KEY_VARIABLE}" in line
+    assert f"HTTP {status}" in line
+    assert "Incorrect API key" in line
     assert "sk-not-the-right-one-at-all" not in done.stdout
-    assert done.stdout.splitlines()[-1].startswith("Next: make fake answer")
+    assert done.stdout.splitlines()[-1].startswith(f"Next: set {KEY_VARIABLE} to a key that fake")
+
+
+NO_LISTS = [
+    (replies.error(501, "Not Implemented"), "HTTP 501"),
+    (replies.page(404), "HTTP 404"),
+    (replies.page(), "a web page"),
+]
+
+
+@pytest.mark.parametrize(("answer", "told"), NO_LISTS)
+def test_a_server_without_a_list_of_models_is_no_fault(
+    home: Home, provider: Provider, answer: Reply, told: str
+) -> None:
+    """It answers, which is all that a prompt needs when the model is named."""
+    provider.models_answer = answer
+    home.write_config(providers={"fake": home.fake(models=None)})
+    done = doctor(home)
+    assert done.returncode == DONE, done.stdout
+    lines = done.stdout.splitlines()
+    (line,) = [line for line in lines if line.startswith("  ok  fake ")]
+    assert line.startswith(f"  ok  fake         {MODEL} (it answers, but lists no models: ")
+    assert told in line
+    assert f"Model       fake/{MODEL} (it is set as `model`)" in lines
+    assert lines[-1] == "All is well: tiro chat"
+
+
+def test_a_server_without_a_list_needs_a_model_that_is_named(
+    home: Home, provider: Provider
+) -> None:
+    provider.models_answer = replies.error(404, "Not Found")
+    given = {name: getattr(home, name)(models=None) for name in ("fake", "claude")}
+    home.write_config(model="fake", providers=given)
+    done = doctor(home)
+    assert done.returncode == NO_MODEL
+    assert done.stdout.splitlines()[-1].startswith("Next: set `model` to fake/…")
+    assert "unreachable" not in done.stdout
+
+
+def test_a_file_that_cannot_be_read_comes_first(home: Home) -> None:
+    """Nothing else that is found means much while the configuration is not what was written."""
+    path = home.write_config()
+    path.write_text(path.read_text() + "]")
+    line = path.read_text().count("\n") + 1
+    done = doctor(home)
+    assert done.returncode in (FAILED, NO_MODEL)
+    assert done.stdout.splitlines()[-1].startswith(f"Next: correct {path}, line {line}: ")
 
 
 def test_wrong_keys_are_told_with_their_places(home: Home) -> None:
@@ -92,6 +147,10 @@ def test_servers_that_never_answer_are_not_waited_for_long(home: Home, silent: s
 def test_damaged_sessions_and_json(home: Home) -> None:
     home.sessions.mkdir(parents=True)
     (home.sessions / "half.json").write_text('{"id": "half", "messages": [')
+    done = doctor(home)
+    assert done.returncode == DONE, "a prompt is answered all the same"
+    told = done.stdout.splitlines()[-1]
+    assert told.startswith(f"Next: correct {home.sessions / 'half.json'}, or move it away: ")
     found = json.loads(doctor(home, "--json").stdout)
     assert found["isReady"]
     assert found["model"] == f"fake/{MODEL}"
@@ -108,7 +167,7 @@ def test_odd_machine_gets_a_report_all_the_same(home: Home) -> None:
     path.write_text(f"{path.read_text()[:-1]}, ][")
     home.sessions.write_text("no directory")
     done = doctor(home, HOME=None, XDG_CACHE_HOME="/proc/nowhere", NO_PROXY="*")
-    assert done.returncode in (DONE, NO_MODEL)
+    assert done.returncode in (FAILED, NO_MODEL)
     assert f"Problem     {path}, line " in done.stdout
     assert f"{home.sessions}, which cannot be written to" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("Next: ")

@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -11,11 +12,11 @@ from typing import Any
 import pytest
 
 from tests.models.wire import SECRET, settings
-from tiro.errors import ModelError, ModelNotConfiguredError
+from tiro.errors import ModelNotConfiguredError
 from tiro.models.anthropic import AnthropicModel
 from tiro.models.local import LocalModel
 from tiro.models.openai import OpenAIModel
-from tiro.models.providers import list_models, names_in_order, open_model, probe
+from tiro.models.providers import Offer, asks_first, names_in_order, offer, open_model
 from tiro.models.weights import Weights, WeightsDirectory
 
 NOWHERE = "http://127.0.0.1:1/v1"
@@ -61,36 +62,52 @@ def server() -> Iterator[ListServer]:
     running.server_close()
 
 
-def probed(**given: Any) -> str | None:
-    return asyncio.run(probe(settings(**given)))
+def offered(cache: Path | None = None, **given: Any) -> Offer:
+    return asyncio.run(offer(settings(**given), 1.0, local_cache=cache))
 
 
-def test_a_hosted_provider_needs_a_key_and_is_not_asked() -> None:
-    assert probed() is None
-    assert probed(api_key=None) == "its API key is not set"
-    assert probed(api_key=None, headers={"x-key": "k"}) is None
+def test_a_hosted_provider_with_a_key_is_not_asked_first(server: ListServer) -> None:
+    assert not asks_first(settings())
+    assert not asks_first(settings(api_key=None, headers={"x-key": "k"}))
+    assert asks_first(settings(api_key=None))
+    assert asks_first(settings(base_url=server.url))
+    assert asks_first(settings(api="local", base_url=""))
 
 
 def test_a_server_on_this_machine_needs_to_answer(server: ListServer) -> None:
-    assert probed(base_url=server.url, api_key=None) is None
-    assert probed(base_url=NOWHERE, api_key=None) == "no server answers at its address"
+    assert offered(base_url=server.url, api_key=None) == Offer(names=["a", "b"])
+    assert offered(base_url=NOWHERE, api_key=None).fault == f"no server answers at {NOWHERE}"
     server.status = 401
-    assert "refused the API key" in str(probed(base_url=server.url))
+    found = offered(base_url=server.url)
+    assert "refused the API key, check it" in str(found.fault)
+    assert found.is_key_refused
     assert server.keys == [None, f"Bearer {SECRET}"]
+
+
+def test_a_key_is_refused_by_the_name_of_its_variable(server: ListServer) -> None:
+    server.status = 403
+    found = offered(base_url=server.url, api_key_env="MY_KEY")
+    assert "refused the API key in MY_KEY, check it (HTTP 403)" in str(found.fault)
+    server.status = 401
+    found = offered(base_url=server.url, api_key=None)
+    assert "wants an API key" in str(found.fault)
+
+
+def test_a_server_that_takes_connections_and_says_nothing_is_silent() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        found = asyncio.run(offer(settings(base_url=url), 0.05))
+    assert found == Offer(fault=f"nothing answers at {url} within 0.05 s")
 
 
 def test_the_extra_of_a_local_model_must_be_there() -> None:
     is_there = importlib.util.find_spec("xllamacpp") is not None
-    assert (probed(api="local") is None) == is_there
+    assert (offered(api="local").fault is None) == is_there
 
 
-def test_list_models_tells_the_provider_s_own_names(server: ListServer) -> None:
-    assert asyncio.run(list_models(settings(base_url=server.url))) == ["a", "b"]
-
-
-def test_list_models_of_the_other_format(server: ListServer) -> None:
-    anthropic = settings(api="anthropic", base_url=server.url.removesuffix("/v1"))
-    assert asyncio.run(list_models(anthropic)) == ["a", "b"]
+def test_the_other_format_has_the_same_list(server: ListServer) -> None:
+    found = offered(api="anthropic", base_url=server.url.removesuffix("/v1"))
+    assert found.names == ["a", "b"]
     assert server.paths == ["/v1/models?limit=1000"]
 
 
@@ -115,19 +132,35 @@ def test_who_sets_a_key_and_nothing_else_gets_a_good_model(
     assert sorted(names) == sorted(row["id"] for row in listed)
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"7", b"<html>", b'{"data": {}}', b"\xff"])
-def test_a_list_that_is_none(server: ListServer, body: bytes) -> None:
-    server.body = body
-    with pytest.raises(ModelError):
-        asyncio.run(list_models(settings(base_url=server.url)))
-    assert probed(base_url=server.url) is not None
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        *((200, body, "no list") for body in (b"", b"{}", b"7", b'{"data": {}}', b"\xff")),
+        (200, b"<html>", "a web page"),
+        (404, b"<html>", "HTTP 404"),
+        (405, b"", "HTTP 405"),
+        (501, b"{}", "HTTP 501"),
+    ],
+)
+def test_a_server_without_a_list_answers_all_the_same(
+    server: ListServer, status: int, body: bytes, told: str
+) -> None:
+    server.status, server.body = status, body
+    remark = f"it answers, but lists no models: {told}"
+    assert offered(base_url=server.url) == Offer(remark=remark)
+    odd = offered(base_url=server.url.removesuffix("/v1")).remark
+    assert odd == f"{remark}, and most base_urls end in /v1"
+
+
+def test_a_server_with_a_fault_of_its_own_is_at_fault(server: ListServer) -> None:
+    server.status = 503
+    assert "has a fault of its own" in str(offered(base_url=server.url).fault)
 
 
 def test_the_local_models_begin_with_the_one_in_use(tmp_path: Path) -> None:
-    provider = settings(api="local")
 
     def names() -> list[str]:
-        return asyncio.run(list_models(provider, local_cache=tmp_path))
+        return offered(tmp_path, api="local").names
 
     assert names() == ["smollm2-135m"]
     directory = WeightsDirectory(tmp_path / "models")
@@ -136,7 +169,7 @@ def test_the_local_models_begin_with_the_one_in_use(tmp_path: Path) -> None:
     assert names() == ["smollm2-135m", "own"]
     (directory.path / "in-use.json").write_text('{"name": "own"}')
     assert names() == ["own"]
-    assert asyncio.run(list_models(provider)) == []
+    assert offered(api="local").names == []
 
 
 def test_open_model_starts_and_sends_nothing(tmp_path: Path) -> None:

@@ -233,8 +233,11 @@ class Assistant:
         return agent
 
     async def set_model(self, name: str) -> str:
-        """Choose the session's model as `provider/name`; a running turn keeps its own."""
-        full = self.models.check(name)
+        """Choose the session's model as `provider/name`; a running turn keeps its own.
+
+        Raises ModelNotConfiguredError, with what is missing, for one that cannot be used.
+        """
+        full = await self.models.usable(name)
         async with self._changing() as session:
             session.change(model=full)
         return full
@@ -337,7 +340,7 @@ class Assistant:
 
     async def list_models(self) -> Sequence[ModelRow]:
         """The models of every provider, with a reason where one cannot be used."""
-        return await self.models.rows()
+        return await self.models.rows([self.current_model(), self.setup.settings.model])
 
     def current_model(self) -> str | None:
         """The model the next turn will use, as far as it is known without asking anybody."""

@@ -1,22 +1,32 @@
 """Which model answers: the one asked for, or the first provider that can be used."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
 import msgspec
 
+from tiro.assistant.standing import (
+    SERVERS,
+    WITH_KEY,
+    Standing,
+    in_order,
+    lacks_key,
+    named_at,
+)
 from tiro.errors import ModelNotConfiguredError
-from tiro.models.key_command import run_key_command
+from tiro.models.key_command import KEY_COMMAND_SECONDS, run_key_command
 from tiro.models.model import Model, ModelFacts, ProviderSettings, known_facts
 from tiro.models.wire_parts import UnknownModel
 
-PROVIDER_ORDER = ("anthropic", "openai", "openrouter", "ollama", "llamacpp", "local")
-"""Who is tried when no model is set: providers with a key, then servers that run, then local."""
+PROBE_SECONDS = 0.3
+"""A server on this machine answers within this, or is not running."""
 
-WITH_KEY = PROVIDER_ORDER[:3]
-
+ANSWER_SECONDS = 2.5
+"""How long whoever runs elsewhere is waited for before the next one is tried."""
+LIST_SECONDS = 10.0
+"""How long a list is waited for that nothing goes on without."""
 
 ADVICE = (
     "No model can be used yet: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY, start"
@@ -33,14 +43,6 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     context_window: int | None
     available: bool
     reason: str | None
-
-
-def in_order(providers: Mapping[str, ProviderSettings]) -> list[ProviderSettings]:
-    """Those with a key, then the user's own, then servers on this machine, then local models."""
-    names = [name for name in PROVIDER_ORDER if name in providers]
-    others = [name for name in providers if name not in PROVIDER_ORDER]
-    with_key = [name for name in names if name in WITH_KEY]
-    return [providers[n] for n in [*with_key, *others, *names[len(with_key) :]]]
 
 
 def load_adapters() -> ModuleType:
@@ -78,18 +80,15 @@ class Models:
             return await self._named(wanted)
         tried = []
         for provider in in_order(self._providers):
-            reason = await self._reason_against(provider)
-            if reason is None:
-                names = await self._names(provider)
-                if names:
-                    self.first_usable = f"{provider.name}/{names[0]}"
-                    return await self._opened(self.first_usable)
-                reason = "it cannot be reached, or it lists no models"
-            tried.append({"provider": provider.name, "reason": reason})
-            if provider.name in WITH_KEY and self._providers[provider.name].api_key:
+            standing = await self._for_choice(provider)
+            if standing.reason is None:
+                self.first_usable = f"{provider.name}/{standing.names[0]}"
+                return await self._opened(self.first_usable)
+            tried.append({"provider": provider.name, "reason": standing.reason})
+            if standing.is_meant:
                 raise ModelNotConfiguredError(
-                    f"{provider.name}, whose key is set, cannot be used: {reason}; make it answer"
-                    " or choose another model",
+                    f"{provider.name}, whose key is set, cannot be used: {standing.reason}; make it"
+                    " answer or choose another model",
                     tried=tried,
                 )
         raise ModelNotConfiguredError(ADVICE, tried=tried)
@@ -112,10 +111,25 @@ class Models:
         )
         return opened
 
-    async def rows(self) -> list[ModelRow]:
-        """Every model that is configured or offered, with a reason where it cannot be used."""
-        groups = await asyncio.gather(*map(self._rows_of, in_order(self._providers)))
-        return [row for group in groups for row in group]
+    async def standings(
+        self, wanted: Iterable[str | None] = (), seconds: float = LIST_SECONDS
+    ) -> list[Standing]:
+        """How things are with every provider, all asked at once, for no longer than this.
+
+        `wanted` are full names of models that are there for whoever chose them, listed or not.
+        """
+        chosen = [name for name in wanted if name]
+        work = [self._examined(one, chosen, seconds) for one in in_order(self._providers)]
+        return list(await asyncio.gather(*work))
+
+    async def rows(self, wanted: Iterable[str | None] = ()) -> list[ModelRow]:
+        """Every model that is named or offered, with a reason where it cannot be used."""
+        chosen = [name for name in wanted if name]
+        rows = [row for one in await self.standings(chosen) for row in self._rows_of(one)]
+        for name in dict.fromkeys(chosen):
+            if (provider := name.partition("/")[0]) not in self._providers:
+                rows.append(_row(name, provider, None, f"there is no provider {provider!r}"))
+        return rows
 
     def facts(self, name: str | None) -> ModelFacts:
         """What is known about a model without asking anybody."""
@@ -132,17 +146,27 @@ class Models:
     def check(self, name: str) -> str:
         """The full name `provider/model`; ModelNotConfiguredError for an unknown provider."""
         provider, separator, model = name.partition("/")
-        if provider not in self._providers or (separator and not model):
-            known = ", ".join(self._providers)
-            reason = f"there is no provider {provider!r}"
-            if provider in self._providers:
-                reason = "a model name follows the slash"
-            raise ModelNotConfiguredError(
-                f"The model {name!r} cannot be used: {reason}; there are {known}",
-                tried=[{"provider": provider, "reason": reason}],
-            )
+        if provider not in self._providers:
+            way = f"choose another model, of {', '.join(self._providers)}"
+            raise _unusable(name, f"there is no provider {provider!r}", way)
+        if separator and not model:
+            raise _unusable(name, "a model name follows the slash", "complete it")
         default = self._providers[provider].default_model
         return name if model else f"{provider}/{default}" if default else provider
+
+    async def usable(self, name: str) -> str:
+        """The full name of a model that nothing is missing for, as far as that needs no asking.
+
+        Raises ModelNotConfiguredError with the one thing that is missing.
+        """
+        full = self.check(name)
+        provider = self._providers[full.partition("/")[0]]
+        if provider.name not in self._key_commands and (lacks := lacks_key(provider)) is not None:
+            raise _unusable(full, lacks, "set it, or choose another model")
+        adapters = await asyncio.to_thread(load_adapters)
+        if (lacks := adapters.lacking(provider)) is not None:
+            raise _unusable(full, lacks, "install it, or choose another model")
+        return full
 
     async def close(self) -> None:
         """Close every model, ending what they started."""
@@ -151,21 +175,15 @@ class Models:
 
     async def _named(self, wanted: str) -> Model:
         """The model of this name. Its server is not asked first: the prompt itself will tell."""
-        full = self.check(wanted)
+        full = await self.usable(wanted)
         if full in self._open:
             return self._open[full]
         provider = await self._with_key(self._providers[full.partition("/")[0]])
-        adapters = await asyncio.to_thread(load_adapters)
-        reason = _lacks_key(provider) or adapters.lacking(provider)
-        if reason is None and "/" not in full:
-            names = await self._names(provider)
-            full = f"{full}/{names[0]}" if names else full
-            reason = None if names else f"it offers no model; name one as {full}/MODEL"
-        if reason is not None:
-            raise ModelNotConfiguredError(
-                f"The model {full!r} cannot be used: {reason}",
-                tried=[{"provider": provider.name, "reason": reason}],
-            )
+        if "/" not in full:
+            standing = await self._asked(await self._unasked(provider), LIST_SECONDS)
+            if standing.reason is not None:
+                raise _unusable(full, standing.reason, "choose another model")
+            full = f"{full}/{standing.names[0]}"
         return await self._opened(full)
 
     async def _opened(self, full: str) -> Model:
@@ -176,25 +194,75 @@ class Models:
             self._open[full] = adapters.open_model(settings, model, local_cache=self._cache)
         return self._open[full]
 
-    async def _reason_against(self, provider: ProviderSettings) -> str | None:
-        """Why this provider cannot be used; None when it can. Asks a server on this machine."""
-        try:
-            provider = await self._with_key(provider)
-        except ModelNotConfiguredError as error:
-            return str(error)
-        if (lacks := _lacks_key(provider)) is not None:
-            return lacks
+    async def _for_choice(self, provider: ProviderSettings) -> Standing:
+        """What tells whether this provider answers where no model is set."""
+        standing = await self._unasked(provider)
         adapters = await asyncio.to_thread(load_adapters)
-        reason: str | None = await adapters.probe(provider, local_cache=self._cache)
-        return reason
+        if standing.reason is not None:
+            return standing
+        if adapters.asks_first(standing.provider):
+            is_here = adapters.is_loopback(standing.provider)
+            return await self._asked(standing, PROBE_SECONDS if is_here else ANSWER_SECONDS)
+        return standing if standing.names else await self._asked(standing, LIST_SECONDS)
 
-    async def _with_key(self, provider: ProviderSettings) -> ProviderSettings:
+    async def _examined(
+        self, provider: ProviderSettings, wanted: Sequence[str], seconds: float
+    ) -> Standing:
+        standing = await self._unasked(provider, wanted, seconds)
+        if standing.reason is not None:
+            return standing
+        if provider.name in SERVERS and not standing.names:
+            return await self._asked(standing, PROBE_SECONDS)
+        adapters = await asyncio.to_thread(load_adapters)
+        is_near = adapters.asks_first(standing.provider)
+        return await self._asked(standing, min(seconds, ANSWER_SECONDS) if is_near else seconds)
+
+    async def _unasked(
+        self,
+        provider: ProviderSettings,
+        wanted: Sequence[str] = (),
+        seconds: float = KEY_COMMAND_SECONDS,
+    ) -> Standing:
+        """What is known of a provider before it is asked; a command may have to print its key."""
+        names = named_at(provider, wanted)
+        try:
+            provider = await self._with_key(provider, seconds)
+        except ModelNotConfiguredError as error:
+            return Standing(provider=provider, names=names, reason=str(error))
+        adapters = await asyncio.to_thread(load_adapters)
+        reason = lacks_key(provider) or adapters.lacking(provider)
+        goes_unasked = bool(named_at(provider)) and not adapters.asks_first(provider)
+        has_key = provider.name in WITH_KEY and bool(provider.api_key)
+        is_meant = reason is None and (has_key or goes_unasked)
+        return Standing(provider=provider, names=names, reason=reason, is_meant=is_meant)
+
+    async def _asked(self, standing: Standing, seconds: float) -> Standing:
+        """With what the provider itself answers within this time."""
+        provider, names = standing.provider, list(standing.names)
+        adapters = await asyncio.to_thread(load_adapters)
+        offer = await adapters.offer(provider, seconds, local_cache=self._cache)
+        if not named_at(provider):
+            names += [name for name in offer.names if name not in names]
+        reason = offer.fault
+        if reason is None and not names:
+            reason = f"{offer.remark or 'it offers no model'}; name one as {provider.name}/MODEL"
+        return msgspec.structs.replace(
+            standing,
+            names=names,
+            reason=reason,
+            remark=offer.remark,
+            is_key_refused=offer.is_key_refused,
+        )
+
+    async def _with_key(
+        self, provider: ProviderSettings, seconds: float = KEY_COMMAND_SECONDS
+    ) -> ProviderSettings:
         """The provider with its key, for which a command may have to run once."""
         command = self._key_commands.get(provider.name)
         if command is None:
             return provider
         try:
-            key = await asyncio.to_thread(run_key_command, command)
+            key = await asyncio.to_thread(run_key_command, command, seconds)
         except ModelNotConfiguredError as error:
             tried = [{"provider": provider.name, "reason": str(error)}]
             raise ModelNotConfiguredError(str(error), tried=tried) from error
@@ -203,40 +271,26 @@ class Models:
         self.on_key(key)
         return self._providers[provider.name]
 
-    async def _names(self, provider: ProviderSettings) -> list[str]:
-        configured = [provider.default_model] if provider.default_model else []
-        configured += [name for name in provider.models if name not in configured]
-        if configured:
-            return configured
-        adapters = await asyncio.to_thread(load_adapters)
-        try:
-            names: list[str] = await adapters.list_models(provider, local_cache=self._cache)
-        except Exception:  # a list that cannot be had is no reason to fail here
-            return []
-        return names
-
-    async def _rows_of(self, provider: ProviderSettings) -> list[ModelRow]:
-        reason = await self._reason_against(provider)
-        names = await self._names(provider) if reason is None else list(provider.models)
-        if not names and reason is not None:
-            names = [provider.default_model] if provider.default_model else []
-        rows = []
-        for name in names or [""]:
-            full = f"{provider.name}/{name}" if name else provider.name
-            rows.append(
-                ModelRow(
-                    name=full,
-                    provider=provider.name,
-                    context_window=self.facts(full).context_window,
-                    available=reason is None and bool(name),
-                    reason=reason if reason is not None or name else "it offers no model",
-                )
-            )
-        return rows
+    def _rows_of(self, standing: Standing) -> list[ModelRow]:
+        provider = standing.provider.name
+        names = [f"{provider}/{name}" for name in standing.names] or [provider]
+        return [
+            _row(full, provider, self.facts(full).context_window, standing.reason) for full in names
+        ]
 
 
-def _lacks_key(provider: ProviderSettings) -> str | None:
-    """A key that is named in the configuration but not set: no need to ask anybody."""
-    if provider.api_key or provider.headers or provider.api_key_env is None:
-        return None
-    return f"its API key {provider.api_key_env} is not set"
+def _row(name: str, provider: str, context_window: int | None, reason: str | None) -> ModelRow:
+    return ModelRow(
+        name=name,
+        provider=provider,
+        context_window=context_window,
+        available=reason is None,
+        reason=reason,
+    )
+
+
+def _unusable(name: str, reason: str, way_out: str) -> ModelNotConfiguredError:
+    return ModelNotConfiguredError(
+        f"The model {name!r} cannot be used: {reason}; {way_out}",
+        tried=[{"provider": name.partition("/")[0], "reason": reason}],
+    )

@@ -51,6 +51,8 @@ class Setup(msgspec.Struct, kw_only=True):
     """The configuration files that are there."""
     problems: list[str]
     """What is wrong with the configuration, one sentence each."""
+    is_broken: bool
+    """A file of it cannot be read at all; the first problem says which."""
     agents: AgentRegistry
     tools: Sequence[Tool]
     is_trusted: bool = True
@@ -86,6 +88,7 @@ class Setup(msgspec.Struct, kw_only=True):
             settings=loaded.settings,
             files=loaded.files,
             problems=problems,
+            is_broken=loaded.is_broken,
             agents=agents,
             tools=[tool for tool in tools if trusted or tool.effect == "read"],
             is_trusted=trusted,

@@ -11,10 +11,13 @@ class ProviderFound(Wire, frozen=True, kw_only=True):
     missing_key: str | None = None
     """The environment variable that should hold its key and does not."""
     reason: str | None = None
+    remark: str | None = None
+    """What is odd about one that can be used."""
+    is_key_refused: bool = False
+    key_variable: str | None = None
+    """The environment variable that holds its key."""
     models: list[str]
-    """Those that are configured, else those that it lists."""
-    is_chosen_unasked: bool = False
-    """Its key is set, or it is hosted with a configured model: a prompt goes there all the same."""
+    """Those that somebody named, else those that it lists."""
 
 
 class DamagedSession(Wire, frozen=True):
@@ -51,7 +54,9 @@ class Findings(Wire, frozen=True, kw_only=True):
     config_directory: str
     config_files: list[str]
     problems: list[str]
-    """Every wrong key, with file, line and path."""
+    """Every wrong key, with file, line and path; a file that cannot be read at all comes first."""
+    is_config_broken: bool = False
+    """Whether there is such a file."""
     sessions: SessionsFound
     providers: list[ProviderFound]
     """In the order in which they are tried when no model is set."""

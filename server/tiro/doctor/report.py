@@ -39,7 +39,9 @@ def _provider(one: ProviderFound) -> str:
         return f"  --  {one.name:<12} {one.reason}"
     names = ", ".join(one.models[:MAX_NAMES])
     left = len(one.models) - MAX_NAMES
-    return f"  ok  {one.name:<12} {names}" + (f" and {left} more" if left > 0 else "")
+    more = f" and {left} more" if left > 0 else ""
+    remark = f" ({one.remark})" if one.remark else ""
+    return f"  ok  {one.name:<12} {names}{more}{remark}"
 
 
 def _local(found: Findings) -> str:

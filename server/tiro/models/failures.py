@@ -80,7 +80,6 @@ NO_CREDIT = Meaning("has no credit left on this account")
 
 _STATUS_MEANINGS: dict[int, Meaning] = {
     400: Meaning("refused the request"),
-    401: Meaning("refused the API key, check it"),
     402: NO_CREDIT,
     403: Meaning("does not allow this key to ask this model"),
     404: Meaning("does not know this model or address, check the model's name and the base_url"),
@@ -115,8 +114,10 @@ def meaning_of(error: Exception) -> Meaning:
     return next(HTTPX_MEANINGS[kind] for kind in type(error).__mro__ if kind in HTTPX_MEANINGS)
 
 
-def meaning_of_status(status: int) -> Meaning:
+def meaning_of_status(status: int, provider: ProviderSettings) -> Meaning:
     """What an HTTP status, also one sent inside a stream, says."""
+    if status == 401:
+        return key_refused(provider)
     if status in _STATUS_MEANINGS:
         return _STATUS_MEANINGS[status]
     if 300 <= status < 400:
@@ -124,6 +125,14 @@ def meaning_of_status(status: int) -> Meaning:
     if status >= 500:
         return Meaning("has a fault of its own", is_retryable=True)
     return Meaning("refused the request")
+
+
+def key_refused(provider: ProviderSettings) -> Meaning:
+    """That the key is not taken, with the variable that holds it."""
+    if not (provider.api_key or provider.headers):
+        return Meaning("wants an API key, name the variable that holds it as its api_key_env")
+    place = f" in {provider.api_key_env}" if provider.api_key and provider.api_key_env else ""
+    return Meaning(f"refused the API key{place}, check it")
 
 
 def refusal(

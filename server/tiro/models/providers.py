@@ -1,27 +1,39 @@
 """From a provider's settings to a model that can be asked, and what a provider offers."""
 
+import asyncio
 import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, assert_never
 
-from tiro.errors import ModelError, ModelNotConfiguredError
+from msgspec import Struct
+
+from tiro.errors import ModelNotConfiguredError, TiroError
 from tiro.models.anthropic import AnthropicModel, anthropic_transport
 from tiro.models.local import LocalModel, LocalModels
-from tiro.models.model import Model, ProviderSettings
-from tiro.models.model_list import list_rows
+from tiro.models.model import Model, ProviderSettings, bare_url
+from tiro.models.model_list import Listing, list_rows
 from tiro.models.openai import OpenAIModel, openai_transport
 from tiro.models.transport import is_loopback
 
-PROBE_SECONDS = 0.3
-"""A server on this machine answers within this, or is not running."""
-LIST_SECONDS = 10.0
 TO_BEGIN_WITH = {
     "://api.anthropic.com": r"claude-sonnet-.+",
     "://api.openai.com": r"gpt-\d+(\.\d+)?",
     "://openrouter.ai": r"openrouter/auto",
 }
 """What of a long list comes first: the newest all-round model. Anthropic lists the newest first."""
+
+
+class Offer(Struct, frozen=True, kw_only=True):
+    """What a provider has to offer, as far as asking it told."""
+
+    names: list[str] = []
+    """Its own names of its models, the one to begin with first."""
+    fault: str | None = None
+    """Why it cannot be used, in one sentence."""
+    is_key_refused: bool = False
+    remark: str | None = None
+    """What is odd about one that can be used."""
 
 
 def open_model(provider: ProviderSettings, name: str, *, local_cache: Path | None = None) -> Model:
@@ -49,33 +61,39 @@ def lacking(provider: ProviderSettings) -> str | None:
     return None
 
 
-async def probe(provider: ProviderSettings, *, local_cache: Path | None = None) -> str | None:
-    """None when the provider can be used, else the reason why not in one sentence.
-
-    A hosted provider is not asked: a key that is set is taken for a good one.
-    """
-    reason = lacking(provider)
-    if reason is not None or provider.api == "local":
-        return reason
-    if not is_loopback(provider) and provider.base_url.startswith("https:"):
-        return None if provider.api_key or provider.headers else "its API key is not set"
-    try:
-        await _list(provider, PROBE_SECONDS)
-    except ModelError as error:
-        if error.data["status"] is None:
-            return "no server answers at its address"
-        return str(error)
-    return None
-
-
-async def list_models(provider: ProviderSettings, *, local_cache: Path | None = None) -> list[str]:
-    """The provider's own names of its models, the one to begin with first.
-
-    Raises ModelError when it cannot be asked.
-    """
+async def offer(
+    provider: ProviderSettings, seconds: float, *, local_cache: Path | None = None
+) -> Offer:
+    """Ask a provider for its models, for no longer than this; raises for nothing it does."""
+    if (lacks := lacking(provider)) is not None:
+        return Offer(fault=lacks)
     if provider.api == "local":
-        return _local_names(local_cache)
-    return await _list(provider, LIST_SECONDS)
+        try:
+            return Offer(names=_local_names(local_cache))
+        except OSError as error:
+            return Offer(fault=f"its models cannot be read ({error.strerror})")
+    at = bare_url(provider.base_url)
+    try:
+        listing = await asyncio.wait_for(_list(provider, 2 * seconds), seconds)
+    except TimeoutError:
+        return Offer(fault=f"nothing answers at {at} within {seconds:g} s")
+    except TiroError as error:
+        status = error.data.get("status")
+        is_silent = status is None and error.data.get("retryable") and is_loopback(provider)
+        fault = f"no server answers at {at}" if is_silent else str(error)
+        return Offer(fault=fault, is_key_refused=status in (401, 403))
+    instead = listing.instead
+    remark = f"it answers, but lists no models: {instead}{_v1(provider)}" if instead else None
+    return Offer(names=names_in_order(provider, listing.rows), remark=remark)
+
+
+def asks_first(provider: ProviderSettings) -> bool:
+    """Whether only an answer tells that a provider can be used.
+
+    A hosted one with a key is not asked: a key that is set is taken for a good one.
+    """
+    is_hosted = not is_loopback(provider) and provider.base_url.startswith("https:")
+    return not (is_hosted and (provider.api_key or provider.headers))
 
 
 def names_in_order(provider: ProviderSettings, rows: list[dict[str, Any]]) -> list[str]:
@@ -99,11 +117,16 @@ def _local_names(local_cache: Path | None) -> list[str]:
     return [row.name for row in rows if row.state == "ready" or row.is_in_use]
 
 
-async def _list(provider: ProviderSettings, timeout_seconds: float) -> list[str]:
+async def _list(provider: ProviderSettings, silence_seconds: float) -> Listing:
     open_transport = anthropic_transport if provider.api == "anthropic" else openai_transport
     transport = open_transport(provider)
     try:
-        rows = await list_rows(transport, timeout_seconds)
+        return await list_rows(transport, silence_seconds)
     finally:
         await transport.close()
-    return names_in_order(provider, rows)
+
+
+def _v1(provider: ProviderSettings) -> str:
+    """What is often the cause where an address is not known."""
+    is_usual = provider.api == "anthropic" or provider.base_url.rstrip("/").endswith("/v1")
+    return "" if is_usual else ", and most base_urls end in /v1"

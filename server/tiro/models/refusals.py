@@ -88,13 +88,14 @@ def from_wire_refusal(
     status: int,
     body: bytes,
     retry_after_seconds: float | None = None,
+    meaning: failures.Meaning | None = None,
 ) -> ModelError | ContextOverflowError:
-    """The error for an HTTP answer that is none."""
+    """The error for an HTTP answer that is none; `meaning` where it is not that of the status."""
     text = body.decode("utf-8", "replace")
     fault = _fault_in(body)
     if overflow := _overflow(provider, fault, text):
         return overflow
-    meaning = failures.meaning_of_status(status)
+    meaning = meaning or failures.meaning_of_status(status, provider)
     if _NO_CREDIT.search(f"{_code(fault)} {_words(fault)}"):
         meaning = failures.NO_CREDIT
     words = _words(fault)
@@ -119,8 +120,9 @@ def from_wire_fault(provider: ProviderSettings, fault: Any) -> ModelError | Cont
         return overflow
     status = _status(fault)
     meaning = failures.Meaning("failed in the middle of its answer", is_retryable=True)
-    if status is not None and not failures.meaning_of_status(status).is_retryable:
-        meaning = failures.meaning_of_status(status)
+    told = None if status is None else failures.meaning_of_status(status, provider)
+    if told is not None and not told.is_retryable:
+        meaning = told
     return failures.refusal(provider, meaning, words=_words(fault), status=status, body=text)
 
 

@@ -37,7 +37,7 @@ async def told_facts(transport: Transport, name: str) -> ModelFacts:
 
 
 async def _from_list(transport: Transport) -> list[Any]:
-    return list(await list_rows(transport, ASK_SECONDS))
+    return list((await list_rows(transport, ASK_SECONDS)).rows)
 
 
 async def _from_ollama(transport: Transport) -> list[Any]:

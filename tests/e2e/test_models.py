@@ -1,0 +1,125 @@
+"""Protocol section 5: which models there are, which one answers, and what is refused at once."""
+
+import pytest
+
+from tests.e2e import replies
+from tests.e2e.client import Server
+from tests.e2e.conftest import StartServer
+from tests.e2e.home import Home
+from tests.e2e.provider import API_KEY, MODEL, Provider
+from tests.e2e.replies import Reply
+from tests.e2e.talk import ask, view
+from tests.e2e.test_doctor import NO_LISTS
+
+NOT_CONFIGURED = (-32031, "modelNotConfigured")
+
+
+def rows_of(server: Server, provider: str) -> dict[str, tuple[bool, str | None]]:
+    """Name → available and reason, of one provider's models."""
+    rows = server.request("tiro/models/list")["models"]
+    return {r["name"]: (r["available"], r["reason"]) for r in rows if r["provider"] == provider}
+
+
+@pytest.mark.parametrize(("answer", "told"), NO_LISTS[1:])
+def test_the_models_that_somebody_named_are_listed_by_whoever_lists_none(
+    start: StartServer, home: Home, provider: Provider, answer: Reply, told: str
+) -> None:
+    """The one of the configuration, that of the session, `default_model` and `models`."""
+    provider.models_answer = answer
+    named = {"default_model": "usual", "models": {"large": {}}}
+    config = {
+        "fake": home.fake(models=None),
+        "claude": home.claude(**named),
+        "bare": home.fake(models=None),
+    }
+    home.write_config(model="fake/mine", providers=config)
+    server = start()
+    assert rows_of(server, "fake") == {"fake/mine": (True, None)}
+    assert list(rows_of(server, "claude")) == ["claude/usual", "claude/large"]
+    ((name, (available, reason)),) = rows_of(server, "bare").items()
+    assert (name, available) == ("bare", False)
+    assert "it answers, but lists no models" in str(reason)
+    assert told in str(reason)
+    server.request("tiro/models/set", {"name": "bare/chosen"})
+    assert server.request("tiro/models/list")["current"] == "bare/chosen"
+    assert rows_of(server, "bare") == {"bare/chosen": (True, None)}
+    assert rows_of(server, "fake") == {"fake/mine": (True, None)}
+    ask(server)
+    assert provider.last.body["model"] == "chosen"
+
+
+def test_the_current_model_stands_beside_those_that_the_server_lists(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    provider.model_names = ["one", "two"]
+    home.write_config(model="fake/mine", providers={"fake": home.fake(models=None)})
+    assert list(rows_of(start(), "fake")) == ["fake/mine", "fake/one", "fake/two"]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_key_is_told_with_its_variable(
+    start: StartServer, home: Home, provider: Provider, status: int
+) -> None:
+    """Also of models that are configured: a prompt to them would fail."""
+    provider.models_answer = replies.error(status, "no")
+    given = {
+        "work": home.fake(api_key_env="WORK_KEY"),
+        "own": home.fake(api_key="k-own", api_key_env=None),
+    }
+    home.write_config(model=f"work/{MODEL}", providers=given)
+    server = start(env={"WORK_KEY": "k-work"})
+    available, reason = rows_of(server, "work")[f"work/{MODEL}"]
+    assert not available
+    assert "refused the API key in WORK_KEY" in str(reason)
+    available, reason = rows_of(server, "own")[f"own/{MODEL}"]
+    assert "refused the API key, check it" in str(reason)
+
+
+# models/set
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("work/m", "its API key WORK_KEY is not set; set it"),
+        ("work", "its API key WORK_KEY is not set; set it"),
+        ("gone/m", "there is no provider 'gone'"),
+        ("openai/gpt-5", "its API key OPENAI_API_KEY is not set; set it"),
+        ("fake/", "a model name follows the slash"),
+    ],
+)
+def test_a_model_that_cannot_be_used_is_refused_and_nothing_changes(
+    start: StartServer, home: Home, name: str, told: str
+) -> None:
+    home.write_config(providers={"work": home.fake(api_key_env="WORK_KEY")})
+    server = start()
+    server.request("tiro/models/set", {"name": "fake/before"})
+    error = server.error("tiro/models/set", {"name": name})
+    assert (error.code, error.kind) == NOT_CONFIGURED
+    assert told in error.message
+    assert [row["provider"] for row in error.data["tried"]] == [name.partition("/")[0]]
+    assert view(server)["model"] == "fake/before"
+
+
+def test_a_session_whose_model_is_gone_names_the_ways_out(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """The key is not set any more, then the provider itself is not there any more."""
+    path = home.write_config(providers={"work": home.fake(api_key_env="WORK_KEY")})
+    server = start(env={"WORK_KEY": API_KEY})
+    ask(server, model=f"work/{MODEL}")
+    server.request("tiro/session/save")
+    server.shutdown()
+    for config, told in (
+        (path.read_text(), "its API key WORK_KEY is not set; set it, or choose another model"),
+        (home.write_config().read_text(), "there is no provider 'work'; choose another model"),
+    ):
+        path.write_text(config)
+        server = start()
+        server.request("tiro/session/load", {"latest": True})
+        error = server.error("tiro/turn/start", {"prompt": "go on"})
+        assert (error.code, error.kind) == NOT_CONFIGURED
+        assert f"The model 'work/{MODEL}' cannot be used: {told}" in error.message
+        assert (view(server)["total"], len(provider.chats)) == (2, 1)
+    server.request("tiro/models/set", {"name": f"fake/{MODEL}"})
+    assert ask(server)["text"] == "ok"
