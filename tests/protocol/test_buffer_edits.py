@@ -52,13 +52,6 @@ def test_edits_touch_only_what_differs() -> None:
     ]
 
 
-def test_edits_of_two_long_texts_are_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buffer_edits, "_MAX_COMPARED", 3)
-    edits = text_edits("same\n1\n2\n3\nsame\n", "same\n4\n2\n5\nsame\n", "utf-16")
-    assert len(edits) == 1
-    assert applied("same\n1\n2\n3\nsame\n", edits, "utf-16") == "same\n4\n2\n5\nsame\n"
-
-
 async def ready(capabilities: dict[str, Any], text: str = "one\ntwo\n") -> Client:
     client = Client()
     await client.initialize(capabilities=capabilities)

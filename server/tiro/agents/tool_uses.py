@@ -22,6 +22,7 @@ from tiro.errors import ToolError
 from tiro.models.model import ToolUseDone
 from tiro.session.large import OUTPUT
 from tiro.session.messages import Message, clean
+from tiro.tools.seen import SeenTexts
 from tiro.tools.tool import (
     MAX_OUTPUT_CHARS,
     EditRecorder,
@@ -108,6 +109,7 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     workspace: Workspace
     ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]]
     edits: Callable[[str], EditRecorder]
+    seen: SeenTexts
     put: Callable[[Moved | Said | Told | AllEnded], None]
     max_output_chars: int = MAX_OUTPUT_CHARS
 
@@ -309,6 +311,7 @@ class ToolUses:
             workspace=self._needs.workspace,
             may_read=may_read,
             edits=self._needs.edits(done.id),
+            seen=self._needs.seen,
             on_output=on_output,
             on_event=lambda event: self._needs.put(Told(event)),
             tell_so_far=functools.partial(self._so_far.__setitem__, index),

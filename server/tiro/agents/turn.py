@@ -412,6 +412,7 @@ class _Running:
             workspace=self.turn.workspace,
             ask=self.turn.ask,
             edits=self.turn.edits,
+            seen=self.turn.seen,
             put=self.inbox.put,
             max_output_chars=output_chars(self.turn.model.facts.context_window),
         )

@@ -33,6 +33,7 @@ from tiro.session.resize import Budget
 from tiro.session.session import Session
 from tiro.session.transcript import first_line
 from tiro.stores.manager import Notice, SessionManager
+from tiro.tools.edit_files import edit_tools
 from tiro.tools.files import file_tools
 from tiro.tools.search import search_tools
 from tiro.tools.shell import shell_tools
@@ -83,7 +84,12 @@ class Setup(msgspec.Struct, kw_only=True):
             )
         else:
             agents.set_default(loaded.settings.agent)
-        tools = [*file_tools(), *search_tools(), *shell_tools(loaded.settings.secrets())]
+        tools = [
+            *file_tools(),
+            *search_tools(),
+            *edit_tools(),
+            *shell_tools(loaded.settings.secrets()),
+        ]
         return cls(
             settings=loaded.settings,
             files=loaded.files,

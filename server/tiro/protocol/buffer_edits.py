@@ -5,11 +5,10 @@ of the editor's own undo; what came of it is what the buffer then holds, whateve
 """
 
 import asyncio
-import difflib
 import itertools
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from tiro.errors import EditConflictError, ToolError
 from tiro.protocol.buffers import Buffers, Document
 from tiro.protocol.frames import MAX_OWN_BYTES, encode_body
 from tiro.protocol.rpc import ClientRefusedError
+from tiro.tools.diff import differing
 from tiro.tools.text import plain_lines
 from tiro.tools.text_range import line_starts, position_of
 
@@ -130,27 +130,12 @@ def _changes(old: str, new: str) -> Iterator[tuple[int, int, str]]:
     """Each piece that differs: where it begins and ends in the old text, and what is new."""
     before, after = _LINES.findall(old), _LINES.findall(new)
     places = [0, *itertools.accumulate(map(len, before))]
-    for first, last, new_first, new_last in _differing(before, after):
+    for first, last, new_first, new_last in differing(before, after):
         removed, added = "".join(before[first:last]), "".join(after[new_first:new_last])
         head = _same_head(removed, added)
         tail = _same_tail(removed[head:], added[head:])
         start = places[first] + head
         yield start, places[last] - tail, added[head : len(added) - tail]
-
-
-def _differing(before: list[str], after: list[str]) -> Iterator[tuple[int, int, int, int]]:
-    """The ranges of lines that differ; the common ends are left out first, as they cost nothing."""
-    head = _same(before, after)
-    rest = _same(before[head:][::-1], after[head:][::-1])
-    old, new = before[head : len(before) - rest], after[head : len(after) - rest]
-    if len(old) * len(new) > _MAX_COMPARED:
-        yield head, head + len(old), head, head + len(new)
-        return
-    for kind, first, last, new_first, new_last in difflib.SequenceMatcher(
-        None, old, new
-    ).get_opcodes():
-        if kind != "equal":
-            yield head + first, head + last, head + new_first, head + new_last
 
 
 def _same_head(one: str, other: str) -> int:
@@ -168,12 +153,10 @@ def _same_tail(one: str, other: str) -> int:
     return size - 1 if is_lf and "\r" in ends else size
 
 
-def _same(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many items both begin with."""
+def _same(one: str, other: str) -> int:
+    """How many characters both begin with."""
     differing = (index for index, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
     return next(differing, min(len(one), len(other)))
 
 
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_MAX_COMPARED = 4_000_000
-"""So many pairs of lines are compared at most; larger changes are one piece."""

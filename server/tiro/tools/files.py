@@ -109,6 +109,7 @@ def _read(given: dict[str, Any], run: ToolRun) -> str:
         raise ToolError(BEYOND_THE_END.format(given=place.given, total=len(lines)))
     room = run.max_output_chars - ROOM_FOR_MARKS
     shown, last_shown = _numbered(lines, first, min(last, first + MAX_LINES - 1), room)
+    run.seen.note(place.path, found.text, first, last_shown)
     parts = [_heading(run.workspace, place, found, first, last_shown, len(lines)), *shown]
     if last_shown < min(last, len(lines)) or ("end_line" not in given and last_shown < len(lines)):
         parts.append(MORE_LINES.format(last=last_shown, total=len(lines), next=last_shown + 1))

@@ -16,6 +16,7 @@ import msgspec
 
 from tiro.errors import ToolError
 from tiro.tools.file_text import FileText
+from tiro.tools.seen import SeenTexts
 from tiro.tools.workspace import Workspace
 
 Effect = Literal["read", "write", "execute", "network"]
@@ -80,6 +81,8 @@ class ToolRun(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the agent's rules allow to show the text of this file (its real path)."""
     edits: EditRecorder = Unrecorded()
     """Where the tool use records each change of a file."""
+    seen: SeenTexts = msgspec.field(default_factory=SeenTexts)
+    """Which texts of files the model has seen in this turn."""
     on_output: Callable[[str], None]
     """Shows a piece of output while the tool is still running; may be called from any thread."""
     on_event: Callable[[Any], None] = lambda event: None

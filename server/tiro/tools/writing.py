@@ -39,6 +39,7 @@ NOT_IN_ENCODING = (
 NUL = "The new text of {given!r} holds a NUL character, so it would be no text; nothing was written"
 
 IN_BUFFER = "it is changed in the open editor buffer, and not saved yet"
+CHANGED_SINCE = "but it is changed further in the editor by now; read it before the next edit"
 BENEATH = (
     "it is open in an editor that takes no edits; saved on the disk, where that has to load it"
 )
@@ -78,7 +79,9 @@ async def put_text(
         new = text if "\r" in now.live.text else plain_lines(text)
         await workspace.apply_edit(now.live.named, now.live.text, new)
         after = await current(workspace, place)
-        return IN_BUFFER if after is not None and after.is_unsaved else None
+        if after is None or plain_lines(after.text) != plain_lines(text):
+            return CHANGED_SINCE
+        return IN_BUFFER if after.is_unsaved else None
     if now.is_unsaved:
         raise ToolError(UNSAVED.format(given=place.given))
     await _to_its_end(_write, place, now, text, encoding)
