@@ -132,10 +132,10 @@
                     (tiro-edit-test-answer))))
       (should (string-search "No buffer visits" (plist-get answer :failureReason))))))
 
-(ert-deftest tiro-edit-survives-a-hook-that-fails ()
-  "The edit stands and the buffer stays modified."
+(ert-deftest tiro-edit-survives-a-save-that-fails ()
+  "The edit stands and the buffer stays modified; nothing asks."
   (tiro-edit-test-with "one\n"
-    (add-hook 'before-save-hook (lambda () (error "This formatter is not here")) nil t)
+    (add-hook 'write-contents-functions (lambda () (read-string "Sure? ")) nil t)
     (let ((answer (tiro-edit-test-edit '(0 0 0 3 "ONE")))) ; `should' would see the failure
       (should (equal '(:applied t) answer)))
     (should (equal (buffer-string) "ONE\n"))
