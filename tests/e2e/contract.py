@@ -88,6 +88,18 @@ def _top_level_faults(body: dict[str, Any]) -> Iterator[str]:
         value = body.get(key)
         if value is not None and not (type(value) in (int, float) and 0 <= value <= top):
             yield f"{value!r} is out of range - {key!r}"
+    if not _is_response_format(body.get("response_format")):
+        yield "Invalid value - 'response_format'"
+
+
+def _is_response_format(value: Any) -> bool:
+    match value:
+        case None | {"type": "text" | "json_object"}:
+            return True
+        case {"type": "json_schema", "json_schema": {"name": str(name), "schema": dict()}}:
+            return NAME.match(name) is not None
+        case _:
+            return False
 
 
 def _tools_faults(tools: Any) -> Iterator[str]:

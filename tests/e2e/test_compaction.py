@@ -25,6 +25,11 @@ def in_window(home: Home, window: int | None, **session: Any) -> None:
     home.write_config(providers={"fake": home.fake(models=models)}, session=session)
 
 
+def cursor_of(server: Server) -> int:
+    """How far the memo has read."""
+    return int(server.request("tiro/memo/get")["memoCursor"])
+
+
 def groups(server: Server) -> None:
     """40 messages with tool uses, three of them at once in the middle of each ten."""
     for n in range(4):
@@ -284,19 +289,72 @@ def test_what_a_failed_memo_has_not_read_is_read_by_the_next(
     broken[:] = [False] * 20
     fill("FIRST")
     ask(server, "one")
-    cursor = server.request("tiro/memo/get")["memoCursor"]
-    assert cursor > 0
+    until(lambda: cursor_of(server) == 9)  # all there was before the reply
     broken[:] = [True]
     fill("SECOND")
-    ask(server, "two")
-    assert server.request("tiro/memo/get")["memoCursor"] == cursor
+    done = ask(server, "two")
+    assert cursor_of(server) == 9
+    (told,) = [event for event in server.events(done["turnId"]) if event["type"] == "resize"]
+    assert "memo was not brought up to date" in told["memoRefused"]
     broken[:] = []
     seen.clear()
     fill("THIRD")
     ask(server, "three")
+    until(lambda: cursor_of(server) == 29)
     read = " ".join(seen)
     assert [n for n in range(8) if f"SECOND-{n}" not in read] == []
     assert "FIRST-0" not in read
+
+
+def test_a_reply_waits_for_one_memo_at_most(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """N4.6, A4.8: a memo that is new to a long history reads on after the turn, all of it once."""
+    in_window(home, 4_000, memo={"enabled": True}, max_history=None)
+    server, seen = start(), list[str]()
+
+    def answer(request: Recorded) -> replies.Reply:
+        if request.tool_names:
+            return replies.text("ok")
+        given = json.loads(text_of(request.messages[-1]["content"]))
+        seen.extend(re.findall(r"OLD-\d+", json.dumps(given["messages"])))
+        return replies.text(json.dumps({"memo": {"read": len(seen)}}))
+
+    provider.otherwise(answer)
+    for n in range(60):
+        add(server, "user", f"OLD-{n} {WORDS * 30}")
+    ask(server, "one")
+    until(lambda: cursor_of(server) == 61)
+    asked = ["turn" if request.tool_names else "memo" for request in provider.chats]
+    assert asked[:2] == ["memo", "turn"]
+    assert asked.count("memo") > 3
+    assert seen == [f"OLD-{n}" for n in range(60)]
+    memo = server.request("tiro/memo/get")
+    assert memo["memo"]["read"] == 60
+    assert memo["lastResize"]["type"] == "deep"
+
+
+def test_a_memo_that_its_user_writes_while_it_is_read_on_stays(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """U4.4: the piece that was being read is dropped, and nothing counts as read by it."""
+    in_window(home, 4_000, memo={"enabled": True}, max_history=None)
+    server, hold = start(), replies.Hold()
+    first = replies.text('{"memo": {"a": 1}}')
+    late = replies.text('{"memo": {"b": 2}}')
+    provider.script(first, replies.text("ok"))
+    provider.script(replies.Reply([replies.ROLE, hold, *late.steps[1:]]))
+    for n in range(60):
+        add(server, "user", f"OLD-{n} {WORDS * 30}")
+    ask(server, "one")
+    hold.wait()
+    cursor = cursor_of(server)
+    server.request("tiro/memo/set", {"memo": {"mine": 1}})
+    hold.release()
+    provider.chats[2].answered.wait(10)
+    ask(server, "two")
+    assert server.request("tiro/memo/get")["memo"].get("mine") == 1
+    assert cursor_of(server) == cursor
 
 
 def test_a_long_history_is_not_read_again_after_a_restart(

@@ -125,6 +125,7 @@ def test_a_broken_history_is_refused(messages: list[Any], part: str) -> None:
         ({"max_tokens": 0}, "minimum"),
         ({"max_tokens": True}, "minimum"),
         ({"temperature": 3}, "out of range"),
+        ({"response_format": {"type": "json_schema", "schema": {}}}, "response_format"),
         ({"tools": []}, "too short"),
         ({"tools": [{"type": "custom"}]}, "'function'"),
         ({"tools": [{"type": "function"}]}, "Missing required"),

@@ -4,11 +4,12 @@ It runs with one thread at temperature 0 and says few words; what it says is nev
 """
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ import pytest
 from msgspec.structs import replace
 
 from tests.models.wire import only, settings
+from tests.sizes import sized
+from tiro import Session
+from tiro.agents.asking import Chat
 from tiro.errors import ContextOverflowError, ModelError, ModelNotConfiguredError
 from tiro.models.anthropic import AnthropicModel
 from tiro.models.local import LocalModel, LocalModels
@@ -32,10 +36,12 @@ from tiro.models.model import (
     ToolSchema,
 )
 from tiro.models.weights import Weights, WeightsDirectory, chat_template_of
+from tiro.session.memo import SCHEMA, facts
 from tiro.session.messages import Message
 
 PROVIDER = ProviderSettings(name="local", api="local")
 NAME = "smollm2-135m"
+UPDATES = sized(fast=2, normal=3, long=40)
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -235,6 +241,52 @@ def test_it_keeps_its_output_and_its_key_to_itself(
 
     with_model(real_cache, scenario)
     assert capfd.readouterr() == ("", "")
+
+
+FACTS = (
+    "My name is Ann and I write Emacs Lisp.",
+    "The server listens on port 8417.",
+    "Please use two spaces, never tabs.",
+    "We deploy on Fridays only.",
+)
+
+
+@pytest.mark.local
+def test_a_memo_is_valid_json_every_time(real_cache: Path) -> None:
+    """A5.3: the schema holds even a model to it that would write anything; truth is not tested."""
+
+    async def scenario(model: LocalModel) -> None:
+        said: list[str] = []
+        chat = Chat(AtZero(model), response_schema=SCHEMA)
+
+        async def asked(messages: Any) -> str:
+            reply = await chat.chat(messages=messages)
+            said.append(reply.text)
+            return reply.text
+
+        session = Session({"session.memo.model": asked}).use_memo()
+        for n in range(UPDATES):
+            session.add_message("user", f"{FACTS[n % len(FACTS)]} ({n})")
+            await session.async_resize("lite")
+            value = json.loads(said[n])
+            assert value.keys() == {"memo"}
+            assert isinstance(value["memo"], dict)
+            assert not value["memo"] or facts(session.memo) == value["memo"]
+        assert len(said) == UPDATES
+
+    with_model(real_cache, scenario)
+
+
+class AtZero:
+    """A model that is asked at temperature 0, where it says the same each time."""
+
+    def __init__(self, model: LocalModel) -> None:
+        self.name, self.facts = model.name, model.facts
+        self.close, self.wire_request = model.close, model.wire_request
+        self._model = model
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        return self._model.stream(replace(request, temperature=0.0))
 
 
 OWNER = """

@@ -660,13 +660,20 @@ def test_a_rate_limit_in_tokens_is_no_overflow() -> None:
          "tools", None),
         ("tools param requires --jinja flag", "tools", None),
         ("`temperature` and `top_p` cannot both be specified", "temperature", None),
+        ("This response_format type is unavailable now", "response_format", None),
+        ("This model does not support response format `json_schema`.", "response_format", None),
+        ("JSON schema conversion failed: Unrecognized schema", "response_format", None),
+        ("failed to parse grammar", "response_format", None),
     ],
 )  # fmt: skip
 def test_a_refused_parameter_is_left_out_then_and_later(
     message: str, gone: str, instead: str | None
 ) -> None:
     wanted = request(
-        max_output_tokens=9, temperature=0.2, tools=[ToolSchema("t", "T.", {"type": "object"})]
+        max_output_tokens=9,
+        temperature=0.2,
+        tools=[ToolSchema("t", "T.", {"type": "object"})],
+        response_schema={"type": "object"},
     )
     wire = Wire(refuses(400, {"error": {"message": message}}), says("a"), says("b"))
     asked = model(wire)

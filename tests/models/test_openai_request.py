@@ -55,6 +55,7 @@ def test_a_whole_request() -> None:
         max_output_tokens=100,
         temperature=0.0,
         top_p=0.5,
+        response_schema=schema,
     )
     assert to_wire_request(asked) == {
         "model": "m1",
@@ -77,6 +78,10 @@ def test_a_whole_request() -> None:
         "max_tokens": 100,
         "temperature": 0.0,
         "top_p": 0.5,
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "schema": schema},
+        },
     }
     check_strict(asked)
 

@@ -183,7 +183,7 @@ class FakeAssistant:
     async def preview(self, force: Any = None) -> Any:
         return SimpleNamespace(
             decision=None, evict=[], keep=[], memo={}, summary="", tokens_before=1,
-            tokens_after=1, draft_id=None,
+            tokens_after=1, draft_id=None, memo_refused=None,
         )  # fmt: skip
 
     async def apply(self, draft_id: str, memo: Any, summary: Any) -> Any:
@@ -207,7 +207,7 @@ class FakeAssistant:
         await self._step("resize", force)
         return SimpleNamespace(
             decision={"type": "lite"}, evicted=0, total=0, tokens_before=1, tokens_after=1,
-            memo={}, summary="",
+            memo={}, summary="", memo_refused=None,
         )  # fmt: skip
 
     # --- sessions as files ---

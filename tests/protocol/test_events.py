@@ -287,6 +287,7 @@ def test_every_event_has_its_fields() -> None:
         "evicted": 3,
         "tokensBefore": 10,
         "tokensAfter": 5,
+        "memoRefused": None,
     }
     used = wire(events.UsageSoFar(usage=Usage(1, 2, 3, 4, 0.5), context_size=size))
     assert used["usage"] == {

@@ -11,7 +11,7 @@ import pytest
 from tests.session.histories import result, uses
 from tiro import Session
 from tiro.session import resize
-from tiro.session.memo import attachment_summaries, memo_in
+from tiro.session.memo import attachment_summaries, facts, memo_in
 
 Calls = list[tuple[Any, ...]]
 
@@ -106,6 +106,73 @@ def test_a_memo_that_is_no_dict_leaves_the_old_one(answer: Any) -> None:
     session.change(memo={"kept": True})
     talk(session.use_memo(), "one").resize("lite")
     assert session.memo["kept"] is True
+
+
+@pytest.mark.parametrize("kind", ["lite", "deep"])
+@pytest.mark.parametrize("reply", ["no JSON", "", "[1]", None, '{"memo": {}}'])
+def test_a_reply_that_is_no_memo_counts_as_nothing_read(kind: str, reply: Any) -> None:
+    """A5.3, U4.2: memo, cursor and marks stay; the window is pruned; the next one reads it all."""
+    asked: list[str] = []
+
+    def model(messages: Any) -> Any:
+        asked.append(messages[1]["content"])
+        return reply if len(asked) == 1 else '{"memo": {"b": 2}}'
+
+    session = Session({"session.memo.model": model})
+    session.change(memo={"a": 1})
+    talk(session.use_memo(messages=1), "one", "two", "three").resize(kind)
+    assert (facts(session.memo), session._memo_cursor) == ({"a": 1}, 0)
+    assert [m.seq for m in session.pending()] == [1, 2]
+    assert texts(session.messages) == ["three"]
+    talk(session, "four").resize(kind)
+    assert (facts(session.memo), session._memo_cursor, session.pending()) == ({"b": 2}, 4, [])
+    assert "one" in asked[1]
+
+
+def test_a_reply_that_is_no_memo_ends_the_reading_there() -> None:
+    """A4.8, U4.2: what was read before it stays read."""
+    replies = ['{"memo": {"a": 1}}', "no JSON", '{"memo": {"b": 2}}']
+    session = Session({"session.memo.model": lambda _: replies.pop(0)})
+    session.use_memo(chars=7)
+    for content in "123":
+        session.add_message("user", content)
+    session.resize("deep")
+    assert (facts(session.memo), session._memo_cursor, len(replies)) == ({"a": 1}, 1, 1)
+    assert [m.seq for m in session.pending()] == [2]
+
+
+def test_a_handler_that_leaves_the_memo_has_read_the_messages() -> None:
+    """A4.7 (c), A5.4: the cursor moves, and what no memo holds still waits for a summary."""
+    session = Session(memo_update_handler=lambda *_: None)
+    talk(session.use_memo(messages=1), "one", "two").resize("lite")
+    assert session._memo_cursor == 2
+    assert [m.seq for m in session.pending()] == [1]
+
+
+def test_a_custom_handler_moves_no_cursor() -> None:
+    """A1.7: no memo has read anything; one that shortens the history shortens it too."""
+    calls: Calls = []
+    session = Session(memo_update_handler=recording(calls, lambda *_: {"x": 1}))
+    talk(session.use_memo(), "one", "two", "three").resize("lite")
+    session.set_resize_handlers("mine", lambda f, c, m, s: (f[2:], c, m)).resize("mine")
+    assert session._memo_cursor == 1
+    talk(session, "four").set_resize_handlers("mine", lambda *_: None).resize("mine")
+    session.resize("lite")
+    assert texts(calls[1][1]) == ["four"]
+
+
+def test_what_is_taken_back_takes_the_cursor_along() -> None:
+    """Answer 2: it counts messages that are not taken back, so later ones are not passed over."""
+    calls: Calls = []
+    session = Session(memo_update_handler=recording(calls, lambda *_: {"x": len(calls)}))
+    talk(session.use_memo(), "one", "two", "three", "four").resize("lite")
+    session.rewind(2)
+    assert session._memo_cursor == 2
+    talk(session, "five", "six").resize("lite")
+    assert texts(calls[1][1]) == ["five", "six"]
+    session.rewind(1)
+    resize.undo(session)
+    assert session._memo_cursor == 1
 
 
 def test_what_an_updated_memo_has_read_is_covered() -> None:
@@ -296,6 +363,7 @@ def test_a_memo_that_was_set_meanwhile_wins() -> None:
     assert session.memo["mine"] == 1
     assert "x" not in session.memo
     assert [m.seq for m in session.pending()] == [1, 2]
+    assert session._memo_cursor == 0
 
 
 # --- undo -----------------------------------------------------------------------------------

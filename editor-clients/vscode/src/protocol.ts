@@ -405,6 +405,7 @@ export interface ResizeResult {
   tokensAfter: number;
   memo: unknown;
   summary: string;
+  memoRefused: string | null;
 }
 
 /** What a resize would do; `draftId` is null where it would do nothing. */
@@ -417,6 +418,7 @@ export interface PreviewResult {
   tokensBefore: number;
   tokensAfter: number;
   draftId: string | null;
+  memoRefused: string | null;
 }
 
 /** Which draft, and the user's own memo or summary in place of the draft's. */
@@ -718,6 +720,7 @@ export interface ResizeEvent {
   evicted: number;
   tokensBefore: number;
   tokensAfter: number;
+  memoRefused: string | null;
 }
 
 /** The usage of the turn so far. */

@@ -26,7 +26,8 @@ class Reply(msgspec.Struct, frozen=True):
 class Chat:
     """A model in the form that a summariser and a memo ask for (N3.2).
 
-    `on_usage` hears what each question cost, `on_asking` that one begins.
+    `on_usage` hears what each question cost, `on_asking` that one begins. A model that can be held
+    to the JSON Schema `response_schema` is.
     """
 
     def __init__(
@@ -35,11 +36,13 @@ class Chat:
         on_usage: Callable[[Usage], None] = lambda usage: None,
         max_output_tokens: int | None = None,
         on_asking: Callable[[], None] = lambda: None,
+        response_schema: dict[str, Any] | None = None,
     ) -> None:
         self.model = model
         self._on_usage = on_usage
         self._max_output_tokens = max_output_tokens
         self._on_asking = on_asking
+        self._response_schema = response_schema
 
     async def chat(
         self,
@@ -55,6 +58,7 @@ class Chat:
             system="\n".join(m["content"] for m in messages if m["role"] == "system"),
             text="\n".join(m["content"] for m in messages if m["role"] != "system"),
             max_output_tokens=self._max_output_tokens,
+            response_schema=self._response_schema,
         )
         if reply.usage is not None:
             self._on_usage(reply.usage)
@@ -62,7 +66,12 @@ class Chat:
 
 
 async def ask(
-    model: Model, *, system: str, text: str, max_output_tokens: int | None = None
+    model: Model,
+    *,
+    system: str,
+    text: str,
+    max_output_tokens: int | None = None,
+    response_schema: dict[str, Any] | None = None,
 ) -> Reply:
     """Put one question to a model and wait for all of its answer.
 
@@ -73,6 +82,7 @@ async def ask(
         messages=[Message("user", [{"type": "text", "text": text}])],
         system=system,
         max_output_tokens=max_output_tokens,
+        response_schema=response_schema,
     )
     return await streamed(model, request)
 

@@ -101,6 +101,8 @@ class Resized(Struct, frozen=True, tag="resize", kw_only=True):
     evicted: int
     tokens_before: int
     tokens_after: int
+    memo_refused: str | None = None
+    """Why the memo was not brought up to date, as a sentence."""
 
 
 class UsageSoFar(Struct, frozen=True, tag="usage"):

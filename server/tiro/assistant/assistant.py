@@ -313,7 +313,7 @@ class Assistant:
             outcome = await running.outcome()
         finally:
             self.titles.start(running.session)
-            self._keep(self.memory.summarize(running.session))
+            self._keep(self.memory.after_turn(running.session))
             self._keep(asyncio.to_thread(self.calibrations.save))
         size = self._measured(running.session)
         return TurnResult(turn_id=running.turn_id, outcome=outcome, context_size=size)

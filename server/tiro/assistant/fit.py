@@ -8,9 +8,8 @@ import msgspec
 from tiro.agents.events import Resized
 from tiro.errors import ContextOverflowError, TiroError
 from tiro.session.meter import ContextSize
-from tiro.session.resize import Budget, ResizeOutcome, commit, planned, resize
+from tiro.session.resize import Budget, ResizeOutcome, commit, planned
 from tiro.session.session import Session
-from tiro.session.settings import SessionSettings
 
 OVERFLOW = 1.2
 """How far the estimate may be above the window before a request is not even tried."""
@@ -44,59 +43,79 @@ def crowded(budget: Budget | None) -> str | None:
     )
 
 
-async def fitted(
-    session: Session,
-    measured: Callable[[], ContextSize],
-    ratio: float | None,
-    prompt_seq: int,
-    overflow: ContextOverflowError | None = None,
-) -> Resized | None:
-    """Bring the session under its limits before a request; None when it was.
+class Fitting:
+    """Makes each request of one turn fit.
 
-    What the user said in this turn, from `prompt_seq` on, stays. Raises ContextOverflowError when
-    the request is far too large all the same. After one that the provider refused as too long it
-    must get shorter, or that error is raised again.
+    What the user said in this turn, from `prompt_seq` on, stays. The memo is asked for once at most
+    before the reply, whatever there is to read: what it has not read then, it reads after the turn.
     """
-    size = measured()
-    budget = budget_of(size, ratio, prompt_seq)
-    if overflow is not None:
-        budget = _smaller(size, overflow, prompt_seq)
-    outcome = await _resized(session, budget, "deep" if overflow else None)
-    if overflow is not None and not outcome.evicted:
-        raise overflow
-    after = size.tokens if outcome.decision is None else measured().tokens
-    window = size.context_window
-    if window is not None and after > window * OVERFLOW:
-        raise ContextOverflowError(
-            f"The request is about {after} tokens and the model takes {window}, even after a"
-            " resize; send less or choose a model with a larger context window",
-            tokens=after,
-            context_window=window,
+
+    def __init__(
+        self,
+        session: Session,
+        measured: Callable[[], ContextSize],
+        ratio: float | None,
+        prompt_seq: int,
+    ) -> None:
+        self._session, self._measured = session, measured
+        self._ratio, self._prompt_seq = ratio, prompt_seq
+        self._requests = 1
+        self._has_failed = False
+
+    async def fitted(self, overflow: ContextOverflowError | None = None) -> Resized | None:
+        """Bring the session under its limits before a request; None when it was.
+
+        Raises ContextOverflowError when the request is far too large all the same. After one that
+        the provider refused as too long it must get shorter, or that error is raised again.
+        """
+        size = self._measured()
+        budget = budget_of(size, self._ratio, self._prompt_seq)
+        if overflow is not None:
+            budget = _smaller(size, overflow, self._prompt_seq)
+        outcome = await self._resized(budget, "deep" if overflow else None)
+        if overflow is not None and not outcome.evicted:
+            raise overflow
+        after = size.tokens if outcome.decision is None else self._measured().tokens
+        window = size.context_window
+        if window is not None and after > window * OVERFLOW:
+            raise ContextOverflowError(
+                f"The request is about {after} tokens and the model takes {window}, even after a"
+                " resize; send less or choose a model with a larger context window",
+                tokens=after,
+                context_window=window,
+            )
+        if outcome.decision is None or not (outcome.evicted or outcome.memo_refused):
+            return None
+        return Resized(
+            decision=msgspec.to_builtins(outcome.decision),
+            evicted=outcome.evicted,
+            tokens_before=size.tokens,
+            tokens_after=after,
+            memo_refused=outcome.memo_refused,
         )
-    if outcome.decision is None or outcome.evicted == 0:
-        return None
-    return Resized(
-        decision=msgspec.to_builtins(outcome.decision),
-        evicted=outcome.evicted,
-        tokens_before=size.tokens,
-        tokens_after=after,
-    )
 
+    async def _resized(self, budget: Budget | None, force: str | None) -> ResizeOutcome:
+        """Resize; a memo that cannot be written must not end the turn.
 
-async def _resized(session: Session, budget: Budget | None, force: str | None) -> ResizeOutcome:
-    """Resize; a memo that cannot be written must not end the turn.
-
-    What the memo has not read stays pending for the summary, and unread for the next memo (U4.2).
-    """
-    try:
-        return await resize(session, session.settings, force, budget)
-    except TiroError as error:
-        log.warning("The memo was not brought up to date: %s", error)
-        without = SessionSettings({"session.memo.enabled": False}, session.settings)
-        plan = await planned(session, without, force, budget)
+        What the memo has not read stays pending for the summary, and unread for the next memo
+        (U4.2).
+        """
+        session, failure = self._session, None
+        try:
+            plan = await planned(session, session.settings, force, budget, self._requests)
+        except TiroError as error:
+            failure = f"The memo was not brought up to date: {error}"
+            log.warning("%s", failure)
+            plan = await planned(session, session.settings, force, budget, 0)
         if plan is None:
             return ResizeOutcome(None, 0)
-        return commit(session, msgspec.structs.replace(plan, cursor=session.memo_cursor))
+        self._requests = 0
+        if refused := failure or plan.memo_refused:
+            self._has_failed = True
+            plan = msgspec.structs.replace(plan, memo_refused=refused)
+        if self._has_failed:  # it is tried again with the next resize
+            plan = msgspec.structs.replace(plan, is_behind=False)
+        return commit(session, plan)
 
 
 def _smaller(size: ContextSize, overflow: ContextOverflowError, prompt_seq: int) -> Budget:

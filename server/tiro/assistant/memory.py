@@ -14,15 +14,16 @@ import msgspec
 
 from tiro.agents.asking import Chat
 from tiro.assistant.asked import Asked, overtaken
+from tiro.assistant.memo_upkeep import Upkeep
 from tiro.assistant.results import MemoryView, Preview, Resized
 from tiro.assistant.running_turn import entered
 from tiro.errors import InvalidInputError, ResizeError
 from tiro.session import history, resize, summary
+from tiro.session import memo as memos
 from tiro.session.changes import Add, Change, Evict, Set
 from tiro.session.core import Core
-from tiro.session.memo import BOOKKEEPING
 from tiro.session.messages import Usage
-from tiro.session.resize import Budget, Plan, ResizeDecision
+from tiro.session.resize import Budget, Plan, ResizeDecision, ResizeOutcome
 from tiro.session.session import Session
 from tiro.session.summary import MAX_CHARACTERS, Summarizer
 from tiro.stores.manager import Notice
@@ -36,6 +37,8 @@ MAX_OUTPUT_TOKENS = 4_000
 
 MOST_TURNS_SKIPPED = 15
 """How many turns a summary that failed again and again is not asked for, at most."""
+
+NOTHING = ResizeOutcome(None, 0)
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +84,7 @@ class Memory:
         self._failing: Session | None = None
         self._failures = self._skipped = 0
         """How often in a row its summary did not come, and for how many turns none was asked."""
+        self._upkeep = Upkeep(self._current, self._budget)
         self._unpaid: tuple[Session | None, Usage] = (None, Usage())
         """What questions have cost that no change has told yet: they come under the next lock."""
 
@@ -95,7 +99,7 @@ class Memory:
         with Asked(self._assistant, session, self.writing) as asked:
             plan = await self._planned(session, force)
             if plan is None:
-                return self._resized(session, None, 0, before)
+                return self._resized(session, NOTHING, before)
             return await self._committed(session, plan, before, asked.storing(session))
 
     async def preview(self, force: bool | str | None = None) -> Preview:
@@ -133,6 +137,7 @@ class Memory:
             tokens_before=before,
             tokens_after=max(0, before - leaving),
             draft_id=self._draft.id,
+            memo_refused=plan.memo_refused,
         )
 
     async def apply(self, draft_id: str, memo: Any = None, summary: str | None = None) -> Resized:
@@ -153,7 +158,7 @@ class Memory:
                 raise _stale()
             self._drop_draft()
             outcome = resize.commit(session, plan)
-        return self._resized(session, outcome.decision, outcome.evicted, before)
+        return self._resized(session, outcome, before)
 
     async def undo(self) -> Session:
         """Bring back window, memo and summary of before the last resize or compaction."""
@@ -168,7 +173,7 @@ class Memory:
         if not summary.foldable(session) and not session.pending():
             if session.newest_first:
                 raise _all_pinned()
-            return self._resized(session, None, 0, before)
+            return self._resized(session, NOTHING, before)
         with Asked(self._assistant, session, self.writing) as asked:
             agent = self._assistant.setup.agents.needed("compaction")
             summarizer = await self._summarizer(session, agent.model)
@@ -177,7 +182,8 @@ class Memory:
             if not await summary.compact(session, summarizer, agent.prompt):
                 raise overtaken()
         evicted = len(window - {message.seq for message in session.newest_first})
-        return self._resized(session, ResizeDecision("compact", "requested"), evicted, before)
+        done = ResizeOutcome(ResizeDecision("compact", "requested"), evicted)
+        return self._resized(session, done, before)
 
     def get(self) -> MemoryView:
         """Memo and summary, and how far they have come."""
@@ -187,7 +193,7 @@ class Memory:
             memo=memo,
             summary=session.summary,
             memo_cursor=session.memo_cursor,
-            last_resize=memo.get(BOOKKEEPING) if isinstance(memo, dict) else None,
+            last_resize=memo.get(memos.BOOKKEEPING) if isinstance(memo, dict) else None,
             summary_in_progress=session.summary_in_progress,
         )
 
@@ -218,15 +224,16 @@ class Memory:
 
     def use(self, session: Session, model: "Model") -> None:
         """Let this model write the session's memo from now on."""
-        chat = self._asking(session, model)
+        chat = self._asking(session, model, memos.SCHEMA)
         session.handlers = msgspec.structs.replace(session.handlers, memo_model=chat)
 
-    async def summarize(self, session: Session) -> None:
-        """Start the background summary of what waits for one, after a turn; never raises.
+    async def after_turn(self, session: Session) -> None:
+        """Start what a reply does not wait for: the summary, and the memo's rest; never raises.
 
-        What fails goes on waiting, and the next turn tries again (N3.7); what fails again and again
-        is tried less and less often.
+        What fails goes on waiting, and the next turn tries again (N3.7); a summary that fails again
+        and again is tried less and less often.
         """
+        self._upkeep.start(session)
         try:
             if self._unpaid[0] is session:
                 async with self.writing(session):
@@ -238,6 +245,7 @@ class Memory:
 
     async def close(self) -> None:
         """End what runs in the background; what it was about goes on waiting."""
+        await self._upkeep.close()
         for summarizer in tuple(self._summarizers):
             await summarizer.close()
 
@@ -265,11 +273,16 @@ class Memory:
         task.add_done_callback(lambda _: self._summarizers.discard(summarizer))
 
     @contextlib.asynccontextmanager
-    async def _background(self, session: Core) -> AsyncIterator[None]:
-        """The right to store a summary: only while it is of the current session (N4.8)."""
+    async def _current(self, session: Core) -> AsyncIterator[None]:
+        """The right to store what a model wrote: only into the current session (N4.8)."""
         async with self.writing(session):
             if self._assistant.manager.current is not session:
                 raise ResizeError("Another session is the current one", reason="overtaken")
+            yield
+
+    @contextlib.asynccontextmanager
+    async def _background(self, session: Core) -> AsyncIterator[None]:
+        async with self._current(session):
             yield
         if self._failing is session:
             self._failures = 0
@@ -308,19 +321,18 @@ class Memory:
             outcome = resize.commit(session, plan)
         if outcome.decision is None:
             raise overtaken()
-        return self._resized(session, outcome.decision, outcome.evicted, before)
+        return self._resized(session, outcome, before)
 
-    def _resized(
-        self, session: Session, decision: ResizeDecision | None, evicted: int, before: int
-    ) -> Resized:
+    def _resized(self, session: Session, outcome: ResizeOutcome, before: int) -> Resized:
         return Resized(
-            decision=decision,
-            evicted=evicted,
+            decision=outcome.decision,
+            evicted=outcome.evicted,
             total=len(session.newest_first),
             tokens_before=before,
             tokens_after=self._tokens(),
             memo=session.memo,
             summary=session.summary,
+            memo_refused=outcome.memo_refused,
         )
 
     def _drop_draft(self) -> None:
@@ -340,7 +352,9 @@ class Memory:
         default = session.model or self._assistant.setup.settings.model
         return self._asking(session, await self._assistant.models.choose(name or default))
 
-    def _asking(self, session: Session, model: "Model") -> Chat:
+    def _asking(
+        self, session: Session, model: "Model", schema: dict[str, Any] | None = None
+    ) -> Chat:
         window = model.facts.context_window
         most = MAX_OUTPUT_TOKENS if window is None else min(MAX_OUTPUT_TOKENS, window // 4)
 
@@ -348,7 +362,7 @@ class Memory:
             owner, before = self._unpaid
             self._unpaid = (session, before + usage if owner is session else usage)
 
-        return Chat(model, count, most, lambda: self.on_asking())
+        return Chat(model, count, most, lambda: self.on_asking(), schema)
 
     @contextlib.asynccontextmanager
     async def writing(self, session: Core) -> AsyncIterator[Session]:

@@ -51,6 +51,8 @@ class Resized(msgspec.Struct, frozen=True, kw_only=True):
     tokens_after: int
     memo: Any
     summary: str
+    memo_refused: str | None = None
+    """Why the memo was not brought up to date, as a sentence."""
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +66,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     tokens_before: int
     tokens_after: int
     draft_id: str | None
+    memo_refused: str | None = None
 
 
 class MemoryView(msgspec.Struct, frozen=True, kw_only=True):

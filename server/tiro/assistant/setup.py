@@ -19,7 +19,7 @@ from tiro.agents.permissions import PERMISSION_SETS, Rules
 from tiro.agents.prompt import request_size
 from tiro.agents.registry import AgentRegistry
 from tiro.agents.turn_input import Turn, offered_tools, schemas_of
-from tiro.assistant.fit import budget_of, fitted
+from tiro.assistant.fit import Fitting, budget_of
 from tiro.assistant.instructions import Instructions, read_instructions
 from tiro.assistant.model_choice import Models
 from tiro.config import Settings
@@ -227,13 +227,12 @@ class Setup(msgspec.Struct, kw_only=True):
             system=self.system(agent),
             settings=self.settings.turn,
             rules=self._rules(agent),
-            before_step=lambda overflow: fitted(
+            before_step=Fitting(
                 session,
                 lambda: self.measure(session, model.facts.context_window, agent=agent),
                 self.settings.session.budget_ratio,
                 prompt_seq,
-                overflow,
-            ),
+            ).fitted,
             ask=editor.ask_permission,
         )
 

@@ -40,6 +40,8 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
+    response_schema: dict[str, Any] | None = None
+    """The JSON Schema of the answer; a provider that knows none is asked in words only."""
 
 
 class TextDelta(Struct, frozen=True, tag="text"):

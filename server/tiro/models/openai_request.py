@@ -27,7 +27,15 @@ from tiro.session.messages import (
 
 MAX_TOKENS_KEYS = ("max_tokens", "max_completion_tokens")
 """Old and new name of one parameter: most servers know only the old one, OpenAI wants the new."""
-OPTIONAL_PARTS = (*MAX_TOKENS_KEYS, "temperature", "top_p", "stream_options", "tools", "images")
+OPTIONAL_PARTS = (
+    *MAX_TOKENS_KEYS,
+    "temperature",
+    "top_p",
+    "stream_options",
+    "response_format",
+    "tools",
+    "images",
+)
 """What a request can do without when a server refuses it."""
 
 
@@ -60,6 +68,9 @@ def to_wire_request(
         wire["temperature"] = request.temperature
     if request.top_p is not None:
         wire["top_p"] = request.top_p
+    if request.response_schema is not None:
+        named = {"name": "answer", "schema": request.response_schema}
+        wire["response_format"] = {"type": "json_schema", "json_schema": named}
     return {key: value for key, value in wire.items() if key not in refused}
 
 

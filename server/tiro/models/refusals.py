@@ -61,6 +61,11 @@ _COMPLAINTS = {
         r"|missing data required for image",
         re.IGNORECASE,
     ),
+    # DeepSeek, Groq and Fireworks, Azure, older llama.cpp
+    "response_format": re.compile(
+        r"response[ _]format|json[ _]schema|structured outputs?\b|failed to parse grammar",
+        re.IGNORECASE,
+    ),
     # Anthropic, of a block that is not as it came
     "thinking": re.compile(r"\b(?:redacted_)?thinking\b", re.IGNORECASE),
 }

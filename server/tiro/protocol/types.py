@@ -478,6 +478,8 @@ class ResizeResult(Wire, frozen=True):
     tokens_after: int
     memo: Any
     summary: str
+    memo_refused: str | None
+    """Why the memo was not brought up to date, as a sentence."""
 
 
 class PreviewResult(Wire, frozen=True):
@@ -491,6 +493,8 @@ class PreviewResult(Wire, frozen=True):
     tokens_before: int
     tokens_after: int
     draft_id: str | None
+    memo_refused: str | None
+    """Why the memo would not be brought up to date, as a sentence."""
 
 
 class ApplyResizeParams(Wire, frozen=True):
@@ -838,6 +842,8 @@ class ResizeEvent(Event, frozen=True, tag="resize"):
     evicted: int
     tokens_before: int
     tokens_after: int
+    memo_refused: str | None
+    """Why the memo was not brought up to date, as a sentence."""
 
 
 class UsageEvent(Event, frozen=True, tag="usage"):

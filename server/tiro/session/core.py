@@ -131,6 +131,8 @@ class Core:
         """Text length at which a resize could do no more; triggers rest until an add (A4.13)."""
         self.memo_seq = 0
         """The next seq when the memo was last brought up to date; 0: not in this process."""
+        self.memo_goal = 0
+        """Below which seq the memo still has to read what a resize left unread; 0: nothing."""
         self.clears = 0
         """How often the session became another one: what was begun before then is void."""
         self.created = self.updated = clock().astimezone(UTC)
@@ -291,7 +293,7 @@ class Core:
             roles = {m.role for rows in (stored.messages, stored.archive) for m in rows}
             self.has_instructions = not roles.isdisjoint(("system", "developer"))
             if goes_on:  # another process has added to it
-                self.quiet_length, self.memo_seq = None, 0
+                self.quiet_length, self.memo_seq, self.memo_goal = None, 0, 0
             else:
                 self._forget_progress()
 
@@ -312,6 +314,7 @@ class Core:
             applied = self._move(change.seqs, pending=True)
         elif isinstance(change, TakeBack):
             applied = self._move(change.seqs, taken_back=True)
+            self.memo_cursor = min(self.memo_cursor, len(self.full()))
         elif isinstance(change, Edit):
             applied = self._edit(change)
         elif isinstance(change, Cover):
@@ -432,7 +435,7 @@ class Core:
 
     def _forget_progress(self) -> None:
         """The session is another one now: what was begun on the old one is void (U4.4)."""
-        self.quiet_length, self.memo_seq = None, 0
+        self.quiet_length, self.memo_seq, self.memo_goal = None, 0, 0
         self.summary_in_progress = False
         self.clears += 1
 

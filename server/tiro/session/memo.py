@@ -2,16 +2,23 @@
 
 Who writes it is handed in: a handler of the caller's, or a model. Pictures and other payloads never
 reach either memo or model; they are named by a short summary of their own.
+
+A model's answer passes the gate (`gate.py`) first; a model that can be held to `SCHEMA` is. This
+makes sure of its form, not of its truth: a very small model invents facts. So nothing rests on a
+memo alone: the messages stay raw in the archive, and people see a memo before it is applied, write
+it themselves, and undo it.
 """
 
 import copy
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from tiro.errors import ResizeError
+from tiro.session.gate import answer_in, check_new, keep_words, refused
 from tiro.session.handlers import Handlers, awaited
 from tiro.session.messages import (
     Message,
@@ -29,35 +36,83 @@ BOOKKEEPING = "last_resize"
 MAX_TOOL_CHARACTERS = 2_000
 """What a tool use or its result may take of the text that the memo is made from."""
 
+_TEXT = {"type": "string", "maxLength": 400}
+_TEXTS = {"type": "array", "items": _TEXT, "maxItems": 20}
+_FACT = [_TEXT, _TEXTS, {"type": "number"}, {"type": "boolean"}]
+_FACTS = {"type": "object", "additionalProperties": {"anyOf": _FACT}}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"memo": {"type": "object", "additionalProperties": {"anyOf": [*_FACT, _FACTS]}}},
+    "required": ["memo"],
+    "additionalProperties": False,
+}
+"""The JSON Schema of a model's answer; texts are bounded, so that a small model finds its end."""
+
 REFERENCES = ("file", "url", "path", "id", "name")
 DETAILS = ("name", "mime_type", "size", "width", "height", "duration")
 MAX_REFERENCE_CHARACTERS = 200
 
 
-async def updated(
-    memo: Any, messages: list[Message], settings: SessionSettings, handlers: Handlers
-) -> dict[str, Any] | None:
-    """The memo after these messages; None where nobody made one (A5.1 to A5.4).
+class Update(msgspec.Struct, frozen=True):
+    """What came of bringing the memo up to date."""
 
-    Raises what the handler or the model raises. One call of it a run.
+    memo: dict[str, Any] | None = None
+    """The new memo; None where the old one stays."""
+    refused: str | None = None
+    """Why a model's answer was not taken, as a sentence."""
+
+
+async def updated(
+    memo: Any,
+    messages: list[Message],
+    settings: SessionSettings,
+    handlers: Handlers,
+    pinned: Sequence[str] = (),
+) -> Update:
+    """The memo after these messages, asked for once (A5.1 to A5.4).
+
+    Pinned texts that the memo holds must be in a model's new one. Raises what the handler or the
+    model raises.
     """
     if not messages:
-        return None
+        return Update()
     before = facts(memo)
     named = [await _named(message, handlers) for message in messages]
     attachments = [summary for summaries in named for summary in summaries]
     if handlers.memo_update is not None:
         answer = await awaited(handlers.memo_update, before, messages, attachments, settings)
-        return answer if isinstance(answer, dict) else None
+        return Update(answer if isinstance(answer, dict) else None)
     model = handlers.memo_model or settings.get("session.memo.model")
     if model is None:
-        return None
+        return Update()
     request = {
         "current_memo": before,
         "messages": list(map(_serialised, messages, named)),
         "attachments": attachments,
     }
-    return memo_in(await _reply(model, settings.instructions(), request))
+    text = json.dumps(request, ensure_ascii=False, default=str)
+    reply = await _reply(model, [*settings.instructions(), *keep_words(pinned, before)], text)
+    try:
+        return Update(usable(reply, before, len(text), pinned))
+    except ResizeError as error:
+        return Update(refused=str(error))
+
+
+def usable(
+    reply: Any, before: dict[str, Any], replaced: int, pinned: Sequence[str]
+) -> dict[str, Any] | None:
+    """The memo in a model's reply; None where it found nothing to note.
+
+    ResizeError naming why it cannot replace the memo of before and the messages, which were
+    `replaced` characters.
+    """
+    found = memo_in(answer_in(reply, "memo"))
+    if found is None:
+        raise refused("memo", "it is no JSON object", "no_object")
+    if before and not found:
+        raise refused("memo", "it is empty", "empty")
+    check_new(found, before, replaced, pinned, "memo")
+    return found or None
 
 
 def facts(memo: Any) -> dict[str, Any]:
@@ -165,14 +220,12 @@ def _shortened(reference: Any) -> Any:
     return reference[:MAX_REFERENCE_CHARACTERS]
 
 
-async def _reply(model: Any, instructions: list[str], request: dict[str, Any]) -> Any:
+async def _reply(model: Any, instructions: list[str], text: str) -> Any:
     """What a model says: a callable that takes messages, or an object with `chat` (N3.2)."""
     messages = [
         {"role": "system", "content": "\n".join(instructions)},
-        {"role": "user", "content": json.dumps(request, ensure_ascii=False, default=str)},
+        {"role": "user", "content": text},
     ]
     if callable(model):
-        reply = await awaited(model, messages)
-    else:
-        reply = await awaited(lambda: model.chat(messages=messages, tools=None, model=None))
-    return reply if isinstance(reply, str | dict) else getattr(reply, "text", None)
+        return await awaited(model, messages)
+    return await awaited(lambda: model.chat(messages=messages, tools=None, model=None))

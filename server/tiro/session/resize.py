@@ -6,20 +6,20 @@ deleted: evicted messages go to the archive. Messages added meanwhile follow the
 """
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import takewhile
 from typing import Any
 
 import msgspec
 
-from tiro.errors import ContextOverflowError, ResizeError
+from tiro.errors import ResizeError
 from tiro.session import history
 from tiro.session import memo as memos
 from tiro.session.changes import Change, Cover, Evict, Readmit, Set
 from tiro.session.core import Core
 from tiro.session.cut import legal_cut
-from tiro.session.dialogue import dialogue, shortened
 from tiro.session.handlers import ResizeHandler, awaited
+from tiro.session.memo_reading import Reading, Runs, read
 from tiro.session.messages import Message, as_message, copied, seqs_of, tool_results_of
 from tiro.session.replacement import replacement
 from tiro.session.settings import SessionSettings
@@ -78,6 +78,8 @@ class ResizeOutcome(msgspec.Struct, frozen=True):
 
     decision: ResizeDecision | None
     evicted: int
+    memo_refused: str | None = None
+    """Why the memo was not brought up to date, as a sentence."""
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -105,8 +107,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The full history and the window that a handler of the caller's returned."""
     summary: str | None = None
     """A summary of the user's, in place of the session's."""
-    cursor: int | None = None
-    """How far in the full history the memo has read; None: to its end."""
+    cursor: int
+    """How far in the full history the memo has read."""
+    is_behind: bool = False
+    """Whether the memo has not read all that it was to, since it may not be asked more often."""
+    memo_refused: str | None = None
+    """Why a model's memo was not taken, as a sentence."""
 
     def gone(self) -> list[int]:
         """The seqs that leave the window, oldest first."""
@@ -174,8 +180,12 @@ async def planned(
     settings: SessionSettings,
     force: bool | str | None = False,
     budget: Budget | None = None,
+    requests: int | None = None,
 ) -> Plan | None:
-    """What `resize` would do now, None for nothing; changes nothing and raises as `resize` does."""
+    """What `resize` would do now, None for nothing; changes nothing and raises as `resize` does.
+
+    `requests` is how often the memo may be asked for at most.
+    """
     decision = await judge(core, settings, force, budget)
     if decision is None:
         return None
@@ -196,11 +206,13 @@ async def planned(
         return await _planned_by(handler, decision, seen, settings)
     if decision.reason == TOKEN_BUDGET and not evict:
         return None  # it would only be tried again and again (B20)
-    memo, covered = await _read_into_memo(core, decision, seen, settings, budget)
-    if isinstance(memo, dict):
+    plan = Plan(decision=decision, seen=seen, memo=seen.memo, cursor=len(seen.full), evict=evict)
+    if settings.memo_is_enabled():
+        plan = await _with_memo(core, plan, settings, budget, requests)
+    if isinstance(plan.memo, dict):
         own = {"type": decision.type, "turn": core.turns, "reason": f"{decision.type}_resize"}
-        memo = {**memo, memos.BOOKKEEPING: own}
-    return Plan(decision=decision, seen=seen, memo=memo, evict=evict, covered=covered)
+        plan = msgspec.structs.replace(plan, memo={**plan.memo, memos.BOOKKEEPING: own})
+    return plan
 
 
 def commit(core: Core, plan: Plan) -> ResizeOutcome:
@@ -208,16 +220,18 @@ def commit(core: Core, plan: Plan) -> ResizeOutcome:
     with core.lock:
         if core.clears != plan.seen.clears:
             return ResizeOutcome(None, 0)
+        if core.memo != plan.seen.memo:
+            plan = _without_memo(core, plan)
         before = {message.seq for message in core.newest_first}
         core.commit(*_changes(core, plan))
         core.prune()  # a handler may have made the window longer than max_history
         if core.next_seq == plan.seen.next_seq:
             core.quiet_length = text_length(core.newest_first)
-        if plan.covered:
+        if plan.covered and plan.cursor == len(plan.seen.full):
             core.memo_seq = plan.seen.next_seq
-        return ResizeOutcome(
-            plan.decision, len(before - {message.seq for message in core.newest_first})
-        )
+        core.memo_goal = plan.seen.next_seq if plan.is_behind else 0
+        gone = before - {message.seq for message in core.newest_first}
+        return ResizeOutcome(plan.decision, len(gone), plan.memo_refused)
 
 
 def undo(core: Core) -> None:
@@ -231,10 +245,12 @@ def undo(core: Core) -> None:
             raise ResizeError("There is no resize to undo", reason="nothing_to_undo")
         at, before = core.stamp(), core.undo
         fields = {name: before[name] for name in _UNDONE_FIELDS if _is_usable(name, before)}
+        cursor = min(fields.get("memo_cursor", core.memo_cursor), len(core.full()))
         core.commit(
             Readmit(_stored_seqs(before.get("seqs")), _stored_seqs(before.get("pending")), at),
-            Set({**fields, "undo": None}, at),
+            Set({**fields, "memo_cursor": cursor, "undo": None}, at),
         )
+        core.memo_seq = core.memo_goal = 0
         core.prune()
 
 
@@ -317,7 +333,8 @@ async def _planned_by(
     answer = await awaited(handler, *given, settings)
     full, window, memo = (seen.full, seen.window, seen.memo) if answer is None else answer
     kept = {message.seq for message in window} if _only_evicts(seen, full, window) else None
-    plan = Plan(decision=decision, seen=seen, memo=memo)
+    cursor = min(seen.cursor, len(full))
+    plan = Plan(decision=decision, seen=seen, memo=memo, cursor=cursor)
     if kept is None:
         replacement = (list(map(as_message, full)), list(map(as_message, window)))
         return msgspec.structs.replace(plan, replacement=replacement)
@@ -333,79 +350,57 @@ def _only_evicts(seen: Seen, full: list[Any], window: list[Any]) -> bool:
     return window == [message for message in seen.window if message.seq in kept]
 
 
-async def _read_into_memo(
+async def _with_memo(
     core: Core,
-    decision: ResizeDecision,
-    seen: Seen,
+    plan: Plan,
     settings: SessionSettings,
     budget: Budget | None,
-) -> tuple[Any, list[int]]:
-    """The memo after what this resize reads, and the seqs that it then holds.
+    requests: int | None,
+) -> Plan:
+    """The plan with a memo that has read what this resize reads.
 
-    Lite reads what came since the memo's cursor (A4.7), deep reads everything in chunks (A4.8).
-    With a token budget both read in chunks and only what is new, since histories have no end there.
+    Lite reads what came since the memo's cursor (A4.7), deep reads everything in runs (A4.8). With
+    a token budget both read in runs and only what is new, since histories have no end there.
     """
-    if not settings.memo_is_enabled():
-        return seen.memo, []
-    is_lite, is_known = decision.type == "lite", bool(core.memo_seq or memos.facts(seen.memo))
-    unread = seen.full[seen.cursor :] if is_lite or (budget and is_known) else seen.full
-    if core.memo_seq == seen.next_seq:
-        unread = []  # A4.13
-    memo, covered = seen.memo, list[int]()
-    whole = [unread] if unread else []
-    waiting = whole if is_lite and not budget else [*_chunks(core, unread, settings, budget)]
-    while waiting:
-        chunk = waiting.pop(0)
-        try:
-            read = chunk if budget is None else [_readable(core, m, budget) for m in chunk]
-            answer = await memos.updated(memo, copied(read), settings, core.handlers)
-        except ContextOverflowError:
-            if len(chunk) == 1:
-                raise
-            waiting[:0] = [chunk[: len(chunk) // 2], chunk[len(chunk) // 2 :]]
-            continue
-        if answer is not None:
-            memo = answer
-            covered += seqs_of(chunk)
-    return memo, covered
+    seen, is_lite = plan.seen, plan.decision.type == "lite"
+    is_known = bool(core.memo_seq or memos.facts(seen.memo))
+    start = seen.cursor if is_lite or (budget and is_known) else 0
+    unread = [] if core.memo_seq == seen.next_seq else seen.full[start:]  # A4.13
+    if not unread:
+        return plan
+    chars = None if is_lite else settings.limit("chars")
+    runs = Runs(chars, budget.chunk() if budget else None, requests)
+    found = await read(core, seen.memo, unread, settings, runs)
+    return msgspec.structs.replace(
+        plan,
+        memo=found.memo,
+        covered=found.covered,
+        cursor=_cursor(seen, start, found, is_known),
+        is_behind=found.count < len(unread) and found.refused is None,
+        memo_refused=found.refused,
+    )
 
 
-def _readable(core: Core, message: Message, budget: Budget) -> Message:
-    """A message as a memo can be asked to read it: the middle of one that is too long is cut."""
-    tokens = core.meter.message(message)
-    if tokens <= budget.chunk():
-        return message
-    text = dialogue([message])
-    text = shortened(text, len(text) * budget.chunk() // tokens)
-    return msgspec.structs.replace(message, content=text)
+def _cursor(seen: Seen, start: int, found: Reading, is_known: bool) -> int:
+    """Where the next reading begins: behind what a memo has read, and nowhere else (U4.2)."""
+    if found.count == 0:
+        return seen.cursor
+    return max(start + found.count, seen.cursor if is_known else 0)
 
 
-def _chunks(
-    core: Core, messages: list[Message], settings: SessionSettings, budget: Budget | None
-) -> Iterator[list[Message]]:
-    """Messages in order, in runs of at most the limit; a longer one stands alone (A4.9)."""
-    limit = settings.limit("chars") if budget is None else budget.chunk()
-    size = message_length if budget is None else core.meter.message
-    chunk: list[Message] = []
-    room = 0
-    for message in messages:
-        length = size(message)
-        if chunk and limit and length > room:
-            yield chunk
-            chunk = []
-        room = (room if chunk else limit or 0) - length
-        chunk.append(message)
-    if chunk:
-        yield chunk
+def _without_memo(core: Core, plan: Plan) -> Plan:
+    """The plan without its own memo: one that somebody set while it was made wins."""
+    cursor = core.memo_cursor if plan.covered else plan.cursor
+    return msgspec.structs.replace(plan, memo=core.memo, covered=[], cursor=cursor, is_behind=False)
 
 
 def _changes(core: Core, plan: Plan) -> list[Change]:
-    """A plan as changes; a memo that somebody set while it was made wins over the plan's."""
-    at, is_overtaken = core.stamp(), core.memo != plan.seen.memo
+    """A plan as changes."""
+    at = core.stamp()
     fields = {
         "undo": undoable(core),
-        "memo": _told(core.memo if is_overtaken else plan.memo, plan.decision, core.turns),
-        "memo_cursor": len(plan.seen.full) if plan.cursor is None else plan.cursor,
+        "memo": _told(plan.memo, plan.decision, core.turns),
+        "memo_cursor": plan.cursor,
         "last_resize_turn": core.turns,
         **({} if plan.summary is None else {"summary": plan.summary}),
     }
@@ -414,7 +409,7 @@ def _changes(core: Core, plan: Plan) -> list[Change]:
         changes.append(replacement(core, plan.seen.next_seq, *plan.replacement, at))
     elif evict := sorted(set(plan.evict) - core.held()):
         changes.append(Evict(evict, at))
-    if plan.covered and not is_overtaken:
+    if plan.covered:
         changes.append(Cover(plan.covered, at))
     return [*changes, Set(fields, at)]
 

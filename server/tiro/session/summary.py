@@ -15,11 +15,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from tiro.errors import ContextOverflowError, ResizeError
+from tiro.errors import ContextOverflowError
 from tiro.session.changes import Change, Cover, Evict, Set
 from tiro.session.core import Core
 from tiro.session.cut import legal_cut
 from tiro.session.dialogue import dialogue, runs
+from tiro.session.gate import answer_in, check_new, keep_words, pinned_texts, refused
 from tiro.session.handlers import awaited
 from tiro.session.messages import Message, as_message, seqs_of
 from tiro.session.prompts import COMPACTION_PROMPT, SUMMARY_PROMPT
@@ -32,8 +33,6 @@ MAX_CHARACTERS = 60_000
 """The text of messages in one request; a longer backlog is summarised in several (U4.3)."""
 LEAST_CHARACTERS = 1_000
 """A request with fewer is not cut again when a model refuses it as too long."""
-FREE_GROWTH_CHARACTERS = 2_000
-"""Up to this length a summary may be longer than what it replaces."""
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +99,7 @@ class Summarizer:
             await asyncio.wait(tasks)
 
     async def folded(
-        self, waiting: Sequence[Message], previous: str, prompt: str
+        self, waiting: Sequence[Message], previous: str, prompt: str, pinned: Sequence[str] = ()
     ) -> tuple[list[Message], str]:
         """The oldest of these messages, as many as one request takes, and a summary with them in.
 
@@ -110,34 +109,39 @@ class Summarizer:
         while True:
             batch = next(runs(waiting, self.max_characters))
             try:
-                return batch, await self.written(batch, previous, prompt)
+                return batch, await self.written(batch, previous, prompt, pinned)
             except ContextOverflowError:
                 if self.max_characters <= LEAST_CHARACTERS:
                     raise
                 self.max_characters //= 2
 
-    async def written(self, messages: Sequence[Message], previous: str, prompt: str) -> str:
+    async def written(
+        self, messages: Sequence[Message], previous: str, prompt: str, pinned: Sequence[str] = ()
+    ) -> str:
         """One summary of these messages and the one before it, asked for once and checked.
 
-        Raises ResizeError with the reason for an unusable answer, and what the provider raises.
+        Pinned texts that the one before holds must be in it. Raises ResizeError with
+        the reason for an unusable answer, and what the provider raises.
         """
         text = dialogue(messages, self.max_characters)
         if not text.strip():
             return previous  # they say nothing, and no provider takes an empty prompt
         if previous.strip():
             text = f"{PREVIOUS_HEADING}\n{previous}\n\n{DIALOGUE_HEADING}\n{text}"
+        prompt = "\n".join([prompt, *keep_words(pinned, previous)])
         request = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
         reply = self.provider.chat(messages=request, tools=None, model=self.model)
         if inspect.isawaitable(reply):
             reply = await reply
-        return usable(reply, len(text))
+        return usable(reply, previous, len(text), pinned)
 
     async def _job(self, session: Core, manager: Any, first: list[Message], previous: str) -> None:
         clears, number = session.clears, session.summary_job
         try:
             waiting = _queue(session, first)
             while waiting:
-                batch, text = await self.folded(waiting, previous, SUMMARY_PROMPT)
+                pinned = pinned_texts(session)
+                batch, text = await self.folded(waiting, previous, SUMMARY_PROMPT, pinned)
                 async with self.storing(session):
                     stored = store(session, text, batch, previous, clears)
                 if not stored:
@@ -200,11 +204,11 @@ async def compact(session: Core, summarizer: Summarizer, prompt: str = COMPACTIO
     """
     with session.lock:
         previous, clears = session.summary, session.clears
-        window = foldable(session)
+        window, pinned = foldable(session), pinned_texts(session)
         waiting = [*session.pending(), *window]
     text, left = previous, waiting
     while left:
-        batch, text = await summarizer.folded(left, text, prompt)
+        batch, text = await summarizer.folded(left, text, prompt, pinned)
         left = left[len(batch) :]
     async with summarizer.storing(session):
         return store(session, text, waiting, previous, clears, window) if waiting else 0
@@ -241,27 +245,17 @@ def store(
         return len(evicted or covered)
 
 
-def usable(reply: Any, replaced_characters: int) -> str:
+def usable(reply: Any, previous: str, replaced: int, pinned: Sequence[str] = ()) -> str:
     """The text of a provider's answer, stripped; ResizeError naming why it cannot be a summary.
 
-    Unusable is what is empty, refused, cut off, only tool uses or thinking, JSON instead of text,
-    or longer than what it replaces.
+    `replaced` is the length of all that it stands for, the summary before it included.
     """
-    text = reply if isinstance(reply, str) else getattr(reply, "text", None)
-    stop = getattr(reply, "stop_reason", None)
-    if stop == "refusal":
-        raise _refused("the model refused to write it", "refusal")
-    if stop in ("max_tokens", "length"):
-        raise _refused("it was cut off", "cut_off")
-    if getattr(reply, "tool_uses", None) and not (isinstance(text, str) and text.strip()):
-        raise _refused("the model used tools instead of writing", "tool_uses")
+    text = answer_in(reply, "summary")
     if not isinstance(text, str) or _is_object(text):
-        raise _refused("it is no text", "not_text")
-    if not text.strip():
-        raise _refused("it is empty", "empty")
-    if len(text) > replaced_characters > FREE_GROWTH_CHARACTERS:
-        raise _refused("it is longer than what it replaces", "too_long")
-    return text.strip()
+        raise refused("summary", "it is no text", "not_text")
+    text = text.strip()
+    check_new(text, previous, replaced, pinned, "summary")
+    return text
 
 
 @contextlib.asynccontextmanager
@@ -283,7 +277,3 @@ def _is_object(text: str) -> bool:
         return isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
         return False
-
-
-def _refused(why: str, reason: str) -> ResizeError:
-    return ResizeError(f"The summary cannot be used: {why}; the old one stays", reason=reason)

@@ -1,0 +1,93 @@
+"""The quality gate: which answers of a model may become a memo or a summary.
+
+What is empty, refused, cut off, only tool uses or thinking, longer than what it replaces, or lacks
+pinned words that the old one held, is not taken: the old one stays, and the error says why. Pinned
+messages never leave the window; what is guarded here are their words in what was written before.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from tiro.errors import ResizeError
+from tiro.session.core import Core
+from tiro.session.messages import text_of
+from tiro.session.prompts import KEEP_WORDS
+
+FREE_GROWTH_CHARACTERS = 2_000
+"""Up to this length a memo or summary may be longer than what it replaces."""
+LEAST_QUOTE_CHARACTERS = 12
+"""Shorter texts stand in other texts by chance."""
+
+
+def answer_in(reply: Any, what: str) -> Any:
+    """What a model said, a text or a value; ResizeError naming why it cannot become `what`.
+
+    `reply` is that, or an object with `text`, `stop_reason` and `tool_uses`.
+    """
+    answer = getattr(reply, "text", reply)
+    is_blank = answer is None or (isinstance(answer, str) and not answer.strip())
+    stop = getattr(reply, "stop_reason", None)
+    if stop == "refusal":
+        raise refused(what, "the model refused to write it", "refusal")
+    if stop in ("max_tokens", "length"):
+        raise refused(what, "it was cut off", "cut_off")
+    if is_blank and getattr(reply, "tool_uses", None):
+        raise refused(what, "the model used tools instead of writing", "tool_uses")
+    if is_blank:
+        raise refused(what, "it is empty", "empty")
+    return answer
+
+
+def check_new(new: Any, old: Any, replaced: int, pinned: Iterable[str], what: str) -> None:
+    """ResizeError where `new` is longer than the characters it replaces, or lost pinned words."""
+    length = len(new if isinstance(new, str) else json.dumps(new, ensure_ascii=False, default=str))
+    if length > replaced > FREE_GROWTH_CHARACTERS:
+        raise refused(what, "it is longer than what it replaces", "too_long")
+    kept = quoted(pinned, old)
+    lost = [text for text in kept if text not in quoted(kept, new)]
+    if lost:
+        raise refused(what, f"it lost the pinned words {lost[0][:80]!r}", "pinned_lost")
+
+
+def pinned_texts(core: Core) -> Sequence[str]:
+    """The texts of the messages that are pinned now."""
+    return [text_of(message) for message in core.newest_first if message.seq in core.pins]
+
+
+def quoted(texts: Iterable[str], where: Any) -> list[str]:
+    """The texts that stand word for word in a memo or a summary; very short ones are left out.
+
+    Spaces and line breaks count as one space, also in what is returned.
+    """
+    words = _words(where)
+    found = [text for text in map(_words, texts) if text in words]
+    return [text for text in found if len(text) >= LEAST_QUOTE_CHARACTERS]
+
+
+def keep_words(pinned: Iterable[str], old: Any) -> list[str]:
+    """What to tell a model that writes the next one: lines with the pinned words to be kept."""
+    kept = quoted(pinned, old)
+    return [KEEP_WORDS, *(f"- {text}" for text in kept)] if kept else []
+
+
+def refused(what: str, why: str, reason: str) -> ResizeError:
+    """The error for an answer that is not taken."""
+    return ResizeError(f"The {what} cannot be used: {why}; the old one stays", reason=reason)
+
+
+def _words(value: Any) -> str:
+    return " ".join(" ".join(_texts(value)).split())
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a value as JSON knows it, names of fields among them."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield str(key)
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
+    elif value is not None:
+        yield str(value)

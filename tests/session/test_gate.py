@@ -1,0 +1,154 @@
+"""The quality gate: which answers of a model may become a memo or a summary."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tiro import ResizeError, Session
+from tiro.session import memo, summary
+from tiro.session.gate import FREE_GROWTH_CHARACTERS, pinned_texts, quoted
+from tiro.session.prompts import KEEP_WORDS
+from tiro.session.summary import Summarizer
+
+PORT = "The server listens on port 8417"
+LONG = FREE_GROWTH_CHARACTERS + 1
+
+
+def said(text: str | None, stop: str = "end_turn", uses: tuple[str, ...] = ()) -> SimpleNamespace:
+    return SimpleNamespace(text=text, stop_reason=stop, tool_uses=list(uses))
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("", "empty"),
+        (" \n", "empty"),
+        (None, "empty"),
+        (said(""), "empty"),
+        (said("I will not", "refusal"), "refusal"),
+        (said('{"memo": {"a": 1}}', "max_tokens"), "cut_off"),
+        (said('{"memo": {"a": 1}}', "length"), "cut_off"),
+        (said(None, "tool_use", ("glob",)), "tool_uses"),
+    ],
+)
+def test_what_is_no_whole_answer_becomes_neither(reply: Any, reason: str) -> None:
+    """B19, N3.8: blank, refused, cut off, only tool uses or thinking; the reason is told."""
+    with pytest.raises(ResizeError, match="the old one stays") as caught:
+        memo.usable(reply, {}, 100, ())
+    assert caught.value.data["reason"] == reason
+    with pytest.raises(ResizeError) as caught:
+        summary.usable(reply, "", 100)
+    assert caught.value.data["reason"] == reason
+
+
+def test_text_is_no_memo_and_json_is_no_summary() -> None:
+    """A5.3, B19 (v)."""
+    with pytest.raises(ResizeError, match="no JSON object"):
+        memo.usable("They spoke.", {}, 100, ())
+    with pytest.raises(ResizeError, match="no text"):
+        summary.usable('{"memo": {}}', "", 100)
+
+
+def test_an_empty_memo_replaces_nothing() -> None:
+    """Where there was none it is nothing to note; where there was one it would be lost."""
+    assert memo.usable('{"memo": {}}', {}, 100, ()) is None
+    with pytest.raises(ResizeError, match="empty"):
+        memo.usable('{"memo": {}}', {"a": 1}, 100, ())
+
+
+@pytest.mark.parametrize(("replaced", "is_taken"), [(LONG - 1, True), (LONG, False)])
+def test_neither_may_be_longer_than_what_it_replaces(replaced: int, is_taken: bool) -> None:
+    """Where that was over 2,000 characters."""
+    for use in (
+        lambda: memo.usable({"memo": {"a": "x" * LONG}}, {}, replaced, ()),
+        lambda: summary.usable("x" * (LONG + 1), "", replaced),
+    ):
+        if is_taken:
+            assert use()
+        else:
+            with pytest.raises(ResizeError, match="longer than what it replaces"):
+                use()
+
+
+# --- pinned words ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("where", "is_quoted"),
+    [
+        (f"They said: {PORT}.", True),
+        (f"They said: {PORT.replace(' ', chr(10) + ' ')}.", True),
+        ({"facts": ["x", {PORT: True}]}, True),
+        ({"facts": [PORT.upper()]}, False),
+        ({"server": {"port": 8417}}, False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_what_quotes_a_pinned_text(where: Any, is_quoted: bool) -> None:
+    """Word for word, in any value of a memo, however the lines are broken."""
+    assert quoted([PORT], where) == ([PORT] if is_quoted else [])
+
+
+def test_a_very_short_text_is_quoted_by_chance() -> None:
+    assert quoted(["ok", " "], "ok ok") == []
+
+
+def test_a_new_one_keeps_the_pinned_words_of_the_old() -> None:
+    old = {"facts": [PORT]}
+    assert memo.usable({"memo": {"net": PORT}}, old, 100, [PORT]) == {"net": PORT}
+    with pytest.raises(ResizeError, match="pinned words 'The server") as caught:
+        memo.usable({"memo": {"net": "a port"}}, old, 100, [PORT])
+    assert caught.value.data["reason"] == "pinned_lost"
+    assert memo.usable({"memo": {"net": "a port"}}, {"facts": []}, 100, [PORT]), "not in the old"
+    assert memo.usable({"memo": {"net": "a port"}}, old, 100, []), "not pinned any more"
+    assert summary.usable(f"Known: {PORT}.", f"{PORT}.", 100, [PORT])
+    with pytest.raises(ResizeError, match="pinned words"):
+        summary.usable("They set up a server.", f"{PORT}.", 100, [PORT])
+
+
+def pinned_session() -> Session:
+    """A session whose memo and summary both quote a pinned message."""
+    session = Session()
+    session.add_message("user", PORT).add_message("assistant", "noted").pin(1)
+    session.change(memo={"facts": [PORT]}, summary=f"First of all: {PORT}.")
+    assert list(pinned_texts(session)) == [PORT]
+    return session
+
+
+class Provider:
+    def __init__(self, *replies: str) -> None:
+        self.replies = list(replies)
+        self.prompts: list[str] = []
+
+    async def chat(self, **given: Any) -> str:
+        self.prompts.append(given["messages"][0]["content"])
+        return self.replies.pop(0)
+
+
+def test_a_summary_that_loses_pinned_words_is_refused() -> None:
+    """The issue's gate, M7.1: the model is told what to keep, and nothing changes without it."""
+    session, provider = pinned_session(), Provider("They spoke.", f"{PORT}; they spoke.")
+    before = session.snapshot()
+    with pytest.raises(ResizeError, match="pinned words"):
+        session.compact(Summarizer(provider, "m"))
+    assert session.snapshot() == before
+    assert f"{KEEP_WORDS}\n- {PORT}" in provider.prompts[0]
+    session.compact(Summarizer(provider, "m"))
+    assert session.summary == f"{PORT}; they spoke."
+
+
+def test_a_memo_that_loses_pinned_words_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    """The old one stays, nothing counts as read, and the next one that keeps them is taken."""
+    session = pinned_session()
+    provider = Provider('{"memo": {"port": 1}}', '{"memo": {"facts": ["' + PORT + '"], "b": 2}}')
+    session.set_settings("session.memo.model", provider).use_memo(messages=1)
+    asyncio.run(session.async_resize("lite"))
+    assert session.memo["facts"] == [PORT]
+    assert session._memo_cursor == 0
+    assert "pinned words" in caplog.text
+    assert KEEP_WORDS in provider.prompts[0]
+    session.add_message("user", "more").resize("lite")
+    assert (session.memo["b"], session._memo_cursor) == (2, 3)
