@@ -1,5 +1,6 @@
 """Configuration to the letter of config.md: sources, precedence, problems, keys, directories."""
 
+import asyncio
 import os
 import tempfile
 from pathlib import Path
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 
 from tiro import config
 from tiro.agents.permissions import PERMISSION_SETS, Rules
+from tiro.assistant.model_choice import Models
 from tiro.config import Config, Settings, load
+from tiro.errors import ModelNotConfiguredError
 from tiro.models.model import ModelFacts, Price
 
 EVERYTHING = """
@@ -334,6 +337,73 @@ def test_any_editor_settings_never_raise(settings: dict[str, Any]) -> None:
         found = load(Path(folder), [], settings)
     rules = Rules(config=found.settings.permission)
     assert rules.decide("read", "a").kind in ("allow", "ask", "deny")
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        (
+            "localhost:8080/v1",
+            "needs http:// or https:// in front, such as http://localhost:8080/v1",
+        ),
+        ("'127.0.0.1:1'", "such as http://127.0.0.1:1"),
+        ("'[::1]:80/v1'", "such as http://[::1]:80/v1"),
+        ("models.example.org/v1", "such as https://models.example.org/v1"),
+        ("u:SECRET@localhost:8/v1?key=SECRET", "such as http://localhost:8/v1"),
+        ("SECRET", "needs http:// or https:// in front, such as http://127.0.0.1:8080/v1"),
+        ("''", "needs http:// or https:// in front"),
+        ("12", "must be an address such as http://127.0.0.1:8080/v1, not 12"),
+        ("true", "must be an address such as http://127.0.0.1:8080/v1, not true"),
+        ("[SECRET]", "must be an address such as http://127.0.0.1:8080/v1, not what is there"),
+        ("htp://a/v1", "must begin with http:// or https://, not with htp://"),
+        ("http://a:99999/v1", "has a wrong port: after the colon comes a number from 1 to 65535"),
+        ("http://a:8080v1", "has a wrong port"),
+        ("http://a:0/v1", "has a wrong port"),
+        ("'http://['", "is no address"),
+        ("http://", "is no address"),
+        ("'http://my host/v1'", "is no address"),
+    ],
+)
+def test_a_wrong_address_is_told_and_nothing_is_sent_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, told: str
+) -> None:
+    """Not to the built-in address either: whoever writes another one does not mean that one."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k-123456")
+    text = f"providers:\n  openai:\n    base_url: {written}\n"
+    found = loaded(tmp_path, text)
+    problem = only_problem(found)
+    assert problem.startswith(f"{tmp_path / 'config.yaml'}, line 3: providers.openai.base_url ")
+    assert told in problem
+    assert problem.endswith("; nothing is sent there until it is corrected")
+    assert "SECRET" not in problem
+    assert "api.openai.com" not in found.settings.providers["openai"].base_url
+    models = Models(found.settings.providers, {}, tmp_path)
+    with pytest.raises(ModelNotConfiguredError, match="openai, whose key is set, cannot be used"):
+        asyncio.run(models.choose(None))
+
+
+@pytest.mark.parametrize("written", ["proxy.test:3128", "12", "ftp://proxy.test"])
+def test_a_wrong_proxy_is_told_and_nothing_goes_around_it(tmp_path: Path, written: str) -> None:
+    text = f"providers: {{openai: {{api_key: k, proxy: '{written}'}}}}"
+    text = text.replace("'12'", "12")
+    found = loaded(tmp_path, text)
+    assert "providers.openai.proxy " in only_problem(found)
+    with pytest.raises(ModelNotConfiguredError, match="check its proxy setting"):
+        asyncio.run(Models(found.settings.providers, {}, tmp_path).choose(None))
+
+
+@pytest.mark.parametrize(
+    "written", ["https://u:p@a.test:1/v1?k=1", "HTTP://a_b/v1", "http://[::1]:80", "http://ünï.de"]
+)
+def test_an_odd_address_may_be_a_good_one(tmp_path: Path, written: str) -> None:
+    found = loaded(
+        tmp_path, f"providers: {{openai: {{base_url: '{written}', proxy: 'socks5://p:1'}}}}"
+    )
+    assert found.problems == []
+    assert found.settings.providers["openai"].base_url == written
 
 
 # Rules that cannot be understood
@@ -661,7 +731,7 @@ providers:
 store: {url: [SECRET]}
 """
     found = loaded(tmp_path, text)
-    assert len(found.problems) == 7
+    assert len(found.problems) == 8
     assert "SECRET" not in repr(found)
     assert set(found.settings.secrets()) == {"SECRET", "SECRET2"}
 

@@ -29,6 +29,7 @@ from tiro.agents.registry import DEFAULT_AGENT
 from tiro.agents.settings import Seconds, SessionDefaults, TurnSettings
 from tiro.agents.settings_file import UnusableFileError, read_settings
 from tiro.agents.wording import expected, shown
+from tiro.models.address import EXAMPLE, problem_of_address
 from tiro.models.model import ModelFacts, ProviderApi, ProviderSettings
 from tiro.models.provider_secrets import secrets_of
 
@@ -185,6 +186,12 @@ class _Source(msgspec.Struct, frozen=True):
         return self.name if line is None else f"{self.name}, line {line}"
 
 
+ADDRESSES: dict[str, tuple[str, ...]] = {
+    "base_url": ("http", "https"),
+    "proxy": ("http", "https", "socks5", "socks5h"),
+}
+"""The settings of a provider that are addresses, and how they may begin."""
+
 COUNTS_AS_DENY = "it counts as deny"
 
 NOT_YET: dict[tuple[str, ...], str] = {
@@ -294,12 +301,36 @@ class _Merge:
                 if self._struct(section, entry, (*here, str(name)), source, into_entry):
                     table[str(name)] = into_entry
         elif value is not None or type(None) in get_args(kind):
-            try:
-                into[key] = msgspec.convert(value, kind)
-            except msgspec.ValidationError:
-                self._tell(source, here, f"must be {expected(kind)}, not {_shown(here, value)}")
-            if value is not None and value != (only := NOT_YET.get(here, value)):
-                self._tell(source, here, f"has no effect yet; for now it is always {only}")
+            self._leaf(kind, value, here, source, into)
+
+    def _leaf(
+        self, kind: Any, value: Any, here: tuple[str, ...], source: _Source, into: dict[str, Any]
+    ) -> None:
+        """Take one value, or tell what it must be."""
+        key = here[-1]
+        if here[0] == "providers" and key in ADDRESSES and value is not None:
+            self._address(value, here, source, into)
+            return
+        try:
+            into[key] = msgspec.convert(value, kind)
+        except msgspec.ValidationError:
+            self._tell(source, here, f"must be {expected(kind)}, not {_shown(here, value)}")
+        if value is not None and value != (only := NOT_YET.get(here, value)):
+            self._tell(source, here, f"has no effect yet; for now it is always {only}")
+
+    def _address(
+        self, value: Any, here: tuple[str, ...], source: _Source, into: dict[str, Any]
+    ) -> None:
+        """Take an address, also a wrong one: what stands below it is not what was meant."""
+        key = here[-1]
+        into[key] = value if isinstance(value, str) else "?"  # it is refused when it is asked
+        if isinstance(value, str):
+            problem = problem_of_address(value, ADDRESSES[key])
+        else:
+            given = shown(value) if isinstance(value, int | float) else "what is there"
+            problem = f"must be an address such as {EXAMPLE}, not {given}"
+        if problem is not None:
+            self._tell(source, here, problem, "nothing is sent there until it is corrected")
 
     def _permission(self, given: Any, source: _Source) -> None:
         """Take permission rules, key by key; those of a workspace go into a table of their own.
