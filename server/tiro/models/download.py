@@ -6,6 +6,7 @@ What an address has given is kept when the connection is cut, and the next attem
 import asyncio
 import os
 import re
+from itertools import count
 from pathlib import Path
 
 import httpx
@@ -20,6 +21,7 @@ from tiro.models.part_file import (
     PartFile,
     failure,
     megabytes,
+    unreachable,
 )
 from tiro.models.transport import Sleep, keep_secrets_out_of_the_log
 
@@ -27,6 +29,9 @@ MAX_STALLS = 4
 """How many attempts in a row may bring nothing before it is given up."""
 CONNECT_SECONDS = 15.0
 SILENCE_SECONDS = 60.0
+
+
+_UNREACHED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 
 
 class _CutOffError(Exception):
@@ -72,14 +77,19 @@ async def _fetch_all(
     on_progress: OnProgress,
     sleep: Sleep,
 ) -> None:
-    """Fetch until all is there; only attempts that bring nothing are counted."""
+    """Fetch until all is there; only attempts that bring nothing are counted.
+
+    Where not even the first one reaches the server, the next ones would not, either.
+    """
     stalls = 0
-    while True:
+    for attempt in count():
         before = part.size
         try:
             await _fetch(client, url, part, expected, on_progress)
             return
         except (_CutOffError, httpx.TransportError) as error:
+            if attempt == 0 and isinstance(error, _UNREACHED):
+                raise unreachable(bare_url(url)) from error
             stalls = 0 if part.size > before else stalls + 1
             if stalls >= MAX_STALLS or isinstance(error, httpx.UnsupportedProtocol):
                 kept = f", {megabytes(part.size)} are kept for the next attempt"

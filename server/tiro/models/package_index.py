@@ -22,7 +22,15 @@ from tiro.models.part_file import (
     PartFile,
     Reader,
     failure,
+    unreachable,
 )
+
+RETRIES = 2
+"""Without a network pip says so within a second, where it would wait for its usual five."""
+_UNREACHED = re.compile(
+    r"connection broken by '(?:New|Connect|NameResolution|Proxy)\w*Error|Failed to establish a new"
+)
+"""What pip says of each connection that it could not make; its last word is another one."""
 
 
 async def from_index(
@@ -59,6 +67,7 @@ async def _pip_download(requirement: str, directory: Path, on_progress: OnProgre
     pip, progress_bar = await _find_pip()
     command = [*pip, "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input"]
     command += ["--disable-pip-version-check", "--progress-bar", progress_bar]
+    command += ["--retries", str(RETRIES)]
     command += ["--dest", str(directory), requirement]
     on_progress(Progress(f"Bringing {requirement} from the package index"))
     lines, meter = [], Meter("Downloading", on_progress)
@@ -73,6 +82,8 @@ async def _pip_download(requirement: str, directory: Path, on_progress: OnProgre
         return directory / wheels[0]
     if any("No space left" in line for line in lines):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if any(_UNREACHED.search(line) for line in lines):
+        raise unreachable("The package index")
     reason = next((line for line in reversed(lines) if "ERROR" in line), "pip brought nothing")
     reason = re.sub(r"//[^/@\s]+@", "//", reason.removeprefix("ERROR: "))
     raise failure(f"The package index did not give {requirement!r}: {reason}", retryable=True)

@@ -158,6 +158,14 @@ def failure(sentence: str, *, status: int | None = None, retryable: bool = False
     )
 
 
+def unreachable(what: str) -> ModelError:
+    """Nobody answers where a model should come from."""
+    return failure(
+        f"{what} cannot be reached, is there a network? Try again with one (and the proxy it"
+        " needs), or give a GGUF file of your own: tiro local pull PATH"
+    )
+
+
 class Meter:
     """Tells how far something is: by hundredths, no oftener than twice a second, and its end."""
 
