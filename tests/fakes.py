@@ -19,7 +19,7 @@ from tiro.models.model import (
 from tiro.models.openai_request import to_wire_request
 from tiro.session.messages import Usage
 from tiro.tools.tool import Effect, Tool, ToolOutput, ToolRun
-from tiro.tools.workspace import Editor, PermissionAnswer, PermissionRequest
+from tiro.tools.workspace import Diagnostic, Editor, PermissionAnswer, PermissionRequest
 
 Step = Delta | BaseException | asyncio.Event
 """What a scripted model does next: yield, raise, or wait until the event is set."""
@@ -89,6 +89,7 @@ class RecordingEditor:
         self.buffers = buffers or {}
         self.answer = answer or PermissionAnswer(decision="reject")
         self.questions: list[PermissionRequest] = []
+        self.problems: list[Diagnostic] | None = None
         self.takes_edits = True
 
     def workspace_roots(self) -> list[Path]:
@@ -112,6 +113,14 @@ class RecordingEditor:
         if self.buffers.get(path) != old:
             raise EditConflictError("The buffer was changed")
         self.buffers[path] = new
+
+    def can_diagnose(self) -> bool:
+        """Whether the test has given diagnostics."""
+        return self.problems is not None
+
+    async def diagnostics(self, path: Path | None) -> list[Diagnostic] | None:
+        """The given diagnostics, all of them."""
+        return self.problems
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionAnswer:
         """Record the question and give the one answer."""

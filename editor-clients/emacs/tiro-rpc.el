@@ -121,7 +121,7 @@ LOG-SIZE and ON-END are as in `tiro-rpc-start'."
                 :textDocument (:synchronization ,(make-hash-table)))
               :initializationOptions
               ( :settings ,(or settings (make-hash-table))
-                :features (:permissionRequest t :turnEvents t)
+                :features (:permissionRequest t :turnEvents t :diagnostics t)
                 :workspaceTrusted t))
            30))
          (capabilities (plist-get result :capabilities)))

@@ -65,6 +65,7 @@ Commands that Tiro runs see what is on the disk."
 
 (require 'tiro-attachment)
 (require 'tiro-chat)
+(require 'tiro-diagnostics)
 (require 'tiro-edit)
 (require 'tiro-permission)
 (require 'tiro-rpc)

@@ -12,7 +12,7 @@ import pytest
 from tests.protocol.fakes import Client
 from tiro.agents import events
 from tiro.protocol import editor as editor_module
-from tiro.tools.workspace import PermissionAnswer, PermissionRequest
+from tiro.tools.workspace import Diagnostic, PermissionAnswer, PermissionRequest
 
 REQUEST = PermissionRequest(
     tool_use_id="c1", name="read_file", input={"path": "/etc/x", "n": 2**70}, agent="build",
@@ -74,6 +74,49 @@ async def test_a_client_of_ours_is_asked_directly(reply: Any, answer: Permission
         "rule": "external_directory: ask",
         "effect": "read",
     }
+
+
+PROBLEM = {
+    "path": "/w/a.py", "severity": "warning", "message": "unused", "code": 7, "more": 1,
+    "range": {"start": {"line": 2, "character": 4}, "end": {"line": 2, "character": 9}},
+}  # fmt: skip
+
+
+async def test_the_diagnostics_of_a_client_that_tells_them() -> None:
+    client = await ready(initializationOptions={"features": {"diagnostics": True}})
+    editor = client.service.editor
+    assert editor.can_diagnose()
+    asking = asyncio.ensure_future(editor.diagnostics(Path("/w/a.py")))
+    result = {"diagnostics": [PROBLEM, {**PROBLEM, "path": "untitled:1"}]}
+    params = await answering(client, "tiro/editor/diagnostics", lambda _: {"result": result})
+    assert params == {"path": "/w/a.py"}
+    assert await asking == [
+        Diagnostic(
+            path=Path("/w/a.py"), line=2, column=4, severity="warning", message="unused", code="7"
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"result": None},
+        {"result": {"diagnostics": [{**PROBLEM, "severity": "bad"}]}},
+        {"error": {"code": -32603, "message": "no"}},
+    ],
+)
+async def test_no_usable_answer_is_no_diagnostics(reply: Any) -> None:
+    client = await ready(initializationOptions={"features": {"diagnostics": True}})
+    asking = asyncio.ensure_future(client.service.editor.diagnostics(None))
+    assert await answering(client, "tiro/editor/diagnostics", lambda _: reply) == {}
+    assert await asking is None
+
+
+async def test_a_client_that_did_not_announce_them_is_not_asked() -> None:
+    client = await ready(initializationOptions=OURS)
+    assert not client.service.editor.can_diagnose()
+    assert await client.service.editor.diagnostics(None) is None
+    assert client.sent("tiro/editor/diagnostics") == []
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 It speaks the protocol over stdio; the prompt says what happens: `permission`, `flood N`, `die`,
 `stale`, `progress`, `changed REASON`, `message TEXT`, `unknown`, `fail`, `edit JSON` (a workspace
-edit), `diff N` (a permission request that shows N added lines). Other prompts are echoed.
+edit), `diff N` (a permission request that shows N added lines), `diagnostics PATH`. Other prompts
+are echoed.
 """
 
 import json
@@ -133,6 +134,12 @@ def unknown(turn_id: str, _: str) -> None:
     event(turn_id, "text", delta=f"answer {json.dumps(ask('tiro/of/tomorrow'))}")
 
 
+def diagnostics(turn_id: str, path: str) -> None:
+    """Ask what is wrong, in one file or in all, and tell the answer."""
+    given = ask("tiro/editor/diagnostics", **({"path": path} if path else {}))
+    event(turn_id, "text", delta=f"answer {json.dumps(given)}")
+
+
 DEEDS = {
     "permission": permission,
     "flood": flood,
@@ -144,6 +151,7 @@ DEEDS = {
     "changed": changed,
     "message": message,
     "unknown": unknown,
+    "diagnostics": diagnostics,
 }
 
 

@@ -22,6 +22,7 @@ import {
 } from "vscode-languageclient/node";
 
 import { initializationOptions, serverCommand, serverSettings } from "./config";
+import { shownDiagnostics } from "./diagnostics";
 import { messageOf, ServerStoppedError } from "./failure";
 import { QuietLanguageClient } from "./languageClient";
 import { findServerCommand, type ServerProcess, startServer } from "./launch";
@@ -222,6 +223,7 @@ export class Client implements vscode.Disposable {
     language.onRequest(protocol.permissionRequest, (params, token) =>
       askPermission(params, token, this.onTurnEvent),
     );
+    language.onRequest(protocol.editorDiagnostics, shownDiagnostics);
   }
 
   #progressText(token: ProgressToken, params: WorkDoneProgress): string {

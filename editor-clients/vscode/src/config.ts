@@ -52,7 +52,7 @@ export function serverSettings(configuration = tiroConfiguration()): Settings {
 export function initializationOptions(isTrusted: boolean, configuration = tiroConfiguration()) {
   return {
     settings: serverSettings(configuration),
-    features: { permissionRequest: true, turnEvents: true },
+    features: { permissionRequest: true, turnEvents: true, diagnostics: true },
     workspaceTrusted: isTrusted,
   };
 }

@@ -624,6 +624,26 @@ export interface PermissionResult {
   message?: string | null;
 }
 
+/** The question which problems the editor shows in this file, or in all that it knows of. */
+export interface DiagnosticsParams {
+  path?: string;
+}
+
+/** All of them, in any order. */
+export interface DiagnosticsResult {
+  diagnostics: Diagnostic[];
+}
+
+/** A problem that the editor shows; `code` is a language server's own name for it. */
+export interface Diagnostic {
+  path: string;
+  range: Range;
+  severity: "error" | "hint" | "information" | "warning";
+  source?: string | null;
+  code?: string | number | null;
+  message: string;
+}
+
 /** Always the first; `seq` is the user's message. */
 export interface StartedEvent {
   type: "started";
@@ -769,6 +789,7 @@ export interface InitializationOptions {
 export interface Features {
   permissionRequest?: boolean | null;
   turnEvents?: boolean | null;
+  diagnostics?: boolean | null;
 }
 
 /** `capabilities.experimental.tiro` of the initialize result. */
@@ -898,6 +919,9 @@ export const status = new RequestType<Empty, StatusResult, void>("tiro/status");
 
 export const permissionRequest = new RequestType<PermissionParams, PermissionResult, void>(
   "tiro/permission/request",
+);
+export const editorDiagnostics = new RequestType<DiagnosticsParams, DiagnosticsResult, void>(
+  "tiro/editor/diagnostics",
 );
 
 export const turnEvent = new NotificationType<TurnEvent>("tiro/turn/event");

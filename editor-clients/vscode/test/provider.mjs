@@ -3,10 +3,16 @@
 //   think …  reasons before it answers        tool …   reads a.py first, then answers
 //   slow …   200 words, one every 25 ms        refuse … is refused with HTTP 400
 //   markdown … headings, lists, code           empty …  answers with nothing
+//   diagnostics … asks what is wrong in a.py first, then answers
 import http from "node:http";
 
 const WORDS = 200;
 const PAUSE_MS = 25;
+
+const TOOLS = [
+  { word: "tool", name: "read_file" },
+  { word: "diagnostics", name: "diagnostics" },
+];
 
 const MARKDOWN = `## What it does
 
@@ -73,8 +79,9 @@ async function answer(asked, response) {
     send({ reasoning_content: "First I look at the question. " });
     send({ reasoning_content: "Then I answer it." });
   }
-  if (prompt.startsWith("tool") && last.role === "user") {
-    const call = { name: "read_file", arguments: JSON.stringify({ path: "a.py" }) };
+  const wanted = TOOLS.find(({ word }) => prompt.startsWith(word));
+  if (wanted !== undefined && last.role === "user") {
+    const call = { name: wanted.name, arguments: JSON.stringify({ path: "a.py" }) };
     send({ tool_calls: [{ index: 0, id: "call_1", type: "function", function: call }] });
     send({}, "tool_calls");
   } else {

@@ -35,6 +35,7 @@ KINDS: tuple[Kind, ...] = ("allow", "ask", "deny")
 KEY_OF_TOOL = {
     "read_file": "read",
     "list_files": "read",
+    "diagnostics": "read",
     "edit_file": "edit",
     "multi_edit": "edit",
     "write_file": "write",

@@ -97,7 +97,9 @@ class Assistant:
         what it began with. In a workspace that is not trusted only tools that read are offered.
         """
         self._loop = asyncio.get_running_loop()
-        self.setup = Setup.load(self._config_dir, roots, settings, trusted=workspace_trusted)
+        self.setup = Setup.load(
+            self._config_dir, roots, settings, trusted=workspace_trusted, editor=self.editor
+        )
         self.setup.look_at(self.workspace)
         self.setup.apply_to(self.manager)
         self._replace_models()

@@ -33,6 +33,7 @@ from tiro.session.resize import Budget
 from tiro.session.session import Session
 from tiro.session.transcript import first_line
 from tiro.stores.manager import Notice, SessionManager
+from tiro.tools.diagnostics import diagnostics_tools
 from tiro.tools.edit_files import edit_tools
 from tiro.tools.files import file_tools
 from tiro.tools.search import search_tools
@@ -68,10 +69,12 @@ class Setup(msgspec.Struct, kw_only=True):
         roots: Sequence[Path],
         given: Mapping[str, Any],
         trusted: bool = True,
+        editor: Editor | None = None,
     ) -> "Setup":
         """Read the configuration of a user, a workspace and an editor.
 
-        In a workspace that is not `trusted` only tools that read are offered.
+        In a workspace that is not `trusted` only tools that read are offered, and what needs an
+        `editor` is offered only where it can be asked.
         """
         loaded = config.load(directory, roots, given)
         problems, agents = loaded.problems, AgentRegistry()
@@ -90,6 +93,8 @@ class Setup(msgspec.Struct, kw_only=True):
             *edit_tools(),
             *shell_tools(loaded.settings.secrets()),
         ]
+        if editor is not None and editor.can_diagnose():
+            tools += diagnostics_tools()
         return cls(
             settings=loaded.settings,
             files=loaded.files,

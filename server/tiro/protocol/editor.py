@@ -20,8 +20,8 @@ from tiro.protocol import types
 from tiro.protocol.buffer_edits import change_buffer
 from tiro.protocol.buffers import Buffers, path_of
 from tiro.protocol.rpc import ClientRefusedError, TiroProtocol
-from tiro.protocol.wire import displayed
-from tiro.tools.workspace import PermissionAnswer, PermissionRequest
+from tiro.protocol.wire import displayed, from_wire_diagnostic
+from tiro.tools.workspace import Diagnostic, PermissionAnswer, PermissionRequest
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +34,7 @@ ANSWERS: dict[str, Literal["once", "always", "reject"]] = {
 MESSAGE_TYPES = {"error": 1, "warning": 2, "info": 3}
 LONG_TEXT_CHARS = 400
 ANSWER_SECONDS = 3.0
+DIAGNOSTICS_SECONDS = 10.0
 
 
 class ClientEditor:
@@ -107,6 +108,25 @@ class ClientEditor:
         except Exception as error:
             logger.warning("A permission request was not answered: %s", error)
             return PermissionAnswer("reject")
+
+    def can_diagnose(self) -> bool:
+        """Whether the client announced that it can be asked for them."""
+        return bool(self.features.diagnostics)
+
+    async def diagnostics(self, path: Path | None) -> list[Diagnostic] | None:
+        """The problems that the client shows in a file, or in all; None without an answer."""
+        if not self.can_diagnose():
+            return None
+        params = types.DiagnosticsParams(msgspec.UNSET if path is None else str(path))
+        try:
+            asking = self._protocol.ask("tiro/editor/diagnostics", params)
+            answer = await asyncio.wait_for(asking, DIAGNOSTICS_SECONDS)
+            found = msgspec.convert(answer, types.DiagnosticsResult).diagnostics
+        except Exception as error:
+            logger.warning("The diagnostics were not told: %s", str(error) or "no answer")
+            return None
+        named = ((path_of(one.path), one) for one in found)
+        return [from_wire_diagnostic(name, one) for name, one in named if name is not None]
 
     async def _ask_client(self, request: PermissionRequest) -> PermissionAnswer:
         params = types.PermissionParams(

@@ -712,6 +712,8 @@ class Features(Wire, frozen=True):
 
     permission_request: bool | None = None
     turn_events: bool | None = None
+    diagnostics: bool | None = None
+    """It answers `tiro/editor/diagnostics`."""
 
 
 class InitializationOptions(Wire, frozen=True):
@@ -902,6 +904,29 @@ class PermissionResult(Wire, frozen=True):
     message: str | None = None
 
 
+class DiagnosticsParams(Wire, frozen=True):
+    """The question which problems the editor shows in this file, or in all that it knows of."""
+
+    path: str | UnsetType = UNSET
+
+
+class Diagnostic(Wire, frozen=True, kw_only=True):
+    """A problem that the editor shows; `code` is a language server's own name for it."""
+
+    path: str
+    range: Range
+    severity: Literal["error", "warning", "information", "hint"]
+    source: str | None = None
+    code: str | int | None = None
+    message: str
+
+
+class DiagnosticsResult(Wire, frozen=True):
+    """All of them, in any order."""
+
+    diagnostics: list[Diagnostic]
+
+
 # --- the tables -----------------------------------------------------------------------------------
 
 
@@ -975,6 +1000,7 @@ NOTIFICATIONS: dict[str, Any] = {
 
 SERVER_REQUESTS: dict[str, Method] = {
     "tiro/permission/request": Method(PermissionParams, PermissionResult),
+    "tiro/editor/diagnostics": Method(DiagnosticsParams, DiagnosticsResult),
 }
 
 COMMANDS: tuple[str, ...] = (

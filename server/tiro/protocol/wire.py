@@ -1,6 +1,7 @@
 """Domain values → wire values: the only place where both spellings meet."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -12,6 +13,7 @@ from tiro.protocol.frames import clean_text, encode_body
 from tiro.session import messages
 from tiro.session.core import Core, rfc3339
 from tiro.session.large import OUTPUT
+from tiro.tools.workspace import Diagnostic
 
 if TYPE_CHECKING:
     from tiro.assistant.assistant import Assistant
@@ -78,6 +80,19 @@ def to_wire_view(assistant: "Assistant", rows: Iterable[messages.Message]) -> ty
         path=None if path is None else str(path),
         context_size=to_wire(types.ContextSize, assistant.context_size()),
         busy=None if turn_id is None else types.Busy(turn_id),
+    )
+
+
+def from_wire_diagnostic(path: Path, told: types.Diagnostic) -> Diagnostic:
+    """A problem that an editor told of this file."""
+    return Diagnostic(
+        path=path,
+        line=told.range.start.line,
+        column=told.range.start.character,
+        severity=told.severity,
+        message=told.message,
+        source=told.source,
+        code=None if told.code is None else str(told.code),
     )
 
 

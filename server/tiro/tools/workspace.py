@@ -47,6 +47,21 @@ class PermissionAnswer(msgspec.Struct, frozen=True):
     message: str | None = None
 
 
+class Diagnostic(msgspec.Struct, frozen=True, kw_only=True):
+    """A problem that an editor shows in a file."""
+
+    path: Path
+    """The file, as the editor names it."""
+    line: int
+    """From 0."""
+    column: int
+    """From 0, in units of the editor."""
+    severity: Literal["error", "warning", "information", "hint"]
+    message: str
+    source: str | None = None
+    code: str | None = None
+
+
 class Editor(Protocol):
     """What tools and turns may ask of an editor.
 
@@ -76,6 +91,14 @@ class Editor(Protocol):
         does not take the change; nothing is changed then, unless the error's data says that the
         `outcome` is unknown.
         """
+        ...
+
+    def can_diagnose(self) -> bool:
+        """Whether `diagnostics` can be asked at all."""
+        ...
+
+    async def diagnostics(self, path: Path | None) -> list[Diagnostic] | None:
+        """The problems it shows in this file, or in all; None when it does not tell."""
         ...
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionAnswer:
@@ -164,6 +187,10 @@ class Workspace:
     async def apply_edit(self, named: Path, old: str, new: str) -> None:
         """Change the text of an open buffer, by the editor's name for it; raises as an Editor."""
         await self._editor.apply_edit(named, old, new)
+
+    async def diagnostics(self, named: Path | None) -> list[Diagnostic] | None:
+        """The problems that the editor shows, by its name for a file; None when it is silent."""
+        return await self._editor.diagnostics(named)
 
     def open_file(self, place: Place) -> BinaryIO:
         """Open a regular file inside the workspace for reading, and nothing else.

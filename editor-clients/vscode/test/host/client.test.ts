@@ -219,6 +219,18 @@ suite("Tiro", () => {
     await run("workbench.action.files.revert");
   });
 
+  test("a tool reads what the editor shows as wrong", async () => {
+    const editor = await openFile("a.py");
+    const range = new vscode.Range(1, 4, 1, 9);
+    const problem = new vscode.Diagnostic(range, "not so", vscode.DiagnosticSeverity.Warning);
+    problem.source = "checker";
+    const collection = vscode.languages.createDiagnosticCollection("test");
+    collection.set(editor.document.uri, [problem]);
+    await ask("diagnostics please");
+    collection.dispose();
+    assert.match((await lastRequests()).at(-1) ?? "", /a\.py:2:5: warning: not so \[checker\]/);
+  });
+
   test("the selection goes along with a prompt", async () => {
     const editor = await openFile("a.py");
     editor.selection = new vscode.Selection(0, 0, 1, 9);

@@ -44,7 +44,7 @@ test("whether the workspace is trusted is passed on", () => {
   const options = initializationOptions(false, configuration({}));
   expect(options).toEqual({
     settings: {},
-    features: { permissionRequest: true, turnEvents: true },
+    features: { permissionRequest: true, turnEvents: true, diagnostics: true },
     workspaceTrusted: false,
   });
 });

@@ -37,4 +37,18 @@ export const workspace = {
   getConfiguration: () => ({ get: () => undefined }),
 };
 
+/** What `languages.getDiagnostics` knows, file by file. */
+export const problems: [{ scheme: string; fsPath: string }, unknown[]][] = [];
+
+export const languages = {
+  getDiagnostics: (uri?: { fsPath: string }) =>
+    uri === undefined
+      ? problems
+      : problems.filter(([one]) => one.fsPath === uri.fsPath).flatMap(([, found]) => found),
+};
+
+export const DiagnosticSeverity = { Error: 0, Warning: 1, Information: 2, Hint: 3 };
+
+export const Uri = { file: (fsPath: string) => ({ scheme: "file", fsPath }) };
+
 export const StatusBarAlignment = { Right: 2 };
