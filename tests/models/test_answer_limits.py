@@ -24,7 +24,9 @@ from tiro.models import answer_limits, transport
 from tiro.models.answer_limits import MAX_CHARACTERS, MAX_TOOL_USES, AnswerLimits
 from tiro.models.http_model import HttpModel
 from tiro.models.model import Delta, ProviderSettings, TextDelta
+from tiro.models.model_list import list_rows
 from tiro.models.openai import OpenAIModel
+from tiro.models.transport import Transport
 
 PROVIDER = ProviderSettings(name="acme", api="openai", base_url="http://acme.test")
 
@@ -128,3 +130,13 @@ def test_a_head_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = OpenAIModel(PROVIDER, "m1", http=httpx.MockTransport(never))
     told, _ = fails(asked)
     assert "without an answer" in told
+
+
+def test_a_short_answer_that_drips_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of models; each piece alone comes soon enough."""
+    monkeypatch.setattr(transport, "SHORT_ANSWER_SECONDS", 0.05)
+    body = Slow(b'{"data": [', *[b" "] * 100, b"]}")
+    wire = Wire(httpx.Response(200, stream=body))
+    with pytest.raises(ModelError, match="did not come to the end"):
+        asyncio.run(list_rows(Transport(PROVIDER, authorization={}, http=wire.http), 0.04))
+    assert body.is_closed

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tiro.config import state_directory
 from tiro.session.redact import redact
+from tiro.stores.disk import Disk, replace_file
 
 MAX_LINES = 1000
 MAX_CHARS = 10_000
@@ -44,20 +45,18 @@ class PastLines:
         """Remember a text at once, without the secrets that are configured."""
         if len(text) <= MAX_CHARS:
             line = json.dumps(redact(text, self._secrets)).encode() + b"\n"
-            self._write(self._path, os.O_APPEND, line)
+            self._append(line)
 
     def _replace(self, lines: Sequence[bytes]) -> None:
-        temporary = self._path.with_suffix(f".{os.getpid()}")
         with contextlib.suppress(OSError):
-            self._write(temporary, os.O_TRUNC, b"\n".join(lines) + b"\n")
-            os.replace(temporary, self._path)
+            replace_file(Disk(), self._path, b"\n".join(lines) + b"\n")
 
-    def _write(self, path: Path, how: int, data: bytes) -> None:
+    def _append(self, line: bytes) -> None:
         with contextlib.suppress(OSError):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | how, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            how = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            with os.fdopen(os.open(self._path, how, 0o600), "wb") as file:
+                file.write(line)
 
 
 def _text_of(line: bytes) -> str | None:

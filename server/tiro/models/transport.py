@@ -40,6 +40,8 @@ LOOPBACK_SILENCE_SECONDS = 1800.0
 """A model on this machine reads a long prompt for many minutes before its first token."""
 MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
 MAX_REFUSAL_BYTES = 64 * 1024
+SHORT_ANSWER_SECONDS = 10.0
+"""How long an answer to a `get` may take, however steadily it drips."""
 REFUSAL_SECONDS = 10.0
 """How long the body of a refused answer is waited for."""
 DRAIN_SECONDS = 0.05
@@ -171,13 +173,21 @@ class Transport:
         base: str | None = None,
         query: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Answer]:
-        """Ask for a short answer; silence is waited for no longer than given.
+        """Ask for a short answer; silence is waited for no longer than given, the end not for ever.
 
         `base` stands for the path of the base_url, `query` is added to its own.
         """
         url = self._url(path, base).copy_merge_params(query or {})
-        async with self._send("GET", url, None, httpx.Timeout(timeout_seconds)) as answer:
-            yield answer
+        limit = max(timeout_seconds, SHORT_ANSWER_SECONDS)
+        try:
+            async with (
+                asyncio.timeout(limit),
+                self._send("GET", url, None, httpx.Timeout(timeout_seconds)) as answer,
+            ):
+                yield answer
+        except TimeoutError:
+            meaning = failures.Meaning("did not come to the end of a short answer", True)
+            raise failures.refusal(self.provider, meaning) from None
 
     async def close(self) -> None:
         """Close all connections; a later request opens new ones."""
