@@ -80,10 +80,13 @@ def test_reads_are_allowed_and_secrets_banned_by_the_shipped_rules(room: Path) -
     assert "needle in a" in results(turn.session)["c3"]
 
 
-def test_path_outside_fails_with_the_real_path(room: Path) -> None:
-    turn = a_reading_turn(room, ("read_file", {"path": "../x"}))
-    assert statuses(run(turn), "c1") == ["proposed", "running", "failed"]
-    assert str(room.parent / "x") in results(turn.session)["c1"]
+def test_path_outside_is_asked_about_with_the_real_path(room: Path) -> None:
+    """M5.6: a path outside is asked about, with the path that it really is."""
+    ask = Asker(PermissionAnswer("reject"))
+    turn = a_reading_turn(room, ("read_file", {"path": "../x"}), ask=ask)
+    assert statuses(run(turn), "c1") == ["proposed", "rejected"]
+    assert str(room.parent / "x") in str(ask.asked[0].preview)
+    assert str(room.parent / "x") in ask.asked[0].rule
 
 
 def test_once_is_for_this_time_only(room: Path) -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from tiro.agents import events
 from tiro.agents.agent_info import AgentInfo
+from tiro.agents.permissions import PermissionDecision
 from tiro.assistant.edits import FileEdits
 from tiro.errors import (
     AgentNotFoundError,
@@ -145,6 +146,9 @@ class FakeAssistant:
             raise AgentNotFoundError("There is no such agent", name=name, available=["build"])
         self.session.set_agent(name)
         return self.agent()
+
+    async def explain_permission(self, agent: str | None, tool: str, input: Any) -> Any:
+        return PermissionDecision("allow", f"{tool}: allow", "default")
 
     async def set_model(self, name: str) -> str:
         return name

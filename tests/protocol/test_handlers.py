@@ -51,6 +51,7 @@ async def test_every_result_has_exactly_the_fields_of_its_type() -> None:
         "tiro/models/set": {"name": "a/b"},
         "tiro/edits/undo": {"turnId": "t"},
         "tiro/edits/redo": {"turnId": "t"},
+        "tiro/permissions/explain": {"tool": "read_file", "input": {"path": "a"}},
     }
     recorder = client.assistant.edits.recorder_of("t", "s")("c")
     await recorder.record(Path("/nowhere/a"), None, None)

@@ -589,6 +589,20 @@ export interface EditResult {
   paths: string[];
 }
 
+/** A tool use of this agent; without one, of the agent that would answer next. */
+export interface PermissionsExplainParams {
+  tool: string;
+  input: Record<string, unknown>;
+  agent?: string | null;
+}
+
+/** What would be decided about it, the rule that decides, and whose rule it is. */
+export interface PermissionsExplainResult {
+  decision: "allow" | "ask" | "deny";
+  rule: string;
+  source: string;
+}
+
 /** What this server is and how it is set up. */
 export interface StatusResult {
   version: string;
@@ -915,6 +929,9 @@ export const modelsSet = new RequestType<ModelsSetParams, ModelsSetResult, void>
 export const editsList = new RequestType<EditsListParams, EditsListResult, void>("tiro/edits/list");
 export const editsUndo = new RequestType<EditParams, EditResult, void>("tiro/edits/undo");
 export const editsRedo = new RequestType<EditParams, EditResult, void>("tiro/edits/redo");
+export const permissionsExplain = new RequestType<PermissionsExplainParams, PermissionsExplainResult, void>(
+  "tiro/permissions/explain",
+);
 export const status = new RequestType<Empty, StatusResult, void>("tiro/status");
 
 export const permissionRequest = new RequestType<PermissionParams, PermissionResult, void>(

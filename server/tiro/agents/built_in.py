@@ -4,17 +4,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tiro.agents.agent_info import AgentInfo
+from tiro.agents.command_rules import READ_ONLY
 from tiro.agents.permissions import SECRET_FILES, Kind, Permission
 from tiro.session.prompts import COMPACTION_PROMPT
 
 PLAN_FILES: Sequence[tuple[str, Kind]] = ((".tiro/plan/*.md", "allow"), ("*", "deny"))
 """Where the plan agent may write (M5.8)."""
 
-PLAN_PERMISSION: Permission = {"edit": PLAN_FILES, "write": PLAN_FILES, "bash": "deny"}
+READ_COMMANDS: Sequence[tuple[str, Kind]] = ((READ_ONLY, "allow"), ("*", "deny"))
+"""What of the shell an agent may use that changes nothing (M5.8, M5.9)."""
+
+PLAN_PERMISSION: Permission = {"edit": PLAN_FILES, "write": PLAN_FILES, "bash": READ_COMMANDS}
 EXPLORE_PERMISSION: Permission = {
     "read": SECRET_FILES,
     "grep": "allow",
     "glob": "allow",
+    "bash": READ_COMMANDS,
     "*": "deny",
 }
 GENERAL_PERMISSION: Permission = {"delegate": "deny"}

@@ -2,7 +2,8 @@
 
 A permission set (M5.6) is one decision, or a table from a key (`read`, `grep`, `*`, …) to a
 decision or to a list of (pattern, decision). Within one table the key beats `*`, and of a list the
-first pattern that matches counts, `*` last. Precedence across tables:
+first pattern that matches counts, `*` last; where other commands may hide in one, a `*` that allows
+beside other patterns asks. Precedence across tables:
 
 1. a deny of any table;
 2. the session's own "always" rules;
@@ -22,13 +23,17 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from tiro.agents.command_rules import CommandSubject, subjects_of
 from tiro.agents.wording import choice, shown
+from tiro.tools.command_line import parse_command_line
 from tiro.tools.patterns import parts_of, path_pattern
 from tiro.tools.tool import Tool
 
 Kind: TypeAlias = Literal["allow", "ask", "deny"]
 Patterns: TypeAlias = Sequence[tuple[str, Kind]] | Mapping[str, Kind]
 Permission: TypeAlias = Kind | Mapping[str, Kind | Patterns] | None
+Subject: TypeAlias = str | CommandSubject | None
+"""What patterns are tested on: a path, a command, or nothing, which only `*` fits."""
 
 KINDS: tuple[Kind, ...] = ("allow", "ask", "deny")
 
@@ -109,8 +114,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """What holds at least while rules that somebody wrote cannot be read."""
     caller: "Rules | None" = None
     """The rules of the agent it works for: it may do nothing that these do not allow (M5.9)."""
+    lost: PermissionDecision | None = None
+    """What holds at least for all but reading while the session's own agent is missing (M4.3)."""
 
-    def decide(self, key: str, subject: str | None) -> PermissionDecision:
+    def decide(self, key: str, subject: Subject) -> PermissionDecision:
         """The decision for a key and the path or command its patterns are tested on."""
         tables = (
             (self.always, "session"),
@@ -125,6 +132,16 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         narrower = _in_table(self.workspace, key, subject, "workspace")
         above = None if self.caller is None else self.caller.decide(key, subject)
         return strictest(winner, *filter(None, (narrower, self.unread, above)))
+
+    def with_always(self, always: Permission) -> "Rules":
+        """The same rules, with these as the session's own "always" rules."""
+        caller = self.caller and self.caller.with_always(always)
+        return msgspec.structs.replace(self, always=always, caller=caller)
+
+    def doubts(self) -> list[PermissionDecision]:
+        """What holds at least for every use that does more than read."""
+        above = self.caller.doubts() if self.caller else []
+        return [*above, *([self.lost] if self.lost else [])]
 
     def offers(self, tool: Tool) -> bool:
         """Whether the tool is offered to the model at all: some use of it may run (M5.10)."""
@@ -146,9 +163,17 @@ def decide(
     """The decision of an agent's permission set, and of the tables around it, for a tool use."""
     rules = Rules(always=always, agent=permission, config=config, default=default)
     if isinstance(tool, Tool):
-        return rules.decide(tool.permission_key, subject_of(tool, input))
-    subject = input.get("command" if tool == "run_command" else "path")
-    return rules.decide(KEY_OF_TOOL.get(tool, tool), subject if isinstance(subject, str) else None)
+        if tool.permission_key != "bash":
+            return rules.decide(tool.permission_key, subject_of(tool, input))
+        tool = "run_command"
+    key = KEY_OF_TOOL.get(tool, tool)
+    subject = input.get("command" if key == "bash" else "path")
+    if not isinstance(subject, str):
+        return rules.decide(key, None)
+    if key != "bash":
+        return rules.decide(key, subject)
+    commands = subjects_of(parse_command_line(subject))
+    return strictest(*(rules.decide(key, command) for command in commands))
 
 
 def subject_of(tool: Tool, input: Mapping[str, Any]) -> str | None:
@@ -249,7 +274,7 @@ def _ordered(patterns: Any) -> list[tuple[str, Kind]]:
 
 
 def _in_table(
-    permission: Permission, key: str, subject: str | None, source: str
+    permission: Permission, key: str, subject: Subject, source: str
 ) -> PermissionDecision | None:
     """The single decision of one table, or None when it has no opinion."""
     table = _as_table(permission)
@@ -257,16 +282,25 @@ def _in_table(
         value = table.get(name)
         if value in KINDS:
             return PermissionDecision(value, f"{name}: {value}", source)
-        for pattern, kind in _ordered(value or ()):
-            if _matches(pattern, subject):
+        pairs = _ordered(value or ())
+        for pattern, kind in pairs:
+            if _matches(pattern, kind, subject):
+                if pattern == "*" and kind == "allow" and len(pairs) > 1 and _is_unclear(subject):
+                    kind = "ask"
                 return PermissionDecision(kind, f"{name}: {pattern} {kind}", source)
     return None
 
 
-def _matches(pattern: str, subject: str | None) -> bool:
+def _matches(pattern: str, kind: Kind, subject: Subject) -> bool:
     if pattern == "*":
         return True
+    if isinstance(subject, CommandSubject):
+        return subject.fits(pattern, allows=kind == "allow")
     return subject is not None and path_pattern(pattern).matches(_subject_parts(subject))
+
+
+def _is_unclear(subject: Subject) -> bool:
+    return isinstance(subject, CommandSubject) and subject.is_unclear
 
 
 def _subject_parts(subject: str) -> list[str]:

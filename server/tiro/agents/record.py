@@ -4,16 +4,13 @@ Once the session has been cleared under the turn, it leaves nothing more there.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from tiro.agents.events import Stored
-from tiro.agents.permissions import Rules, exact_pattern
 from tiro.session.changes import Change, Clear, Set
 from tiro.session.core import Core
-from tiro.session.messages import Message, Usage
+from tiro.session.messages import Message, Usage, tool_uses_of
 from tiro.session.queued import add_queued, queued
 
 
@@ -29,6 +26,8 @@ class Record:
         self._rules_in = rules_in or session
         self.first_seq = self.last_seq = 0
         self.usage = Usage()
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        """Every tool use that was stored, as name and input."""
         self._is_gone = False
         self._gone = gone
         self._loop = asyncio.get_running_loop()
@@ -39,6 +38,7 @@ class Record:
         """Append a finished message to the session, where the journal has it at once."""
         if self._is_gone:
             return []
+        self.calls += [(use.name, use.input) for use in tool_uses_of(message)]
         stored, _ = self.session.append(message)
         return [self._counted(stored)]
 
@@ -56,23 +56,16 @@ class Record:
         self.usage += usage
         self._set(usage=self.session.usage + usage)
 
-    def allow_always(self, key: str, subjects: Iterable[str]) -> None:
-        """Remember the answer "always", for just these subjects; without any, for the whole key."""
-        patterns = dict.fromkeys(map(exact_pattern, subjects)) or ["*"]
-        rules = [{"key": key, "pattern": one, "decision": "allow"} for one in patterns]
-        if not self._is_gone:
+    @property
+    def remembered(self) -> Sequence[Any]:
+        """The rules that the user has answered "always" to."""
+        return self._rules_in.rules
+
+    def remember(self, rules: Sequence[dict[str, Any]]) -> None:
+        """Add rules that the user has answered "always" to."""
+        if not self._is_gone and rules:
             session = self._rules_in
             session.commit(Set({"rules": [*session.rules, *rules]}, session.stamp()))
-
-    def with_always(self, rules: Rules) -> Rules:
-        """The rules together with those that the user has answered "always" to."""
-        always: dict[str, list[tuple[str, Any]]] = {}
-        for rule in self._rules_in.rules:
-            if isinstance(rule, dict) and rule.get("decision") == "allow":
-                pairs = always.setdefault(str(rule.get("key")), [])
-                pairs.append((str(rule.get("pattern")), "allow"))
-        caller = rules.caller and msgspec.structs.replace(rules.caller, always=always or None)
-        return msgspec.structs.replace(rules, always=always or None, caller=caller)
 
     def _counted(self, stored: Message) -> Stored:
         seq = stored.seq or 0

@@ -10,13 +10,12 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tiro.agents.events import ToolUse, ToolUseShown, ToolUseStatus, TurnEvent, shown_result
-from tiro.agents.permissions import PermissionDecision, Rules, strictest, subject_of
+from tiro.agents.gate import Gate, Use
 from tiro.agents.record import Record
 from tiro.errors import ToolError
 from tiro.models.model import ToolUseDone
@@ -32,7 +31,7 @@ from tiro.tools.tool import (
     check_input,
     limit_output,
 )
-from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
+from tiro.tools.workspace import PermissionAnswer, PermissionRequest
 
 logger = logging.getLogger(__name__)
 
@@ -104,21 +103,13 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
 
     agent: str
     tools: dict[str, Tool]
-    rules: Rules
+    gate: Gate
     record: Record
-    workspace: Workspace
     ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]]
     edits: Callable[[str], EditRecorder]
     seen: SeenTexts
     put: Callable[[Moved | Said | Told | AllEnded], None]
     max_output_chars: int = MAX_OUTPUT_CHARS
-
-
-class Target(msgspec.Struct, frozen=True):
-    """What a tool use is about: the subjects its rules are tested on, and the real path."""
-
-    subjects: tuple[str, ...] = ()
-    path: Path | None = None
 
 
 class Leave(msgspec.Struct, frozen=True):
@@ -140,6 +131,8 @@ class ToolUses:
         self._cancelled = [threading.Event() for _ in given]
         self._so_far: dict[int, Callable[[], str]] = {}
         self._asking = asyncio.Lock()
+        self._before = len(needs.record.calls) - len(given)
+        """How many calls the turn had made before these."""
 
     def act(self, moved: Moved) -> Iterator[TurnEvent]:
         """Bring a tool use into its next status; an output is stored as its result."""
@@ -212,13 +205,13 @@ class ToolUses:
         leave = Leave()
         try:
             tool, given = self._checked(index)
-            target = await self._target(tool, given)
-            tool_run = self._tool_run(index, tool, target)
-            if self._decide(tool, target).kind == "ask":
+            use = await self._look(index, tool, given)
+            tool_run = self._tool_run(index, use)
+            if self._needs.gate.decide(use, self._needs.record.remembered).kind == "ask":
                 async with self._asking:  # the answer to another question may settle this one
-                    leave = await self._leave(tool, given, target, tool_run)
+                    leave = await self._leave(use, given, tool_run)
             else:
-                leave = await self._leave(tool, given, target, tool_run)
+                leave = await self._leave(use, given, tool_run)
             if leave.refusal is not None:
                 self._end(index, "reject", leave, leave.refusal)
                 return
@@ -250,31 +243,21 @@ class ToolUses:
             raise ToolError(UNREADABLE_INPUT.format(raw=done.raw[:MAX_RAW_SHOWN]))
         return tool, check_input(tool.input_schema, done.input)
 
-    async def _target(self, tool: Tool, given: dict[str, Any]) -> Target:
-        """What a tool use is about, with the path as it is written and as it really leads."""
-        subject = subject_of(tool, given)
-        if subject is None:
-            return Target()
-        if tool.subject_field != "path":
-            return Target((subject,))
-        place = await asyncio.to_thread(self._needs.workspace.locate, subject)
-        return Target((subject, self._named(place.path)), place.path)
+    async def _look(self, index: int, tool: Tool, given: dict[str, Any]) -> Use:
+        """What a tool use is about; in a thread where the disk has to be asked."""
+        before = self._needs.record.calls[: self._before + index]
+        look = functools.partial(self._needs.gate.look, tool, given, before)
+        return look() if tool.subject_field is None else await asyncio.to_thread(look)
 
-    def _decide(self, tool: Tool, target: Target) -> PermissionDecision:
-        """The strictest decision on all its subjects, by the rules as they are right now."""
-        rules = self._rules()
-        subjects = target.subjects or (None,)
-        return strictest(*(rules.decide(tool.permission_key, subject) for subject in subjects))
-
-    async def _leave(
-        self, tool: Tool, given: dict[str, Any], target: Target, tool_run: ToolRun
-    ) -> Leave:
+    async def _leave(self, use: Use, given: dict[str, Any], tool_run: ToolRun) -> Leave:
         """Whether it may run, by the rules as they are right now; asks where they say so."""
-        decision = self._decide(tool, target)
+        gate, tool, record = self._needs.gate, use.tool, self._needs.record
+        decision = gate.decide(use, record.remembered)
         if decision.kind == "deny":
             told = DENIED.format(rule=decision.rule, source=decision.source)
             return Leave(decision.rule, told)
         preview = await tool.preview(given, tool_run) if tool.preview is not None else None
+        preview = use.preview(preview)
         if decision.kind == "allow":
             return Leave(decision.rule, None, preview)
         request = PermissionRequest(
@@ -291,16 +274,11 @@ class ToolUses:
             message = f" They say: {answer.message}" if answer.message else ""
             return Leave(decision.rule, REJECTED.format(message=message), preview)
         if answer.decision == "always":
-            self._needs.record.allow_always(tool.permission_key, target.subjects)
+            record.remember(gate.grants(use, record.remembered))
         return Leave(decision.rule, None, preview)
 
-    def _tool_run(self, index: int, tool: Tool, target: Target) -> ToolRun:
-        rules, done, loop = self._rules(), self.given[index], asyncio.get_running_loop()
-        approved = target.path if tool.permission_key == "read" else None
-
-        def may_read(path: Path) -> bool:
-            kind = rules.decide("read", self._named(path)).kind
-            return kind == "allow" or (kind == "ask" and path == approved)
+    def _tool_run(self, index: int, use: Use) -> ToolRun:
+        gate, done, loop = self._needs.gate, self.given[index], asyncio.get_running_loop()
 
         def on_output(text: str) -> None:
             if not self._cancelled[index].is_set():
@@ -308,8 +286,8 @@ class ToolUses:
 
         return ToolRun(
             tool_use_id=done.id,
-            workspace=self._needs.workspace,
-            may_read=may_read,
+            workspace=gate.workspace.held_to(use.places),
+            may_read=gate.readable(use, self._needs.record.remembered),
             edits=self._needs.edits(done.id),
             seen=self._needs.seen,
             on_output=on_output,
@@ -318,17 +296,6 @@ class ToolUses:
             max_output_chars=self._needs.max_output_chars,
             cancelled=self._cancelled[index],
         )
-
-    def _rules(self) -> Rules:
-        """The rules as they are right now: an answer "always" adds one."""
-        return self._needs.record.with_always(self._needs.rules)
-
-    def _named(self, path: Path) -> str:
-        """The path as patterns see it: relative to the root it lies in, else absolute."""
-        for root in self._needs.workspace.roots():
-            if path.is_relative_to(root):
-                return path.relative_to(root).as_posix()
-        return path.as_posix()
 
 
 def output_chars(context_window: int | None) -> int:

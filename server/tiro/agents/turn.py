@@ -27,6 +27,7 @@ from tiro.agents import events
 from tiro.agents.answer import Answer
 from tiro.agents.budget import check_budget
 from tiro.agents.events import TurnEvent, TurnOutcome
+from tiro.agents.gate import Gate
 from tiro.agents.inbox import Inbox
 from tiro.agents.prompt import request_size, request_weights
 from tiro.agents.record import Record
@@ -407,9 +408,8 @@ class _Running:
         needs = Needs(
             agent=self.turn.agent.name,
             tools=self._tools,
-            rules=self.turn.rules,
+            gate=Gate(self.turn.rules, self.turn.workspace),
             record=self._record,
-            workspace=self.turn.workspace,
             ask=self.turn.ask,
             edits=self.turn.edits,
             seen=self.turn.seen,

@@ -16,7 +16,9 @@ from typing import Any
 from tiro import __version__, config
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.events import TurnOutcome
+from tiro.agents.permissions import PermissionDecision
 from tiro.assistant import window
+from tiro.assistant.allowed import explain_permission
 from tiro.assistant.calibrations import Calibrations
 from tiro.assistant.edits import FileEdits
 from tiro.assistant.explain import Explained, explain
@@ -227,6 +229,14 @@ class Assistant:
             self.setup.selectable(agent)
         return await self.saved.new(id, title, agent, max_history)
 
+    async def explain_permission(
+        self, agent: str | None, tool: str, input: dict[str, Any]
+    ) -> PermissionDecision:
+        """Whether a tool use of an agent, or the session's own, would run; changes nothing."""
+        return await explain_permission(
+            self.setup, self.session, self.workspace, agent, tool, input
+        )
+
     async def set_agent(self, name: str | None) -> AgentInfo | None:
         """Select an agent, or none; a running turn keeps its own."""
         agent = None if name is None else self.setup.selectable(name)
@@ -398,7 +408,9 @@ class Assistant:
         try:
             self.manager.claim_id(session)
             add_queued(session)  # what a turn that was killed could not take any more
-            self.setup.assign(session, content, info, model and chosen.name)
+            is_lost = agent is None and self.setup.lost_agent(session) is not None
+            given = None if is_lost else info  # it is the user who selects another one (M4.3)
+            self.setup.assign(session, content, given, model and chosen.name)
             self.memory.use(session, chosen)
             before_turn(session)
             session.meter.use(chosen.name, self.calibrations.of(chosen.name))

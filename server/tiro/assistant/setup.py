@@ -15,7 +15,7 @@ from tiro import config
 from tiro.agents.agent_files import read_agents
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.delegate import Begin, delegate_tool, id_within
-from tiro.agents.permissions import PERMISSION_SETS, Rules
+from tiro.agents.permissions import PERMISSION_SETS, PermissionDecision, Rules
 from tiro.agents.prompt import request_size
 from tiro.agents.registry import AgentRegistry
 from tiro.agents.turn_input import Turn, offered_tools, schemas_of
@@ -40,6 +40,8 @@ from tiro.tools.search import search_tools
 from tiro.tools.shell import shell_tools
 from tiro.tools.tool import Tool, ToolRun
 from tiro.tools.workspace import Editor, PermissionAnswer, PermissionRequest, Workspace
+
+LOST = "the agent {!r} is missing: ask"
 
 KeepOut = Callable[[Iterable[str]], None]
 """Hears values that belong into no file and no log; may be called again with others."""
@@ -132,8 +134,15 @@ class Setup(msgspec.Struct, kw_only=True):
         found = self.agents.get(session.agent) if session.agent else None
         return found or self.selectable(self.agents.default)
 
+    def lost_agent(self, session: Core) -> str | None:
+        """The name of the session's agent where it is not there any more (M4.3)."""
+        name = session.unknown.get("agent")
+        if name is None and self.agents.get(session.agent) is None:
+            name = session.agent
+        return name if isinstance(name, str) else None
+
     def assign(
-        self, session: Session, content: Content, agent: AgentInfo, model: str | None
+        self, session: Session, content: Content, agent: AgentInfo | None, model: str | None
     ) -> None:
         """Give a session what it does not have yet: this agent, the model asked for, a title.
 
@@ -144,7 +153,7 @@ class Setup(msgspec.Struct, kw_only=True):
             prompts = (m for m in session.full() if m.role == "user")
             title = first_line([*islice(prompts, 1), Message("user", content)])
             fields |= {} if title is None else {"title": title}
-        if session.agent is None:
+        if session.agent is None and agent is not None:
             fields["agent"] = agent.name
         if session.model is None and model is not None:
             fields["model"] = model
@@ -169,7 +178,23 @@ class Setup(msgspec.Struct, kw_only=True):
 
     def tools_of(self, agent: AgentInfo) -> list[Tool]:
         """The tools that this agent is offered."""
-        return offered_tools(self._tools(agent, _no_turn), self._rules(agent))
+        return offered_tools(self.every_tool(agent), self.rules_of(agent))
+
+    def every_tool(self, agent: AgentInfo) -> list[Tool]:
+        """All tools there are for this agent, also those that its rules deny; not to be run."""
+        return self._tools(agent, _no_turn)
+
+    def rules_of(self, agent: AgentInfo, session: Core | None = None) -> Rules:
+        """The rules that hold for an agent, and in a session whose own agent is missing."""
+        lost = None if session is None else self.lost_agent(session)
+        return Rules(
+            agent=agent.permission,
+            config=self.settings.permission,
+            default=PERMISSION_SETS[self.settings.permission_set],
+            workspace=self.settings.workspace_permission,
+            unread=self.settings.unread,
+            lost=None if lost is None else PermissionDecision("ask", LOST.format(lost), "session"),
+        )
 
     def turn(
         self,
@@ -231,7 +256,7 @@ class Setup(msgspec.Struct, kw_only=True):
             tools=self.tools,
             system=self.system(agent),
             settings=self.settings.turn,
-            rules=self._rules(agent),
+            rules=self.rules_of(agent, session),
             before_step=Fitting(
                 session,
                 lambda: self.measure(session, model.facts.context_window, agent=agent),
@@ -322,15 +347,6 @@ class Setup(msgspec.Struct, kw_only=True):
         """All tools, with the one that gives a task to another agent where there is one."""
         others = [a for a in self.agents.list() if a.mode != "primary" and a.name != agent.name]
         return [*self.tools, delegate_tool(others, begin)] if others else [*self.tools]
-
-    def _rules(self, agent: AgentInfo) -> Rules:
-        return Rules(
-            agent=agent.permission,
-            config=self.settings.permission,
-            default=PERMISSION_SETS[self.settings.permission_set],
-            workspace=self.settings.workspace_permission,
-            unread=self.settings.unread,
-        )
 
 
 def _add_agents(agents: AgentRegistry, directory: Path, roots: Sequence[Path]) -> list[str]:

@@ -398,6 +398,15 @@ async def edits_redo(desk: Desk, params: types.EditParams) -> types.EditResult:
     return types.EditResult(list(map(str, paths)))
 
 
+@handles("tiro/permissions/explain")
+async def permissions_explain(
+    desk: Desk, params: types.PermissionsExplainParams
+) -> types.PermissionsExplainResult:
+    """Whether a tool use would run, and why."""
+    found = await desk.assistant.explain_permission(params.agent, params.tool, params.input)
+    return types.PermissionsExplainResult(found.kind, found.rule, found.source)
+
+
 @handles("tiro/status")
 async def status(desk: Desk, params: types.Empty) -> types.StatusResult:
     """How this server is set up."""

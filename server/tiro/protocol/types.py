@@ -691,6 +691,22 @@ class EditResult(Wire, frozen=True):
     paths: list[str]
 
 
+class PermissionsExplainParams(Wire, frozen=True):
+    """A tool use of this agent; without one, of the agent that would answer next."""
+
+    tool: str
+    input: dict[str, Any]
+    agent: str | None = None
+
+
+class PermissionsExplainResult(Wire, frozen=True):
+    """What would be decided about it, the rule that decides, and whose rule it is."""
+
+    decision: Literal["allow", "ask", "deny"]
+    rule: str
+    source: str
+
+
 class StatusResult(Wire, frozen=True, kw_only=True):
     """What this server is and how it is set up."""
 
@@ -988,6 +1004,9 @@ METHODS: dict[str, Method] = {
     "tiro/edits/list": Method(EditsListParams, EditsListResult, is_ordered=False),
     "tiro/edits/undo": Method(EditParams, EditResult, is_ordered=False),
     "tiro/edits/redo": Method(EditParams, EditResult, is_ordered=False),
+    "tiro/permissions/explain": Method(
+        PermissionsExplainParams, PermissionsExplainResult, is_ordered=False
+    ),
     "tiro/status": Method(Empty, StatusResult, is_ordered=False),
 }
 """Client → server. `turn/start` and `search` are in order until they have begun."""

@@ -32,7 +32,8 @@ class Entry(msgspec.Struct, frozen=True):
     """Where it stands; a link is not resolved."""
     parts: tuple[str, ...]
     """The parts of its path below the folder where the walk began."""
-    root: Path
+    root: Path | None
+    """The workspace root it lies in; None outside the workspace."""
     kind: EntryKind
     is_left_out: bool = False
     """A .gitignore file says so; a folder that is left out is not entered."""
@@ -66,8 +67,7 @@ class Walk:
 
     def __iter__(self) -> Iterator[Entry]:
         """Every entry below the base; left-out ones are marked, their content is not entered."""
-        root = self._base.root
-        assert root is not None, "only places inside the workspace are walked"
+        root = self._base.root or self._base.path
         parts = self._base.path.relative_to(root).parts
         ignore = Ignore()
         for depth in range(len(parts)):
@@ -92,7 +92,7 @@ class Walk:
         folder = root.joinpath(*parts)
         below_base = parts[len(self._base.path.parts) - len(root.parts) :]
         try:
-            found = self._workspace.names_in(Place(str(folder), folder, root))
+            found = self._workspace.names_in(Place(str(folder), folder, self._base.root))
         except ToolError:
             if not below_base:
                 raise
@@ -108,12 +108,13 @@ class Walk:
             is_left_out = one.name in ALWAYS_LEFT_OUT or ignore.leaves_out(
                 (*parts, one.name), is_directory=kind == "directory"
             )
-            yield Entry(folder / one.name, (*below_base, one.name), root, kind, is_left_out), ignore
+            path, below = folder / one.name, (*below_base, one.name)
+            yield Entry(path, below, self._base.root, kind, is_left_out), ignore
 
     def _with_rules(self, above: Ignore, root: Path, parts: tuple[str, ...]) -> Ignore:
         path = root.joinpath(*parts, IGNORE_FILE)
         try:
-            with self._workspace.open_file(Place(IGNORE_FILE, path, root)) as file:
+            with self._workspace.open_file(Place(IGNORE_FILE, path, self._base.root)) as file:
                 data = file.read(MAX_IGNORE_BYTES)
         except (ToolError, OSError):
             return above

@@ -8,6 +8,7 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -120,8 +121,16 @@ class Place(msgspec.Struct, frozen=True):
 class Workspace:
     """The roots of one editor and its open buffers."""
 
-    def __init__(self, editor: Editor) -> None:
+    def __init__(self, editor: Editor, held: Sequence[Place] = ()) -> None:
         self._editor = editor
+        self._held = {place.given: place for place in held}
+
+    def held_to(self, places: Sequence[Place]) -> "Workspace":
+        """The same workspace for a tool that may use these places, and as they are now.
+
+        Their names lead there whatever becomes of them, also where that is outside the workspace.
+        """
+        return Workspace(self._editor, places)
 
     def roots(self) -> list[Path]:
         """The real paths of the roots, in the editor's order; the first is the main one."""
@@ -133,6 +142,8 @@ class Workspace:
 
         A relative path is looked for in each root. Raises ToolError for what is no path at all.
         """
+        if given in self._held:
+            return self._held[given]
         roots = self.roots()
         written = _written_path(given)
         if os.path.isabs(written):
@@ -142,16 +153,28 @@ class Workspace:
         else:
             raise ToolError(NO_WORKSPACE)
         real = next(filter(os.path.lexists, candidates), None) or self._find(candidates)
-        path = Path(os.path.realpath(real))
+        path = _as_listed(Path(os.path.realpath(real)))
         return Place(given, path, next((root for root in roots if path.is_relative_to(root)), None))
 
     def inside(self, given: str) -> Place:
-        """The place of a path in the workspace; raises ToolError outside."""
+        """The place of a path that may be used; raises ToolError outside the workspace."""
         place = self.locate(given)
-        if place.root is None:
+        if place.root is None and given not in self._held:
             roots = ", ".join(map(str, self.roots())) or "(none is open)"
             raise ToolError(OUTSIDE.format(given=given, real=str(place.path), roots=roots))
         return place
+
+    def named(self, path: Path) -> str:
+        """A real path as patterns see it: relative to the root it lies in, else absolute."""
+        return _below(path, self.roots()).as_posix()
+
+    def written(self, given: str) -> str:
+        """A path as patterns see it when they look at how it is written, without any link."""
+        roots = [*self._editor.workspace_roots(), *self.roots()]
+        path = Path(
+            os.path.normpath(os.path.join(roots[0] if roots else "/", _written_path(given)))
+        )
+        return _below(path, roots).as_posix()
 
     def open_buffers(self) -> dict[Path, Path]:
         """The real path of every open buffer that lies in the workspace → the editor's name."""
@@ -234,15 +257,20 @@ class Workspace:
         return candidates[0]
 
     def _open(self, place: Place, *, directory: bool) -> int:
-        assert place.root is not None, "only places inside the workspace are opened"
+        assert self._may_open(place), "only places that were looked at are opened"
         try:
             if os.open in os.supports_dir_fd:
-                return _open_below(place.root, place.path, directory=directory)
+                root = place.root or Path(place.path.anchor)
+                return _open_below(root, place.path, directory=directory)
             return _open_where(place.path, directory=directory)
         except _UnfitError as unfit:
             raise ToolError(NOT_OF_KIND.format(given=place.given, kind=unfit)) from unfit
         except OSError as error:
             raise ToolError(_told(place, error)) from error
+
+    def _may_open(self, place: Place) -> bool:
+        held = (one.path for one in self._held.values())
+        return place.root is not None or any(place.path.is_relative_to(path) for path in held)
 
 
 def shown_name(name: str) -> str:
@@ -312,6 +340,32 @@ def _unusable(given: str, why: str) -> ToolError:
     return ToolError(UNUSABLE_PATH.format(given=short, why=why))
 
 
+def _below(path: Path, roots: Sequence[Path]) -> Path:
+    """The path relative to the root it lies in, else as it is."""
+    root = next((root for root in roots if path.is_relative_to(root)), None)
+    return path if root is None else path.relative_to(root)
+
+
+def _as_listed(path: Path) -> Path:
+    """An existing real path, spelled as its folders list it: a disk may not mind case."""
+    found = Path(path.anchor)
+    for part in path.parts[1:]:
+        found = found / (_listed_name(found, part) if part != part.swapcase() else part)
+    return found
+
+
+def _listed_name(folder: Path, name: str) -> str:
+    """The name as the folder lists it, where another spelling leads to the same file."""
+    try:
+        if not os.path.samestat(os.lstat(folder / name), os.lstat(folder / name.swapcase())):
+            return name
+        names = os.listdir(folder)
+    except OSError:
+        return name
+    alike = [one for one in names if one.casefold() == name.casefold()]
+    return name if name in names or len(alike) != 1 else alike[0]
+
+
 def _undecodable(written: str) -> str | None:
     """The one existing path that is shown as this text, or None."""
     found = Path(written).anchor
@@ -332,13 +386,16 @@ def _undecodable(written: str) -> str | None:
 def _open_below(root: Path, path: Path, *, directory: bool) -> int:
     """Open by walking down from the root, without following a link at any part."""
     parts = path.relative_to(root).parts
-    current = os.open(root, _FLAGS & ~getattr(os, "O_NOFOLLOW", 0) | os.O_DIRECTORY)
+    above = _FLAGS | os.O_DIRECTORY
+    if parts and root == Path(path.anchor):
+        above |= getattr(os, "O_PATH", 0)  # a folder up there may be open to no reader
+    current = os.open(root, above & ~getattr(os, "O_NOFOLLOW", 0))
     for index, part in enumerate(parts):
         is_last = index == len(parts) - 1
         try:
             if is_last:
                 _check_kind(os.stat(part, dir_fd=current, follow_symlinks=False), directory)
-            flags = _FLAGS if is_last else _FLAGS | os.O_DIRECTORY
+            flags = _FLAGS if is_last else above
             below = os.open(part, flags, dir_fd=current)
         finally:
             os.close(current)

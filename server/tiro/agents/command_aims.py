@@ -1,0 +1,108 @@
+"""What a command line is about: its simple commands, and the paths among their words.
+
+A word counts as a path wherever it could be one. Only a plain line tells its words for sure; in any
+other they are guessed, on the side of asking.
+"""
+
+import os
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tiro.agents.command_rules import CommandSubject, stand_alone
+from tiro.tools.command_line import CommandLine, loose_words, parse_command_line
+from tiro.tools.readers import only_reads
+
+NOWHERE = "/dev/null"
+
+Bans = Callable[[Path], bool]
+"""Whether the rules forbid to read the file with this real path."""
+
+
+class CommandAim(msgspec.Struct, frozen=True, kw_only=True):
+    """A command, or a path that a command names and that needs a look of its own."""
+
+    line: str
+    """What an answer "always" is remembered by: the simple command, or all of the line."""
+    command: CommandSubject | None = None
+    path: Path | None = None
+    is_outside: bool = False
+    """The path lies outside the workspace; else it is one that must not be read."""
+
+
+def command_aims(
+    command: str, folder: Path, roots: Sequence[Path], is_banned: Bans
+) -> Iterator[CommandAim]:
+    """All that a command line, run in this folder, is about; asks the disk."""
+    line = parse_command_line(command)
+    if line.unplain is not None:
+        words = tuple(loose_words(command))
+        yield from _paths_of(line.text, words, folder, roots, is_banned)
+        yield CommandAim(line=line.text, command=CommandSubject(words, is_plain=False))
+        return
+    alone, places = stand_alone(line), _folders(line, folder)
+    for words, at in zip(line.commands, places, strict=True):
+        text = shlex.join(words) if alone else line.text
+        paths = list(_paths_of(text, words, at or folder, roots, is_banned))
+        yield from paths
+        is_banned_here = any(not one.is_outside for one in paths)
+        is_free = at is not None and not is_banned_here and _shows_files(words, at)
+        yield CommandAim(line=text, command=CommandSubject(words, is_free=is_free))
+
+
+def _folders(line: CommandLine, folder: Path) -> list[Path | None]:
+    """The folder that each command runs in; None where that is not known.
+
+    It is known behind a `cd` as long as nothing runs when the `cd` fails.
+    """
+    changes = [words[0] == "cd" for words in line.commands]
+    if not any(changes):
+        return [folder] * len(changes)
+    last = max(at for at, is_change in enumerate(changes) if is_change)
+    is_known = (
+        all(changes[: last + 1])
+        and all(joint == "&&" for joint in line.joints[: last + 1])
+        and all(joint in ("&&", "|") for joint in line.joints)
+        and all(only_reads(words, deep=False) for words in line.commands[: last + 1])
+    )
+    if not is_known:
+        return [None] * len(changes)
+    found: list[Path | None] = []
+    for words, is_change in zip(line.commands, changes, strict=True):
+        found.append(folder)
+        if is_change:
+            folder = Path(os.path.realpath(folder / words[1]))
+    return found
+
+
+def _paths_of(
+    line: str, words: Sequence[str], folder: Path, roots: Sequence[Path], is_banned: Bans
+) -> Iterator[CommandAim]:
+    """The paths among words that lie outside the workspace, or must not be read."""
+    for piece in dict.fromkeys(piece for word in words for piece in _pieces(word)):
+        path = Path(os.path.realpath(folder / piece))
+        if not any(path.is_relative_to(root) for root in roots):
+            yield CommandAim(line=line, path=path, is_outside=True)
+        elif is_banned(path) or is_banned(Path(os.path.normpath(folder / piece))):
+            yield CommandAim(line=line, path=path)
+
+
+def _pieces(word: str) -> Iterator[str]:
+    """Everything in a word that may be a path: `-I/usr`, `--file=../x`, `host:/x`, `HEAD:x`."""
+    found = [word.rpartition(mark)[2] for mark in "=:" if mark in word]
+    if not word.startswith("-"):
+        found.append(word)
+    elif starts := [at for sign in ("/", "..") if (at := word.find(sign)) > 0]:
+        found.append(word[min(starts) :])
+    return (piece for piece in found if piece and piece != NOWHERE)
+
+
+def _shows_files(words: Sequence[str], folder: Path) -> bool:
+    """Whether all that it shows the text of are regular files, where it only reads."""
+    reading = only_reads(words, deep=False)
+    if reading is None or reading.shows != "text":
+        return True
+    there = [folder / path for path in reading.paths if path not in ("-", NOWHERE)]
+    return all(path.is_file() or not os.path.lexists(path) for path in there)

@@ -1,0 +1,95 @@
+"""Commands as permission rules see them.
+
+A pattern is tested word by word on the beginning of a simple command, with `*` for any characters
+within a word: `git status` fits `git status -s`, and not `git statusfoo`. What allows has to be
+sure: it speaks for no line that is not plain, and for no command that may run or write more than
+its beginning says. What denies or asks need not be: there it is looked for anywhere in the line.
+"""
+
+import re
+import shlex
+from collections.abc import Sequence
+from functools import lru_cache
+from posixpath import basename
+
+import msgspec
+
+from tiro.tools.command_line import CommandLine, loose_words, parse_command_line
+from tiro.tools.command_risks import risk_of
+from tiro.tools.readers import only_reads
+
+READ_ONLY = "<read-only>"
+"""The pattern that fits every command that is known to only read the files it names."""
+
+
+class CommandSubject(msgspec.Struct, frozen=True):
+    """A simple command, or a line that is not plain, as the subject of rules."""
+
+    words: tuple[str, ...]
+    """Of a line that is not plain: everything that may be a word in it."""
+    is_plain: bool = True
+    is_free: bool = True
+    """False where it names a file that it must not read, or its folder is not known."""
+
+    @property
+    def is_unclear(self) -> bool:
+        """Whether other commands may hide in it."""
+        return not self.is_plain or risk_of(self.words, len(self.words)) is not None
+
+    def fits(self, pattern: str, *, allows: bool) -> bool:
+        """Whether a pattern speaks for it, in a rule that allows or in any other."""
+        if pattern == READ_ONLY:
+            return self.is_plain and self.is_free and only_reads(self.words, deep=False) is not None
+        wanted = _words_of(pattern)
+        if allows:
+            named = sum(1 for word, _ in wanted if word.strip("*"))
+            fits = self.is_plain and self.is_free and _begins(self.words, wanted)
+            return fits and risk_of(self.words, named) is None
+        starts = range(len(self.words)) if self.is_unclear else (0,)
+        return any(
+            _begins((basename(self.words[at]), *self.words[at + 1 :]), wanted)
+            or _begins(self.words[at:], wanted)
+            for at in starts
+        )
+
+
+def subjects_of(line: CommandLine, free: Sequence[bool] = ()) -> tuple[CommandSubject, ...]:
+    """What the rules are tested on: each simple command, or the whole line."""
+    if line.unplain is not None:
+        return (CommandSubject(tuple(loose_words(line.text)), is_plain=False),)
+    free = free or [True] * len(line.commands)
+    pairs = zip(line.commands, free, strict=True)
+    return tuple(CommandSubject(words, is_free=is_free) for words, is_free in pairs)
+
+
+def remembered_lines(line: CommandLine) -> tuple[str, ...]:
+    """What an answer "always" is remembered for: the simple commands of the line, or all of it."""
+    return tuple(map(shlex.join, line.commands)) if stand_alone(line) else (line.text,)
+
+
+def stand_alone(line: CommandLine) -> bool:
+    """Whether each simple command means the same outside of the line.
+
+    Those of a pipe, behind a `cd`, or beside one that runs others do not.
+    """
+    if line.unplain is not None or "|" in line.joints:
+        return False
+    return not any(words[0] == "cd" or risk_of(words, len(words)) for words in line.commands)
+
+
+@lru_cache(maxsize=512)
+def _words_of(pattern: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """The words of a pattern, each with its test; quotation marks in it are read as in a line."""
+    line = parse_command_line(pattern)
+    words = line.commands[0] if len(line.commands) == 1 else tuple(pattern.split())
+    return tuple((word, _test(word)) for word in words)
+
+
+def _test(word: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, word.split("*"))), re.DOTALL)
+
+
+def _begins(words: Sequence[str], wanted: Sequence[tuple[str, re.Pattern[str]]]) -> bool:
+    if not wanted or len(words) < len(wanted):
+        return False
+    return all(test.fullmatch(word) for word, (_, test) in zip(words, wanted, strict=False))

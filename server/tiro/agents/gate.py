@@ -1,0 +1,233 @@
+"""The one gate: whether a tool use may run, and by which rule.
+
+A tool use is first looked at (`Gate.look`, which asks the disk) and then decided about by the rules
+as they are at that moment (`decide`, which asks nothing). The decision is the strictest over all
+that the use is about:
+
+* the key of its tool, and that of its effect where the tool goes by a key of its own, each with the
+  path as it is written and as it really leads;
+* `external_directory` for every path outside the workspace roots, also one in a command;
+* each simple command of a command line;
+* `doom_loop` when the same tool was called with the same input twice directly before.
+
+An answer "always" is remembered for exactly what was asked about. The tool is held to the places
+that were looked at, wherever their names lead by then.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tiro.agents.command_aims import CommandAim, command_aims
+from tiro.agents.permissions import (
+    Permission,
+    PermissionDecision,
+    Rules,
+    Subject,
+    exact_pattern,
+    strictest,
+    subject_of,
+)
+from tiro.session.messages import encode
+from tiro.tools.tool import Effect, Tool
+from tiro.tools.workspace import Place, Workspace
+
+EFFECT_KEYS: Mapping[Effect, str] = {"read": "read", "write": "write", "execute": "bash"}
+"""The key whose rules hold for an effect."""
+
+KEYS_OF_EFFECT: Mapping[Effect, frozenset[str]] = {
+    "read": frozenset({"read", "glob", "grep", "delegate"}),
+    "write": frozenset({"edit", "write"}),
+    "execute": frozenset({"bash"}),
+    "network": frozenset(),
+}
+"""The keys whose own rules are enough for an effect; whatever goes by another is held to both."""
+
+TIMES_IN_A_ROW = 3
+OUTSIDE = "Outside the workspace: {path}"
+
+Call = tuple[str, Any]
+"""A tool's name and its input."""
+
+
+class Aim(msgspec.Struct, frozen=True):
+    """One thing that a tool use is about: what is decided for a key."""
+
+    key: str
+    subject: Subject = None
+    exactly: tuple[str, ...] = ()
+    """What an answer "always" is remembered by, where that is no pattern."""
+    at_most_asks: bool = False
+    """What forbids it for other tools asks here."""
+
+
+class Use(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool use that was looked at."""
+
+    tool: Tool
+    aims: tuple[Aim, ...]
+    places: tuple[Place, ...] = ()
+    """Where the paths in its input really lead."""
+
+    @property
+    def path(self) -> Path | None:
+        """The real path of the file or folder it is about."""
+        return self.places[0].path if self.places else None
+
+    def preview(self, preview: str | None) -> str | None:
+        """What the user is shown: the tool's own preview, and the real path outside."""
+        told = [OUTSIDE.format(path=place.path) for place in self.places if place.root is None]
+        return "\n".join([*told, *([preview] if preview else [])]) or None
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """What decides about the tool uses of one agent."""
+
+    rules: Rules
+    workspace: Workspace
+
+    def look(self, tool: Tool, given: dict[str, Any], before: Sequence[Call] = ()) -> Use:
+        """What a tool use with a checked input is about.
+
+        `before` are the calls of the turn before this one, oldest first. Asks the disk, so it is
+        run in a thread; raises ToolError for what is no path.
+        """
+        places = self._places(tool, given)
+        if tool.permission_key == "bash" and tool.subject_field is not None:
+            aims = self._command_aims(tool, given, places[-1])
+        else:
+            aims = self._plain_aims(tool, given, places)
+        call = (tool.name, given)
+        if len(before) >= TIMES_IN_A_ROW - 1 and all(
+            one == call for one in before[1 - TIMES_IN_A_ROW :]
+        ):
+            aims = [*aims, Aim("doom_loop", tool.name, (tool.name, _digest(given)))]
+        return Use(tool=tool, aims=tuple(aims), places=tuple(places))
+
+    def decide(self, use: Use, remembered: Sequence[Any] = ()) -> PermissionDecision:
+        """The strictest decision on all that a use is about.
+
+        `remembered` are the rules of the session, from answers "always".
+        """
+        decisions = [decision for _, decision in self._decisions(use, remembered)]
+        if use.tool.effect != "read":
+            decisions += self.rules.doubts()
+        return strictest(*decisions)
+
+    def grants(self, use: Use, remembered: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """The rules that an answer "always" adds: just what was asked about."""
+        found: list[dict[str, Any]] = []
+        for aim, decision in self._decisions(use, remembered):
+            if decision.kind == "allow" or (aim.at_most_asks and not aim.exactly):
+                continue
+            key = _remembered_key(use.tool, aim)
+            if aim.exactly:
+                rule: dict[str, Any] = {"key": key, "exactly": list(aim.exactly)}
+            else:
+                pattern = exact_pattern(aim.subject) if isinstance(aim.subject, str) else "*"
+                rule = {"key": key, "pattern": pattern}
+            rule["decision"] = "allow"
+            found += [] if rule in found else [rule]
+        return found
+
+    def readable(self, use: Use, remembered: Sequence[Any] = ()) -> Callable[[Path], bool]:
+        """Whether the text of the file with a real path may be shown by this use."""
+        rules = self.rules.with_always(_remembered(remembered)[0])
+        approved = use.path if use.tool.permission_key == "read" else None
+
+        def may_read(path: Path) -> bool:
+            kind = rules.decide("read", self.workspace.named(path)).kind
+            return kind == "allow" or (kind == "ask" and path == approved)
+
+        return may_read
+
+    def _decisions(
+        self, use: Use, remembered: Sequence[Any]
+    ) -> Iterable[tuple[Aim, PermissionDecision]]:
+        patterns, exact = _remembered(remembered)
+        for aim in use.aims:
+            key = _remembered_key(use.tool, aim)
+            is_settled = bool(aim.exactly) and (key, *aim.exactly) in exact
+            always: Permission = {aim.key: "allow"} if is_settled else patterns
+            decision = self.rules.with_always(always).decide(aim.key, aim.subject)
+            if aim.at_most_asks and decision.kind != "allow":
+                decision = msgspec.structs.replace(
+                    decision,
+                    kind="allow" if is_settled else "ask",
+                    rule=f"{decision.rule} (named in a command)",
+                )
+            elif aim.key == "external_directory" and decision.kind != "allow":
+                decision = msgspec.structs.replace(
+                    decision, rule=f"{decision.rule} ({aim.subject})"
+                )
+            yield aim, decision
+
+    def _places(self, tool: Tool, given: dict[str, Any]) -> list[Place]:
+        """Where the paths of the input lead; for a command, its folder is the last one."""
+        paths = [given["path"]] if tool.subject_field == "path" and "path" in given else []
+        if tool.permission_key == "bash":
+            paths.append(given.get("cwd", "."))
+        return [self.workspace.locate(path) for path in paths]
+
+    def _plain_aims(self, tool: Tool, given: dict[str, Any], places: Sequence[Place]) -> list[Aim]:
+        keys = [tool.permission_key]
+        if tool.permission_key not in KEYS_OF_EFFECT[tool.effect] and tool.effect in EFFECT_KEYS:
+            keys.append(EFFECT_KEYS[tool.effect])
+        if not places:
+            return [Aim(key, subject_of(tool, given)) for key in keys]
+        aims: list[Aim] = []
+        for place in places:
+            exactly = (str(place.path),) if place.root is None else ()
+            if place.root is None:
+                aims.append(Aim("external_directory", str(place.path), exactly))
+            forms = (self.workspace.written(place.given), self.workspace.named(place.path))
+            aims += [Aim(key, form, exactly) for key in keys for form in dict.fromkeys(forms)]
+        return aims
+
+    def _command_aims(self, tool: Tool, given: dict[str, Any], folder: Place) -> list[Aim]:
+        """Those of a command line, and of the folder it runs in."""
+        aims: list[Aim] = []
+        if folder.root is None:
+            aims.append(Aim("external_directory", str(folder.path), (str(folder.path),)))
+        command = given[tool.subject_field or ""]
+        found = command_aims(command, folder.path, self.workspace.roots(), self._is_banned)
+        return [*aims, *(self._aim_of(one, folder.path) for one in found)]
+
+    def _aim_of(self, found: CommandAim, folder: Path) -> Aim:
+        exactly = (str(folder), found.line)
+        if found.command is not None:
+            return Aim("bash", found.command, exactly)
+        assert found.path is not None, "an aim is a command or a path"
+        if found.is_outside:
+            return Aim("external_directory", str(found.path), exactly)
+        return Aim("read", self.workspace.named(found.path), exactly, at_most_asks=True)
+
+    def _is_banned(self, path: Path) -> bool:
+        return self.rules.decide("read", self.workspace.named(path)).kind == "deny"
+
+
+def _remembered_key(tool: Tool, aim: Aim) -> str:
+    """The key of a remembered answer: it holds for what was asked about and no other tool."""
+    return aim.key if aim.key == "doom_loop" or not aim.exactly else tool.permission_key
+
+
+def _remembered(rules: Sequence[Any]) -> tuple[Permission, set[tuple[str, ...]]]:
+    """The rules of a session as a table of patterns, and those for exactly one thing."""
+    patterns: dict[str, list[tuple[str, Any]]] = {}
+    exact: set[tuple[str, ...]] = set()
+    for rule in rules:
+        if not isinstance(rule, dict) or rule.get("decision") != "allow":
+            continue
+        key, exactly = str(rule.get("key")), rule.get("exactly")
+        if isinstance(exactly, list):
+            exact.add((key, *map(str, exactly)))
+        else:
+            patterns.setdefault(key, []).append((str(rule.get("pattern")), "allow"))
+    return patterns or None, exact
+
+
+def _digest(given: dict[str, Any]) -> str:
+    return hashlib.sha256(encode(given)).hexdigest()

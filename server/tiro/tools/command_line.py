@@ -1,0 +1,159 @@
+"""A command line, read as a shell reads it, as far as that is certain.
+
+Law: a line counts as plain only if every shell (`sh`, dash, bash) takes it for exactly these simple
+commands with exactly these words. Whatever else there is, substitutions, redirections, patterns,
+keywords, or merely a character that is not known to be harmless, makes it a line that is not plain.
+"""
+
+import re
+
+import msgspec
+
+JOINTS = ("&&", "||", ";", "|")
+
+EMPTY = "it is empty"
+LINE_BREAK = "it has a line break"
+UNSEEN = "it has a character that cannot be seen"
+OPEN_QUOTE = "a quotation mark is not closed"
+SPECIAL = "the shell gives {character!r} a meaning of its own"
+NOT_ASCII = "{character!r} stands outside quotation marks"
+DANGLING = "a command is missing beside {joint!r}"
+KEYWORD = "{word!r} is no command but a word of the shell"
+ASSIGNMENT = "{word!r} sets a variable"
+DASHED = "{word!r} is an option in the place of a command"
+
+
+class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line, and what is known about it."""
+
+    text: str
+    commands: tuple[tuple[str, ...], ...] = ()
+    """The words of its simple commands, in order; empty when it is not plain."""
+    joints: tuple[str, ...] = ()
+    """What stands between them."""
+    unplain: str | None = None
+    """Why it is not plain, in words that follow on "because"."""
+
+
+def parse_command_line(text: str) -> CommandLine:
+    """Take a line apart; never raises."""
+    try:
+        commands, joints = _Reader(text).read()
+    except _UnplainError as reason:
+        return CommandLine(text=text, unplain=str(reason))
+    return CommandLine(text=text, commands=commands, joints=joints)
+
+
+def loose_words(text: str) -> list[str]:
+    """Everything in any line that may be a word of a command, in order."""
+    return _BETWEEN_WORDS.sub(" ", _QUOTES.sub("", text)).split()
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text without quotation marks."""
+    return frozenset(text.split())
+
+
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,+@%=^")
+_KEYWORDS = word_set(
+    "if then else elif fi do done case esac while until for in function select time"
+    " coproc { } ! [[ ]]"
+)
+_QUOTES = re.compile(r"[\"'\\]")
+_BETWEEN_WORDS = re.compile(r"[\s;&|()<>`${}=,:\[\]*?!#\0]")
+
+
+class _UnplainError(Exception):
+    """Why a line is not plain."""
+
+
+class _Reader:
+    """One reading of a line, character by character."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._commands: list[tuple[str, ...]] = []
+        self._joints: list[str] = []
+        self._words: list[str] = []
+        self._word: str | None = None
+
+    def read(self) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+        """The commands and what joins them; _UnplainError for what is not plain."""
+        for character in self._text:
+            if character in "\r\n":
+                raise _UnplainError(LINE_BREAK)
+            if character != "\t" and not character.isprintable():
+                raise _UnplainError(UNSEEN)
+        while self._at < len(self._text):
+            self._take(self._text[self._at])
+        self._end_word()
+        if self._words:
+            self._end_command()
+        elif self._joints and self._joints[-1] == ";":
+            self._joints.pop()  # a semicolon at the end is only an end
+        elif self._joints:
+            raise _UnplainError(DANGLING.format(joint=self._joints[-1]))
+        else:
+            raise _UnplainError(EMPTY)
+        return tuple(self._commands), tuple(self._joints)
+
+    def _take(self, character: str) -> None:
+        if character in " \t":
+            self._end_word()
+            self._at += 1
+        elif character in ";&|":
+            self._join()
+        elif character in "'\"":
+            self._quote(character)
+        elif character in _PLAIN or self._is_plain_tilde(character):
+            self._word = (self._word or "") + character
+            self._at += 1
+        elif character.isascii():
+            raise _UnplainError(SPECIAL.format(character=character))
+        else:
+            raise _UnplainError(NOT_ASCII.format(character=character))
+
+    def _is_plain_tilde(self, character: str) -> bool:
+        """Whether it is a tilde as in `HEAD~1`, which no shell takes for a home folder."""
+        return character == "~" and self._at > 0 and self._text[self._at - 1].isalnum()
+
+    def _quote(self, mark: str) -> None:
+        end = self._text.find(mark, self._at + 1)
+        if end < 0:
+            raise _UnplainError(OPEN_QUOTE)
+        inside = self._text[self._at + 1 : end]
+        special = next((c for c in inside if c in "$`\\"), None) if mark == '"' else None
+        if special is not None:
+            raise _UnplainError(SPECIAL.format(character=special))
+        self._word = (self._word or "") + inside
+        self._at = end + 1
+
+    def _join(self) -> None:
+        two = self._text[self._at : self._at + 2]
+        joint = two if two in JOINTS else two[:1]
+        behind = self._text[self._at + len(joint) : self._at + len(joint) + 1]
+        if joint == "&" or behind in (*";&|",):
+            raise _UnplainError(SPECIAL.format(character=two.strip()))
+        self._end_word()
+        if not self._words:
+            raise _UnplainError(DANGLING.format(joint=joint))
+        self._end_command()
+        self._joints.append(joint)
+        self._at += len(joint)
+
+    def _end_word(self) -> None:
+        if self._word is not None:
+            self._words.append(self._word)
+            self._word = None
+
+    def _end_command(self) -> None:
+        first = self._words[0]
+        if first in _KEYWORDS:
+            raise _UnplainError(KEYWORD.format(word=first))
+        if "=" in first:
+            raise _UnplainError(ASSIGNMENT.format(word=first))
+        if not first or first[0] in "-+":
+            raise _UnplainError(DASHED.format(word=first))
+        self._commands.append(tuple(self._words))
+        self._words = []

@@ -1,0 +1,355 @@
+"""The commands that are known to only read, with every option that leaves it at that.
+
+Law: an option that is not listed is not known, so its command does not count as one that only
+reads. Options are given as they are written out; no command may shorten them.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+
+from tiro.tools.command_line import word_set
+
+Shows = Literal["nothing", "names", "text"]
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """What a command that only reads gets to see."""
+
+    shows: Shows
+    """What of its paths: nothing, names and sizes, or the text in them."""
+    paths: tuple[str, ...] = ()
+    """Every word that may be a path."""
+
+
+class Reader(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that only reads, as long as it gets no other options than these."""
+
+    shows: Shows
+    flags: str = ""
+    """Options of one letter, which may stand together."""
+    valued: str = ""
+    """Options of one letter that take a value, in the same word or the next one."""
+    long: str = ""
+    """Options of more letters, with or without a value behind `=`."""
+    deep: str = ""
+    """Options of either kind with which it reads more than the paths that it is given."""
+    most: int | None = None
+    """The most paths it may get, where another one would be written to."""
+    takes_paths: bool = True
+    is_deep: bool = False
+    """It always reads more than the paths that it is given."""
+
+
+def only_reads(words: Sequence[str], *, deep: bool) -> Reading | None:
+    """What a command reads, or None when it may do more than read.
+
+    `deep` says whether it may read more than the files it names, such as all below a folder.
+    """
+    special = _SPECIAL.get(words[0])
+    if special is not None:
+        return special(words, deep)
+    reader = READERS.get(words[0])
+    return None if reader is None else _read_by(reader, words[1:], deep)
+
+
+def _read_by(reader: Reader, words: Sequence[str], deep: bool) -> Reading | None:
+    """What it reads with these options and paths, or None."""
+    if reader.is_deep and not deep:
+        return None
+    paths: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            paths += rest
+            break
+        if not word.startswith("-") or word == "-":
+            paths.append(word)
+        elif not _is_known(reader, word, rest, deep):
+            return None
+    if reader.most is not None and len(paths) > reader.most:
+        return None
+    return Reading(reader.shows, tuple(paths) if reader.takes_paths else ())
+
+
+def _is_known(reader: Reader, word: str, rest: list[str], deep: bool) -> bool:
+    """Whether an option is one of the reader's; takes its value from the rest."""
+    names = [*reader.long.split(), *(reader.deep.split() if deep else ())]
+    if word.startswith("--"):
+        return word.partition("=")[0][2:] in names
+    if _NUMBER.fullmatch(word):
+        return "#" in reader.flags
+    for at, letter in enumerate(word[1:], 1):
+        if letter in reader.valued:
+            if at == len(word) - 1:
+                if not rest:
+                    return False
+                rest.pop(0)
+            return True
+        if letter not in reader.flags and letter not in names:
+            return False
+    return True
+
+
+_NUMBER = re.compile(r"-\d+")
+
+_DIFF_LONG = (
+    "stat numstat shortstat name-only name-status summary cached staged color no-color color-words"
+    " word-diff minimal patience histogram no-ext-diff no-textconv exit-code quiet merge-base"
+    " diff-filter find-renames find-copies ignore-all-space ignore-space-change ignore-blank-lines"
+    " check unified abbrev text no-patch no-renames dirstat compact-summary"
+)
+_LOG_LONG = (
+    "oneline graph all decorate no-decorate author committer since until after before grep pretty"
+    " format abbrev-commit date follow reverse merges no-merges first-parent max-count skip"
+    " branches tags remotes left-right cherry-pick no-walk topo-order date-order"
+)
+
+READERS: dict[str, Reader] = {
+    "ls": Reader(
+        shows="names",
+        flags="1aAlhtrSRFdigGnopsUXcukmqQbBCfx",
+        long="all almost-all human-readable recursive reverse directory classify color sort time"
+        " full-time inode size group-directories-first",
+    ),
+    "stat": Reader(shows="names", flags="ft", valued="c", long="format printf terse"),
+    "du": Reader(
+        shows="names",
+        flags="shackmb",
+        valued="d",
+        long="summarize human-readable all max-depth total apparent-size",
+    ),
+    "df": Reader(shows="names", flags="TPaihkl", long="human-readable all print-type total"),
+    "tree": Reader(shows="names", flags="adfispugDhrtCFn", valued="LIP", long="dirsfirst noreport"),
+    "file": Reader(shows="names", flags="bih", long="brief mime mime-type"),
+    "realpath": Reader(shows="names", flags="emqsz"),
+    "readlink": Reader(shows="names", flags="femnqsz"),
+    "cat": Reader(shows="text", flags="nbsETAvet", long="number number-nonblank show-all"),
+    "tac": Reader(shows="text"),
+    "head": Reader(shows="text", flags="qvz#", valued="nc", long="lines bytes quiet verbose"),
+    "tail": Reader(shows="text", flags="qvz#", valued="nc", long="lines bytes quiet verbose"),
+    "nl": Reader(shows="text", valued="bvwsi"),
+    "wc": Reader(shows="text", flags="lwcmL", long="lines words bytes chars max-line-length"),
+    "sort": Reader(
+        shows="text",
+        flags="nrufbdghiMRVszcC",
+        valued="kt",
+        long="numeric-sort reverse unique ignore-case human-numeric-sort version-sort key check"
+        " field-separator stable",
+    ),
+    "uniq": Reader(
+        shows="text",
+        flags="Dcdiuz",
+        valued="fsw",
+        long="count repeated unique ignore-case",
+        most=1,
+    ),
+    "cut": Reader(
+        shows="text",
+        flags="sz",
+        valued="dfcb",
+        long="delimiter fields characters bytes complement output-delimiter only-delimited",
+    ),
+    "grep": Reader(
+        shows="text",
+        flags="inHhcloLqsvwxEFGPaIUTzb#",
+        valued="eABCm",
+        long="ignore-case line-number count files-with-matches files-without-match invert-match"
+        " word-regexp line-regexp only-matching color colour max-count after-context"
+        " before-context context extended-regexp fixed-strings perl-regexp no-messages quiet"
+        " regexp text with-filename no-filename",
+        deep="r R recursive include exclude exclude-dir",
+    ),
+    "rg": Reader(
+        shows="text",
+        flags="inlcvwFSsHhNoUxp",
+        valued="egtTABCmj",
+        long="ignore-case line-number files-with-matches count fixed-strings word-regexp glob type"
+        " type-not after-context before-context context max-count smart-case no-heading hidden"
+        " no-ignore files sort max-depth only-matching invert-match multiline json color regexp",
+        is_deep=True,
+    ),
+    "diff": Reader(
+        shows="text",
+        flags="NBEuqbwiscpaeytd",
+        valued="UIWC",
+        long="unified brief color side-by-side ignore-all-space ignore-space-change context"
+        " ignore-case report-identical-files new-file text minimal",
+        deep="r recursive exclude",
+    ),
+    "cmp": Reader(shows="text", flags="bls", valued="n", most=2),
+    "comm": Reader(shows="text", flags="123", long="check-order nocheck-order total"),
+    "md5sum": Reader(shows="text", flags="bt"),
+    "sha1sum": Reader(shows="text", flags="bt"),
+    "sha256sum": Reader(shows="text", flags="bt"),
+    "tr": Reader(shows="nothing", flags="cdstC", takes_paths=False),
+    "pwd": Reader(shows="nothing", flags="LP", most=0),
+    "whoami": Reader(shows="nothing", most=0),
+    "uname": Reader(shows="nothing", flags="asnrvmpio", most=0),
+    "nproc": Reader(shows="nothing", most=0),
+    "true": Reader(shows="nothing", takes_paths=False),
+    "false": Reader(shows="nothing", takes_paths=False),
+    "which": Reader(shows="nothing", flags="a", takes_paths=False),
+    "basename": Reader(shows="nothing", flags="a", valued="s", takes_paths=False),
+    "dirname": Reader(shows="nothing", takes_paths=False),
+    "seq": Reader(shows="nothing", flags="w#", valued="s", takes_paths=False),
+}
+
+GIT_READERS: dict[str, Reader] = {
+    "status": Reader(
+        shows="names",
+        flags="sbuz",
+        long="short branch porcelain long ignored untracked-files ahead-behind show-stash",
+    ),
+    "log": Reader(
+        shows="names",
+        flags="iEFsz#",
+        valued="nSG",
+        long=f"{_LOG_LONG} {_DIFF_LONG}",
+        deep="p u patch L",
+    ),
+    "show": Reader(
+        shows="text", flags="swbz", valued="UMC", long=f"{_LOG_LONG} {_DIFF_LONG}", deep="p u patch"
+    ),
+    "diff": Reader(
+        shows="text", flags="Rwbza", valued="UMC", long=_DIFF_LONG, deep="p u patch no-index"
+    ),
+    "branch": Reader(
+        shows="names", flags="avr", long="list all remotes show-current verbose", most=0
+    ),
+    "tag": Reader(shows="names", flags="l", long="list", most=0),
+    "remote": Reader(shows="names", flags="v", long="verbose", most=0),
+    "rev-parse": Reader(
+        shows="names",
+        long="show-toplevel abbrev-ref short verify git-dir is-inside-work-tree show-prefix",
+    ),
+    "ls-files": Reader(
+        shows="names", flags="cdmostz", long="cached deleted modified others exclude-standard stage"
+    ),
+    "ls-tree": Reader(shows="names", flags="rtdlz", long="name-only full-tree long"),
+    "describe": Reader(shows="names", long="tags always dirty long all abbrev match"),
+    "shortlog": Reader(shows="names", flags="snec", long="summary numbered email all since until"),
+    "blame": Reader(shows="text", flags="wslefn", valued="L", long="date show-name porcelain"),
+    "grep": Reader(
+        shows="text",
+        flags="inlcwvEFPhHo#",
+        valued="eABC",
+        long="count line-number ignore-case",
+        is_deep=True,
+    ),
+    "rev-list": Reader(shows="names", flags="#", valued="n", long=f"count {_LOG_LONG}"),
+    "merge-base": Reader(shows="names", long="is-ancestor all fork-point"),
+}
+"""What of git only reads; an editor's, a pager's or another program's start is not among it."""
+
+_GIT_SUMMARIES = word_set(
+    "--stat --numstat --shortstat --name-only --name-status --no-patch --dirstat --summary"
+)
+
+
+def _git(words: Sequence[str], deep: bool) -> Reading | None:
+    """git: what its subcommand reads; what is committed counts as text that it does not name."""
+    name, rest = (words[1], words[2:]) if len(words) > 1 else ("", ())
+    reader = GIT_READERS.get(name)
+    if reader is None or any("%G" in word or "::" in word for word in rest):
+        return None
+    if not deep and name in ("show", "diff"):
+        is_summary = any(word.partition("=")[0] in _GIT_SUMMARIES for word in rest)
+        if not is_summary or any(":" in word for word in rest):
+            return None
+        reader = msgspec.structs.replace(reader, shows="names")
+    return _read_by(reader, rest, deep)
+
+
+_FIND_TESTS = word_set(
+    "-name -iname -path -ipath -wholename -type -size -mtime -mmin -ctime -cmin -atime"
+    " -amin -newer -maxdepth -mindepth -perm -user -group -regex -iregex -regextype"
+    " -printf -links -inum"
+)
+_FIND_WORDS = word_set(
+    "-not -o -a -or -and -print -print0 -ls -empty -prune -quit -depth -mount -xdev"
+    " -executable -readable -writable -true -false -H -P ! ( ) ,"
+)
+
+
+def _find(words: Sequence[str], deep: bool) -> Reading | None:
+    """find: its folders come first, and then only tests and what prints names."""
+    rest = list(words[1:])
+    paths: list[str] = []
+    while rest:
+        word = rest.pop(0)
+        if word in _FIND_TESTS and rest:
+            rest.pop(0)
+        elif word not in _FIND_WORDS:
+            if word.startswith("-"):
+                return None
+            paths.append(word)
+    return Reading("names", tuple(paths))
+
+
+_SED_SCRIPT = re.compile(
+    r"(\d+|\$)?(,(\d+|\$|\+\d+))?[pdq]|(\d+(,(\d+|\$))?)?s/[^/\\]*/[^/\\]*/[gIip0-9]*"
+)
+
+
+def _sed(words: Sequence[str], deep: bool) -> Reading | None:
+    """sed: one script that prints, leaves out or replaces; any other may write and run."""
+    options = [word for word in words[1:] if word.startswith("-")]
+    others = [word for word in words[1:] if not word.startswith("-")]
+    if any(option not in ("-n", "-E", "-r", "-s", "-u", "--quiet") for option in options):
+        return None
+    if not others or not _SED_SCRIPT.fullmatch(others[0]):
+        return None
+    return Reading("text", tuple(others[1:]))
+
+
+def _date(words: Sequence[str], deep: bool) -> Reading | None:
+    """date: with anything but a form it would set the clock or read a file."""
+    is_form = all(word in ("-u", "-I", "-R") or word.startswith("+") for word in words[1:])
+    return Reading("nothing") if is_form else None
+
+
+def _cd(words: Sequence[str], deep: bool) -> Reading | None:
+    """cd: to a folder that is named; without a name or with `-` it depends on the environment."""
+    is_named = len(words) == 2 and words[1][:1] not in ("", "-")
+    return Reading("names", tuple(words[1:])) if is_named else None
+
+
+def _echo(words: Sequence[str], deep: bool) -> Reading | None:
+    return Reading("nothing")
+
+
+def _printf(words: Sequence[str], deep: bool) -> Reading | None:
+    """printf: with an option it sets a variable of the shell, such as PATH."""
+    return Reading("nothing") if len(words) > 1 and words[1][:1] != "-" else None
+
+
+_TESTS = word_set("-e -f -d -r -w -x -s -z -n -L -h = != -eq -ne -lt -gt -le -ge")
+
+
+def _test(words: Sequence[str], deep: bool) -> Reading | None:
+    """test: other operators evaluate what they are given."""
+    rest = words[1:]
+    if any(word.startswith("-") and word not in _TESTS for word in rest):
+        return None
+    return Reading("names", tuple(word for word in rest if word not in _TESTS))
+
+
+_SPECIAL: dict[str, Callable[[Sequence[str], bool], Reading | None]] = {
+    "git": _git,
+    "find": _find,
+    "cd": _cd,
+    "sed": _sed,
+    "date": _date,
+    "echo": _echo,
+    "printf": _printf,
+    "test": _test,
+}
+
+
+def is_reader(name: str) -> bool:
+    """Whether the options of this command are known here."""
+    return name in READERS or name in _SPECIAL

@@ -1,0 +1,504 @@
+"""The gate: what is decided about every use of every tool, by which rule (M5)."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agents.every_tool import tools_by_name
+from tests.agents.turns import a_turn, events_of, run, statuses, told
+from tests.fakes import RecordingEditor, fake_tool, says, uses
+from tiro.agents.built_in import built_in_agents
+from tiro.agents.events import ToolUse
+from tiro.agents.gate import Gate
+from tiro.agents.permissions import OPEN_SET, STRICT_SET, PermissionDecision, Rules
+from tiro.session.core import Core
+from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
+
+AGENTS = {agent.name: agent for agent in built_in_agents()}
+TOOLS = tools_by_name()
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Path:
+    """A workspace with a file of each kind, and one beside it."""
+    for name in ("ws/src/a.py", "ws/.env", "ws/.tiro/plan/p.md", "outside/k"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"text of {name}")
+    return tmp_path / "ws"
+
+
+def decided(
+    room: Path, rules: Rules, tool: str, given: dict[str, Any], remembered: Sequence[Any] = ()
+) -> PermissionDecision:
+    gate = Gate(rules, Workspace(RecordingEditor(room)))
+    return gate.decide(gate.look(TOOLS[tool], given), remembered)
+
+
+def command(line: str, **given: Any) -> dict[str, Any]:
+    return {"command": line, **given}
+
+
+# Every agent x every tool x every kind of place
+
+PLACES = {
+    "inside": "src/a.py",
+    "outside": "../outside/k",
+    ".env": ".env",
+    "plan": ".tiro/plan/p.md",
+}
+
+OUT = "(/outside/k)"
+"""Stands for the real path outside."""
+
+READ_BUILD = ("allow read: * allow", f"ask external_directory: ask {OUT}", "deny read: *.env deny",
+              "allow read: * allow")  # fmt: skip
+FIND_BUILD = ("allow *: allow", f"ask external_directory: ask {OUT}", "allow *: allow",
+              "allow *: allow")  # fmt: skip
+WRITE_BUILD = ("ask write: * ask", f"ask external_directory: ask {OUT}", "deny write: *.env deny",
+               "ask write: * ask")  # fmt: skip
+EDIT_BUILD = tuple(one.replace("write:", "edit:") for one in WRITE_BUILD)
+RUN_BUILD = ("ask bash: ask", f"ask external_directory: ask {OUT}",
+             "ask read: *.env deny (named in a command)", "ask bash: ask")  # fmt: skip
+WRITE_PLAN = ("deny write: * deny", "deny write: * deny", "deny write: * deny",
+              "allow write: .tiro/plan/*.md allow")  # fmt: skip
+EDIT_PLAN = tuple(one.replace("write:", "edit:") for one in WRITE_PLAN)
+RUN_PLAN = ("allow bash: <read-only> allow", f"ask external_directory: ask {OUT}",
+            "deny bash: * deny", "allow bash: <read-only> allow")  # fmt: skip
+READ_EXPLORE = ("allow read: * allow", f"deny *: deny {OUT}", "deny read: *.env deny",
+                "allow read: * allow")  # fmt: skip
+GLOB_EXPLORE = (
+    "allow glob: allow",
+    f"deny *: deny {OUT}",
+    "allow glob: allow",
+    "allow glob: allow",
+)
+GREP_EXPLORE = tuple(one.replace("glob:", "grep:") for one in GLOB_EXPLORE)
+RUN_EXPLORE = ("allow bash: <read-only> allow", f"deny *: deny {OUT}", "deny bash: * deny",
+               "allow bash: <read-only> allow")  # fmt: skip
+ALL = ("allow *: allow",) * 4
+NONE = ("deny *: deny", f"deny *: deny {OUT}", "deny *: deny", "deny *: deny")
+NEVER = ("deny *: deny",) * 4
+
+BUILD: dict[str, tuple[str, ...]] = {
+    "read_file": READ_BUILD,
+    "list_files": READ_BUILD,
+    "glob": FIND_BUILD,
+    "grep": FIND_BUILD,
+    "write_file": WRITE_BUILD,
+    "edit_file": EDIT_BUILD,
+    "multi_edit": EDIT_BUILD,
+    "run_command": RUN_BUILD,
+    "delegate": ALL,
+}
+SILENT: dict[str, tuple[str, ...]] = {name: NEVER if name == "delegate" else NONE for name in BUILD}
+TABLE: dict[str, dict[str, tuple[str, ...]]] = {
+    # U8.5: bash, write, edit and external_directory ask; M5.7: the ban of *.env
+    "build": BUILD,
+    # M5.8: nothing is written but plans, and its bash is that of explore
+    "plan": {
+        **BUILD,
+        "write_file": WRITE_PLAN,
+        "edit_file": EDIT_PLAN,
+        "multi_edit": EDIT_PLAN,
+        "run_command": RUN_PLAN,
+    },
+    # M5.9: general may not delegate
+    "general": {**BUILD, "delegate": ("deny delegate: deny",) * 4},
+    # M5.9: all denied but read, grep, glob and the bash that only reads
+    "explore": {
+        "read_file": READ_EXPLORE,
+        "list_files": READ_EXPLORE,
+        "glob": GLOB_EXPLORE,
+        "grep": GREP_EXPLORE,
+        "write_file": NONE,
+        "edit_file": NONE,
+        "multi_edit": NONE,
+        "run_command": RUN_EXPLORE,
+        "delegate": NEVER,
+    },
+    # M5.9: no tools
+    "compaction": SILENT,
+    "title": SILENT,
+    "summary": SILENT,
+}
+CASES = [
+    (agent, tool, place, wanted)
+    for agent, tools in TABLE.items()
+    for tool, row in tools.items()
+    for place, wanted in zip(PLACES, row, strict=True)
+]
+
+
+def test_table_holds_every_agent_and_every_tool() -> None:
+    assert set(TABLE) == set(AGENTS)
+    assert all(set(row) == set(TOOLS) for row in TABLE.values())
+
+
+@pytest.mark.parametrize(("agent", "tool", "place", "wanted"), CASES)
+def test_decision_and_rule(room: Path, agent: str, tool: str, place: str, wanted: str) -> None:
+    """M5.6 to M5.9, U8.5: the decision, and the rule that it names."""
+    path = PLACES[place]
+    given = {
+        "run_command": command(f"cat {path}"),
+        "delegate": {"agent": "explore", "task": path},
+    }.get(tool, {"path": path})
+    rules = Rules(agent=AGENTS[agent].permission, default=STRICT_SET)
+    found = decided(room, rules, tool, given)
+    assert f"{found.kind} {found.rule}" == wanted.replace("(", f"({room.parent}").replace(
+        f"({room.parent}named", "(named"
+    )
+
+
+# By effect, not by name
+
+
+@pytest.mark.parametrize("agent", ["plan", "explore"])
+@pytest.mark.parametrize("effect", ["write", "execute"])
+@pytest.mark.parametrize("key", ["something_new", "read", "undo"])
+def test_effect_counts_whatever_the_key(room: Path, agent: str, effect: Any, key: str) -> None:
+    """M5.8: a tool that writes under a key of its own is restricted all the same."""
+    tool = fake_tool(effect=effect, permission_key=key)
+    gate = Gate(
+        Rules(agent=AGENTS[agent].permission, default=OPEN_SET), Workspace(RecordingEditor(room))
+    )
+    assert gate.decide(gate.look(tool, {})).kind == "deny"
+
+
+def test_lost_agent_widens_no_rights(room: Path) -> None:
+    """M4.3: all but reads ask, whatever is allowed, and also for an agent that works for it."""
+    lost = Rules(
+        config={"*": "allow"},
+        default=OPEN_SET,
+        lost=PermissionDecision("ask", "the agent 'x' is missing: ask", "session"),
+    )
+    for rules in (lost, Rules(default=OPEN_SET, caller=lost)):
+        wanted = {"kind": "ask", "rule": "the agent 'x' is missing: ask"}
+        for tool in ("write_file", "edit_file", "multi_edit"):
+            found = decided(room, rules, tool, {"path": "src/a.py"})
+            assert {"kind": found.kind, "rule": found.rule} == wanted
+        assert decided(room, rules, "run_command", command("ls")).kind == "ask"
+        assert decided(room, rules, "read_file", {"path": "src/a.py"}).kind == "allow"
+
+
+# "always"
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "rules"),
+    [
+        (
+            "write_file",
+            {"path": "src/a.py"},
+            [{"key": "write", "pattern": "/src/a.py", "decision": "allow"}],
+        ),
+        (
+            "write_file",
+            {"path": "../outside/k"},
+            [{"key": "write", "exactly": ["{base}/outside/k"], "decision": "allow"}],
+        ),
+        (
+            "run_command",
+            command("git add a && git commit -m x"),
+            [
+                {"key": "bash", "exactly": ["{base}/ws", "git add a"], "decision": "allow"},
+                {"key": "bash", "exactly": ["{base}/ws", "git commit -m x"], "decision": "allow"},
+            ],
+        ),
+        (
+            "run_command",
+            command("cat a | sh"),
+            [{"key": "bash", "exactly": ["{base}/ws", "cat a | sh"], "decision": "allow"}],
+        ),
+        (
+            "run_command",
+            command("echo $(a) > x", cwd="src"),
+            [
+                {
+                    "key": "bash",
+                    "exactly": ["{base}/ws/src", "echo $(a) > x"],
+                    "decision": "allow",
+                }
+            ],
+        ),
+    ],
+)
+def test_always_is_stored_as_narrow_as_the_request(
+    room: Path, tool: str, given: dict[str, Any], rules: list[dict[str, Any]]
+) -> None:
+    """B49: the commands as they are, never their first word; a path outside with its own key."""
+    gate = Gate(Rules(default=STRICT_SET), Workspace(RecordingEditor(room)))
+    use = gate.look(TOOLS[tool], given)
+    wanted = [
+        {
+            name: [one.format(base=room.parent) for one in value] if name == "exactly" else value
+            for name, value in rule.items()
+        }
+        for rule in rules
+    ]
+    assert gate.decide(use).kind == "ask"
+    assert gate.grants(use) == wanted
+    settled = gate.decide(use, gate.grants(use))
+    assert (settled.kind, settled.source) == ("allow", "session")
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("git status", "git status -s"),
+        ("git status", "git status && touch X"),
+        ("git status", "git status; git status | sh"),
+        ("ls", "ls ."),
+        ("cat a | sh", "sh"),
+        ("cat a | sh", "cat b | sh"),
+        ("cd src && make", "make"),
+        ("make && ls", "make; ls; touch X"),
+        ("echo 'a b'", "echo a b"),
+        ("echo $(date)", "echo $(date) "),
+    ],
+)
+def test_always_for_one_command_is_none_for_another(room: Path, first: str, then: str) -> None:
+    gate = Gate(Rules(default=STRICT_SET), Workspace(RecordingEditor(room)))
+    granted = gate.grants(gate.look(TOOLS["run_command"], command(first)))
+    assert decided(room, gate.rules, "run_command", command(first), granted).kind == "allow"
+    assert decided(room, gate.rules, "run_command", command(then), granted).kind == "ask"
+    elsewhere = command(first, cwd="src")
+    assert decided(room, gate.rules, "run_command", elsewhere, granted).kind == "ask"
+
+
+def test_always_outside_is_for_this_path_and_this_key(room: Path) -> None:
+    gate = Gate(Rules(default=STRICT_SET), Workspace(RecordingEditor(room)))
+    granted = gate.grants(gate.look(TOOLS["read_file"], {"path": "../outside/k"}))
+    assert decided(room, gate.rules, "read_file", {"path": "../outside/k"}, granted).kind == "allow"
+    for tool, path in [
+        ("write_file", "../outside/k"),
+        ("edit_file", "../outside/k"),
+        ("grep", "../outside/k"),
+        ("read_file", "../outside/j"),
+        ("list_files", "../outside"),
+        ("read_file", "../outside/k/x"),
+    ]:
+        assert decided(room, gate.rules, tool, {"path": path}, granted).kind == "ask", (tool, path)
+    for line in ("cat ../outside/k", "cp ../outside/k a"):
+        assert decided(room, gate.rules, "run_command", command(line), granted).kind == "ask"
+
+
+def test_deny_is_not_lifted_by_an_answer(room: Path) -> None:
+    """M5.12."""
+    rules = Rules(agent=AGENTS["plan"].permission, default=STRICT_SET)
+    granted = [
+        {"key": "write", "pattern": "*", "decision": "allow"},
+        {"key": "bash", "exactly": [str(room), "touch X"], "decision": "allow"},
+        {"key": "bash", "pattern": "*", "decision": "allow"},
+    ]
+    assert decided(room, rules, "write_file", {"path": "a"}, granted).kind == "deny"
+    assert decided(room, rules, "run_command", command("touch X"), granted).kind == "deny"
+
+
+# doom_loop
+
+
+def looped(*used: dict[str, Any], rules: Rules, answer: str = "reject") -> tuple[list[str], Core]:
+    """The statuses of tool uses that came in one answer each, and how often was asked."""
+    asked: list[PermissionRequest] = []
+
+    async def ask(request: PermissionRequest) -> PermissionAnswer:
+        asked.append(request)
+        return PermissionAnswer(answer)  # type: ignore[arg-type]
+
+    scripts = [uses((f"c{at}", "fake", given)) for at, given in enumerate(used)]
+    turn = a_turn(*scripts, says("x"), tools=[fake_tool()], rules=rules, ask=ask)
+    events = run(turn)
+    assert all("doom_loop" in request.rule for request in asked)
+    return [statuses(events, f"c{at}")[-1] for at in range(len(used))], turn.session
+
+
+def test_third_same_call_in_a_row_is_asked_about() -> None:
+    """M5.6: the condition doom_loop, by default ask."""
+    a, b = {"x": 1}, {"x": 2}
+    rules = Rules(default=STRICT_SET)
+    assert looped(a, a, a, rules=rules)[0] == ["done", "done", "rejected"]
+    assert looped(a, a, b, a, a, rules=rules)[0] == ["done"] * 5
+    assert looped(a, a, a, b, a, rules=rules)[0] == ["done", "done", "rejected", "done", "done"]
+    deny = Rules(config={"doom_loop": "deny"}, default=STRICT_SET)
+    assert looped(a, a, a, rules=deny, answer="once")[0] == ["done", "done", "rejected"]
+    allow = Rules(config={"doom_loop": "allow"}, default=STRICT_SET)
+    assert looped(a, a, a, a, rules=allow)[0] == ["done"] * 4
+
+
+def test_calls_of_one_answer_count_too() -> None:
+    turn = a_turn(
+        uses(*[(f"c{at}", "fake", {"x": 1}) for at in range(3)]),
+        says("x"),
+        tools=[fake_tool()],
+        rules=Rules(default=STRICT_SET),
+    )
+    events = run(turn)
+    assert [statuses(events, f"c{at}")[-1] for at in range(3)] == ["done", "done", "rejected"]
+
+
+def test_always_for_a_loop_is_for_this_call(room: Path) -> None:
+    ended, session = looped(*[{"x": 1}] * 5, rules=Rules(default=STRICT_SET), answer="always")
+    assert ended == ["done"] * 5
+    assert [rule["key"] for rule in session.rules] == ["doom_loop"]
+
+
+def test_another_turn_counts_anew() -> None:
+    session = Core()
+    for _ in range(2):
+        turn = a_turn(
+            uses(*[(f"c{at}", "fake", {}) for at in range(2)]),
+            says("x"),
+            tools=[fake_tool()],
+            rules=Rules(default=STRICT_SET),
+            session=session,
+        )
+        events = run(turn)
+        assert [statuses(events, f"c{at}")[-1] for at in range(2)] == ["done", "done"]
+
+
+# After an approval
+
+
+def approving(room: Path, *used: tuple[str, dict[str, Any]], **given: Any) -> list[Any]:
+    """The results of tool uses that the user allows, each once."""
+
+    async def ask(_: PermissionRequest) -> PermissionAnswer:
+        return PermissionAnswer("once")
+
+    calls = [(f"c{at}", name, value) for at, (name, value) in enumerate(used)]
+    turn = a_turn(
+        uses(*calls),
+        says("x"),
+        tools=[*TOOLS.values()],
+        workspace=Workspace(RecordingEditor(room)),
+        rules=given.pop("rules", Rules(default=STRICT_SET)),
+        ask=ask,
+        **given,
+    )
+    run(turn)
+    found = {content[0]: content[1] for role, content in told(turn.session) if role == "tool"}
+    return [found[id] for id, _, _ in calls]
+
+
+def test_what_was_approved_outside_is_really_read(room: Path) -> None:
+    """The approval opens this path to this tool use, and nothing beside it."""
+    outside = room.parent / "outside"
+    (outside / ".env").write_text("SECRET")
+    (outside / "link").symlink_to(room / "src")
+    read, listed, found, searched = approving(
+        room,
+        ("read_file", {"path": "../outside/k"}),
+        ("list_files", {"path": str(outside)}),
+        ("glob", {"pattern": "*", "path": str(outside)}),
+        ("grep", {"pattern": ".", "path": str(outside)}),
+    )
+    assert "text of outside/k" in read
+    assert "k" in listed.split()
+    assert str(outside / "k") in found
+    assert "text of outside/k" in searched
+    assert "SECRET" not in searched
+
+
+def test_link_put_there_after_the_question_leads_nowhere(room: Path) -> None:
+    """B48: the path that was asked about is the one that is opened."""
+    outside = room.parent / "outside"
+    (outside / "secret").write_text("SECRET")
+
+    async def ask(_: PermissionRequest) -> PermissionAnswer:
+        (outside / "k").unlink()
+        (outside / "k").symlink_to(outside / "secret")
+        return PermissionAnswer("once")
+
+    turn = a_turn(
+        uses(("c", "read_file", {"path": "../outside/k"})),
+        says("x"),
+        tools=[TOOLS["read_file"]],
+        workspace=Workspace(RecordingEditor(room)),
+        rules=Rules(default=STRICT_SET),
+        ask=ask,
+    )
+    assert statuses(run(turn), "c")[-1] == "failed"
+    assert "SECRET" not in str(turn.session.snapshot())
+
+
+def test_folder_swapped_above_after_the_question_leads_nowhere(room: Path) -> None:
+    real, decoy = room.parent / "outside", room.parent / "decoy"
+    decoy.mkdir()
+    (decoy / "k").write_text("SECRET")
+
+    async def ask(_: PermissionRequest) -> PermissionAnswer:
+        os.rename(real, room.parent / "gone")
+        real.symlink_to(decoy)
+        return PermissionAnswer("once")
+
+    turn = a_turn(
+        uses(("c", "read_file", {"path": "../outside/k"})),
+        says("x"),
+        tools=[TOOLS["read_file"]],
+        workspace=Workspace(RecordingEditor(room)),
+        rules=Rules(default=STRICT_SET),
+        ask=ask,
+    )
+    assert statuses(run(turn), "c")[-1] == "failed"
+    assert "SECRET" not in str(turn.session.snapshot())
+
+
+def test_reject_of_one_call_leaves_the_others(room: Path) -> None:
+    """B04: c1 and c3 run, c2 has the user's words, and the model goes on."""
+
+    async def ask(request: PermissionRequest) -> PermissionAnswer:
+        if request.tool_use_id == "c2":
+            return PermissionAnswer("reject", "not now")
+        return PermissionAnswer("once")
+
+    turn = a_turn(
+        uses(*[(f"c{at}", "write_file", {"path": f"n{at}", "content": "x"}) for at in (1, 2, 3)]),
+        says("went on"),
+        tools=[TOOLS["write_file"]],
+        workspace=Workspace(RecordingEditor(room)),
+        rules=Rules(default=STRICT_SET),
+        ask=ask,
+    )
+    events = run(turn)
+    assert [statuses(events, c)[-1] for c in ("c1", "c2", "c3")] == ["done", "rejected", "done"]
+    assert [path.name for path in sorted(room.glob("n*"))] == ["n1", "n3"]
+    assert "not now" in str(turn.session.snapshot())
+    assert events[-1].outcome.text == "went on"  # type: ignore[union-attr]
+
+
+def test_question_is_taken_back_when_the_turn_ends(room: Path) -> None:
+    """An open question ends with its turn, and its answer would come too late."""
+    is_open, is_taken_back = asyncio.Event(), asyncio.Event()
+
+    async def ask(_: PermissionRequest) -> PermissionAnswer:
+        is_open.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            is_taken_back.set()
+            raise
+        raise AssertionError
+
+    async def script() -> tuple[list[Any], bool]:
+        cancel = asyncio.Event()
+        turn = a_turn(
+            uses(("c", "write_file", {"path": "n", "content": "x"})),
+            tools=[TOOLS["write_file"]],
+            workspace=Workspace(RecordingEditor(room)),
+            rules=Rules(default=STRICT_SET),
+            ask=ask,
+            cancel=cancel,
+        )
+        running = asyncio.create_task(events_of(turn))
+        await is_open.wait()
+        cancel.set()
+        events = await running
+        return [e.status for e in events if isinstance(e, ToolUse)], is_taken_back.is_set()
+
+    assert asyncio.run(script()) == (["proposed", "cancelled"], True)
+    assert not (room / "n").exists()
