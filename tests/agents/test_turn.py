@@ -436,6 +436,28 @@ def test_ids_that_are_missing_or_taken_are_replaced() -> None:
     assert len(set(ids)) == 4
 
 
+@pytest.mark.parametrize("name", ["look", "no_such_tool"])
+def test_a_model_that_repeats_what_does_not_work_is_stopped(name: str) -> None:
+    """B32: the same call is not retried without end; other calls between begin the count anew."""
+    tool = a_tool(error=ToolError("No"))
+    good = a_tool("good")
+    steps = [uses((f"c{n}", name, {"path": "x"})) for n in range(20)]
+    steps[4] = uses(("other", name, {"path": "y"}))
+    steps[6] = uses(("c6", name, {"path": "x"}), ("g6", "good", {}))
+    turn = a_turn(*steps, tools=[tool, good])
+    events = run(turn)
+    last = finished(events)
+    assert last.outcome.stop_reason == "error"
+    assert "5 times in a row" in str(last.error)
+    assert last.outcome.steps == 7 + 5
+
+
+def test_a_failing_call_beside_one_that_works_is_no_loop() -> None:
+    steps = [uses((f"c{n}", "no", {}), (f"g{n}", "good", {})) for n in range(8)]
+    events = run(a_turn(*steps, says("done"), tools=[a_tool("good")]))
+    assert finished(events).outcome.text == "done"
+
+
 def test_long_turn_ends_at_max_steps_without_another_request() -> None:
     scripts: list[list[Step]] = [[use("c"), ends("tool_use")] for _ in range(9)]
     turn = a_turn(*scripts, tools=[a_tool()], settings=TurnSettings(max_steps=3))
