@@ -212,15 +212,20 @@ Then tell NOTICE, if there is one."
           (or (plist-get view :model) (and same (tiro-session-model tiro-session)))
           (tiro-session-context-size tiro-session) (plist-get view :contextSize))))
 
+(defun tiro-session-sync ()
+  "Tell the server of the workspace and of what stands in its buffers."
+  (tiro-session-add-root)
+  (tiro-buffer-sync (tiro-session-connection tiro-session)
+                    (tiro-session-roots tiro-session)))
+
 ;;;; Turns
 
 (defun tiro-session-ask (prompt &optional attachments)
   "Start a turn with PROMPT and the list of ATTACHMENTS."
   (when (string-blank-p prompt) (user-error "Tiro: the question is empty"))
   (tiro-session-check-idle)
-  (tiro-session-add-root)
+  (tiro-session-sync)
   (let ((connection (tiro-session-live)) (turn (list nil)))
-    (tiro-buffer-sync connection (tiro-session-roots tiro-session))
     (tiro-session-tell 'ask (list :prompt prompt :attachments attachments))
     (setf (tiro-session-turn tiro-session) turn)
     (condition-case err

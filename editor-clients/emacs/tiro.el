@@ -337,6 +337,34 @@ CURRENT is the name that is used now, or nil."
   (tiro-permission-show-preview
    (or (car tiro-permission-pending) (user-error "Tiro: nothing waits for an answer"))))
 
+;;;; Edits
+
+(defun tiro-undo-edits ()
+  "Take back the changes that the newest turn made to files.
+Those of a file that was changed since are merged, or nothing is done."
+  (interactive)
+  (tiro-session-sync)
+  (tiro--tell-edits "Took back"
+                    (tiro-session-call 'workspace/executeCommand
+                                       '(:command "tiro.undoEdits"))))
+
+(defun tiro-redo-edits ()
+  "Make the changes again that were taken back last."
+  (interactive)
+  (tiro-session-sync)
+  (let* ((edits (plist-get (tiro-session-call 'tiro/edits/list) :edits))
+         (undone (or (cl-find-if (lambda (edit) (eq t (plist-get edit :undone))) edits)
+                     (user-error "Tiro: nothing was taken back"))))
+    (tiro--tell-edits "Made again"
+                      (tiro-session-call 'tiro/edits/redo
+                                         (list :turnId (plist-get undone :turnId))))))
+
+(defun tiro--tell-edits (deed result)
+  "Say that DEED was done to the files in RESULT."
+  (let ((names (mapcar #'abbreviate-file-name (plist-get result :paths))))
+    (message "Tiro: %s %s" deed
+             (if names (concat "the changes of " (string-join names ", ")) "nothing"))))
+
 ;;;; The server
 
 (defun tiro-show-stderr ()
@@ -381,6 +409,8 @@ CURRENT is the name that is used now, or nil."
     (define-key map (kbd "Y") #'tiro-allow-always)
     (define-key map (kbd "n") #'tiro-reject)
     (define-key map (kbd "d") #'tiro-show-diff)
+    (define-key map (kbd "u") #'tiro-undo-edits)
+    (define-key map (kbd "U") #'tiro-redo-edits)
     (define-key map (kbd "e") #'tiro-show-stderr)
     (define-key map (kbd "q") #'tiro-shutdown)
     map)

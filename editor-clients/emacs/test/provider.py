@@ -1,9 +1,10 @@
 """The strict local provider for tests that run in Emacs: what the model says stands in the prompt.
 
 `stream N` gives N words, `slow N` the same with pauses, `read FILE` a use of read_file and then
-what it gave, `break` half an answer and a lost connection; other prompts are echoed whole. The
-first line of the output is the base URL and the key. Each line of the input asks for the requests
-that a real provider would have refused since the last one, told as a line of JSON.
+what it gave, `edit FILES` has "one" replaced by "ONE" in each, `break` half an answer and a lost
+connection; other prompts are echoed whole. The first line of the output is the base URL and the
+key. Each line of the input asks for the requests that a real provider would have refused since the
+last one, told as a line of JSON.
 """
 
 import json
@@ -19,7 +20,7 @@ from tests.e2e.provider import API_KEY, Provider, Recorded
 
 def text_of(message: dict[str, Any]) -> str:
     """The text of one request message."""
-    content = message["content"]
+    content = message["content"] or ""
     if isinstance(content, str):
         return content
     return "\n".join(part.get("text", "") for part in content)
@@ -35,9 +36,26 @@ def words(count: int, pause_seconds: float) -> replies.Reply:
     return replies.stream(*steps)
 
 
+def edits(request: Recorded, files: list[str]) -> replies.Reply:
+    """Read the files, then edit them, then say what the tools said, a step each."""
+    prompts = [n for n, message in enumerate(request.messages) if message["role"] == "user"]
+    results = [text_of(message) for message in request.messages[prompts[-1] + 1 :]]
+    results = [text for text in results if text]
+    if not results:
+        return replies.tools(*[(f"r{n}", "read_file", {"path": f}) for n, f in enumerate(files)])
+    if len(results) == len(files):
+        given = {"old_text": "one", "new_text": "ONE"}
+        uses = [(f"e{n}", "edit_file", {"path": f, **given}) for n, f in enumerate(files)]
+        return replies.tools(*uses)
+    return replies.text("Edited: ", *results[len(files) :])
+
+
 def answer(request: Recorded) -> replies.Reply:
     """Say what the newest user message asks for."""
     newest = request.messages[-1]
+    asked = next(text_of(m) for m in reversed(request.messages) if m["role"] == "user")
+    if asked.startswith("edit "):
+        return edits(request, asked.split()[1:])
     if newest["role"] == "tool":
         return replies.text("It says: ", text_of(newest))
     prompt = text_of(newest)

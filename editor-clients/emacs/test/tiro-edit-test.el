@@ -157,5 +157,92 @@
                      '((0 0 1) (0 1 2) (0 3 3) (0 4 4) (0 99 4) (1 2 7) (9 0 9)))
         (should (= point (tiro-rpc-point nil (list :line line :character character))))))))
 
+;;;; The real server
+
+(defun tiro-edit-test-read (file)
+  "Return the text of FILE on the disk."
+  (with-temp-buffer (insert-file-contents file) (buffer-string)))
+
+(defun tiro-edit-test-visit (file text &optional unsaved)
+  "Return a buffer that visits FILE with TEXT, and UNSAVED text at its end."
+  (with-current-buffer (find-file-noselect (tiro-testing-write file text))
+    (buffer-enable-undo)
+    (goto-char (point-max))
+    (when unsaved (insert unsaved))
+    (undo-boundary)
+    (current-buffer)))
+
+(ert-deftest tiro-edit-a-turn-is-made-undone-and-redone ()
+  "Three open buffers and two closed files, byte for byte, also after a restart."
+  (tiro-testing-with-server
+    (let* ((a (tiro-edit-test-visit "a.txt" "one a\n"))
+           (b (tiro-edit-test-visit "b.txt" "one b\n" "typed\n"))
+           (c (tiro-edit-test-visit "c.txt" "c one c\nzwei \u00e9\n"))
+           (buffers (list a b c))
+           (coding-system-for-write 'utf-8-dos)
+           (d (tiro-testing-write "d.txt" "one d\nlast"))
+           (e (tiro-testing-write "sub/e.txt" "e\none e\n"))
+           (before '("one a\n" "one b\ntyped\n" "c one c\nzwei \u00e9\n" "one d\r\nlast" "e\r\none e\r\n"))
+           (after '("ONE a\n" "ONE b\ntyped\n" "c ONE c\nzwei \u00e9\n" "ONE d\r\nlast" "e\r\nONE e\r\n"))
+           (state (lambda ()
+                    (append (mapcar (lambda (buffer)
+                                      (with-current-buffer buffer (buffer-string)))
+                                    buffers)
+                            (mapcar (lambda (file)
+                                      (let ((coding-system-for-read 'utf-8-unix))
+                                        (tiro-edit-test-read file)))
+                                    (list d e))))))
+      (should (equal (funcall state) before))
+      (tiro-ask "edit a.txt b.txt c.txt d.txt sub/e.txt")
+      (dotimes (_ 5)
+        (tiro-testing-wait "a question" (lambda () tiro-permission-pending))
+        (tiro-allow-once))
+      (tiro-testing-wait-idle)
+      (should (equal (funcall state) after))
+      (should (equal (tiro-edit-test-read "a.txt") "ONE a\n"))
+      (should (equal (tiro-edit-test-read "b.txt") "one b\n")) ; its text was not saved
+      (tiro-undo-edits)
+      (should (equal (funcall state) before))
+      (tiro-redo-edits)
+      (should (equal (funcall state) after))
+      ;; The user goes on, and the server dies.
+      (with-current-buffer c (goto-char (point-max)) (insert "mine\n"))
+      (kill-process (tiro-rpc-process (tiro-session-connection tiro-session)))
+      (tiro-testing-wait "the end" (lambda () (not (tiro-session-running-p))))
+      (tiro-undo-edits)
+      (should (equal (funcall state)
+                     (cl-substitute "c one c\nzwei \u00e9\nmine\n" (nth 2 before) before
+                                    :test #'equal)))
+      ;; The buffer's own undo takes back one step a change.
+      (with-current-buffer a
+        (let ((last-command nil)) (undo))
+        (should (equal (buffer-string) "ONE a\n")))
+      (dolist (buffer buffers) (with-current-buffer buffer (set-buffer-modified-p nil))))))
+
+(ert-deftest tiro-edit-that-was-rejected-changes-nothing ()
+  (tiro-testing-with-server
+    (let ((a (tiro-edit-test-visit "a.txt" "one a\n")))
+      (tiro-ask "edit a.txt")
+      (tiro-testing-wait-for "-one a\n+ONE a")
+      (tiro-reject "not this one")
+      (tiro-testing-wait-idle)
+      (should (string-search "not this one" (tiro-testing-chat)))
+      (should (equal (with-current-buffer a (buffer-string)) "one a\n"))
+      (should-error (tiro-undo-edits) :type 'user-error))))
+
+(ert-deftest tiro-edit-typed-into-while-the-question-waits-is-refused ()
+  "The user allowed a change of another text (B55)."
+  (tiro-testing-with-server
+    (let ((a (tiro-edit-test-visit "a.txt" "one a\n")))
+      (tiro-ask "edit a.txt")
+      (tiro-testing-wait "a question" (lambda () tiro-permission-pending))
+      (with-current-buffer a (goto-char (point-min)) (insert "typed "))
+      (tiro-testing-wait "the server knows" (lambda ()
+                                              (with-current-buffer a (tiro-buffer-as-told-p nil))))
+      (tiro-allow-once)
+      (tiro-testing-wait-idle)
+      (should (equal (with-current-buffer a (buffer-string)) "typed one a\n"))
+      (with-current-buffer a (set-buffer-modified-p nil)))))
+
 (provide 'tiro-edit-test)
 ;;; tiro-edit-test.el ends here
