@@ -221,3 +221,32 @@ def test_a_rejected_command_is_not_run(server: Server, provider: Provider) -> No
     ask(server, "run it")
     assert "not now" in result_of(server)["content"]
     assert not os.path.exists(server.home.workspace / "ran")
+
+
+def test_b48_a_folder_outside_is_asked_about_by_where_it_leads(
+    server: Server, provider: Provider
+) -> None:
+    """The command runs in the folder that was shown, whatever becomes of its name meanwhile."""
+    shown, other = server.home.root / "shown", server.home.root / "other"
+    for folder in (shown, other):
+        folder.mkdir()
+    link = server.home.workspace / "link"
+    link.symlink_to(shown)
+    asked: list[dict[str, Any]] = []
+
+    def answer(params: dict[str, Any]) -> dict[str, Any]:
+        asked.append(params)
+        link.unlink()
+        link.symlink_to(other)
+        return {"decision": "once"}
+
+    server.on_request("tiro/permission/request", answer)
+    provider.script(use("pwd -P", cwd="link"))
+    ask(server, "run it there")
+    assert len(asked) == 1
+    assert str(shown) in str(asked[0])
+    assert result_of(server)["content"] == f"{shown.resolve()}\n[exit code 0]"
+    server.on_request("tiro/permission/request", lambda _: {"decision": "reject"})
+    provider.script(use("touch ran", cwd=".."))
+    ask(server, "and there")
+    assert not (server.home.root / "ran").exists()
