@@ -58,7 +58,8 @@ class Keeper:
                 self._end_all()
             self._reap()
         self._wait(LEAVING_SECONDS)
-        tell({"status": self._status, "background": sorted(descendants(os.getpid()))})
+        left = sorted(descendants(os.getpid())) or [self._pid] * self._has_children  # or its group
+        tell({"status": self._status, "background": left})
         watched = [0, self._woken]
         while self._has_children:
             poll = None if IS_LINUX else GROUP_POLL_SECONDS
