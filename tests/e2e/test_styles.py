@@ -1,5 +1,6 @@
 """What holds for a turn in both wire styles: ends, faults, waits, limits, usage, blank answers."""
 
+import base64
 import json
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.e2e.replies import Break, Hold, Pause, Reply
 from tests.e2e.styles import Style, both_styles
 from tests.e2e.talk import add, ask, begin_ask, view, window, words
 from tests.e2e.turns import events, joined, shape
+from tests.tools.images import png
 
 
 def asked(server: Server, style: Style, prompt: Any = "hi") -> dict[str, Any]:
@@ -282,6 +284,23 @@ def test_a_picture_that_cannot_be_read_does_not_end_a_session(
     assert asked(server, style, "what is it?")["text"] == "ok"
     assert provider.refused == []
     assert view(server)["messages"][0]["content"][1]["source"] == source
+
+
+@both_styles
+def test_an_image_that_a_tool_reads_is_seen(
+    server: Server, provider: Provider, style: Style
+) -> None:
+    """Also in later requests, and beside another result."""
+    server.home.write("logo.png", "").write_bytes(png())
+    server.home.write("a.txt", "text")
+    uses = [("c1", "read_file", {"path": "logo.png"}), ("c2", "read_file", {"path": "a.txt"})]
+    provider.script(style.tools(*uses), style.text("grey"), style.text("still grey"))
+    done = asked(server, style)
+    shown = [e["content"] for e in events(server, done) if e["type"] == "toolResult"]
+    assert "logo.png (PNG image, 3 x 2 pixels, 68 bytes)" in shown
+    assert asked(server, style, "and now?")["text"] == "still grey"
+    data = base64.b64encode(png()).decode()
+    assert [data in json.dumps(chat.messages) for chat in provider.chats] == [False, True, True]
 
 
 @both_styles

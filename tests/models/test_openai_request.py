@@ -147,6 +147,29 @@ def test_text_is_a_string_and_images_are_parts() -> None:
     ]
 
 
+def test_images_in_results_follow_all_results_of_the_step() -> None:
+    """Between a call and its result nothing may stand, and a result holds only text here."""
+    image = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": "iVBO"},
+    }
+    messages = wire(
+        user("go"),
+        assistant(use("1"), use("2")),
+        result("1", [{"type": "text", "text": "a.png"}, image]),
+        result("2", "B"),
+        user("and now?"),
+    )
+    assert [message["role"] for message in messages] == [
+        "user", "assistant", "tool", "tool", "user", "user",
+    ]  # fmt: skip
+    assert messages[2]["content"] == "a.png\n[image]"
+    assert messages[4]["content"] == [
+        {"type": "text", "text": "The image in the result of the tool call 1:"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBO"}},
+    ]
+
+
 def test_attachments_are_text() -> None:
     span = {"start": {"line": 2, "character": 0}, "end": {"line": 4, "character": 1}}
     attachment = {"type": "attachment", "kind": "selection", "path": "/w/a.py", "text": "x = 1"}

@@ -181,6 +181,8 @@ class ToolUses:
         whole = clean(output.content) or EMPTY_OUTPUT
         content = limit_output(whole, max_chars=self._needs.max_output_chars)
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": done.id, "content": content}
+        if output.images:
+            block["content"] = [{"type": "text", "text": content}, *output.images]
         if output.is_error:
             block["is_error"] = True
         message = Message("tool", block)

@@ -22,6 +22,7 @@ from tiro.session.messages import (
     ToolUseBlock,
     blocks_of,
     encode,
+    read_block,
     result_text,
 )
 
@@ -37,6 +38,9 @@ OPTIONAL_PARTS = (
     "images",
 )
 """What a request can do without when a server refuses it."""
+
+PICTURES = "The image in the result of the tool call {id}:"
+"""Said before an image that a tool has read; results themselves hold only text here."""
 
 
 def to_wire_request(
@@ -93,7 +97,11 @@ def to_wire_messages(
         wire.append({"role": "system", "content": system})
     read = [(message, blocks_of(message)) for message in messages]
     ids = to_wire_tool_ids(block for _, blocks in read for block in blocks)
+    pictures: list[dict[str, Any]] = []
     for message, blocks in read:
+        if pictures and message.role != "tool":
+            wire.append({"role": "user", "content": pictures})
+            pictures = []
         if message.role == "assistant":
             sent = _to_wire_assistant(blocks, ids)
             if own and sent:
@@ -102,10 +110,11 @@ def to_wire_messages(
             continue
         results = [block for block in blocks if isinstance(block, ToolResultBlock)]
         wire += [_to_wire_result(result, ids) for result in results]
+        pictures += [part for result in results for part in _pictures(result, ids)]
         others = [block for block in blocks if not isinstance(block, ToolResultBlock)]
         if content := _to_wire_content(others):
             wire.append({"role": "user", "content": content})
-    return wire
+    return [*wire, {"role": "user", "content": pictures}] if pictures else wire
 
 
 def _to_wire_assistant(blocks: list[Block], ids: dict[str, str]) -> list[dict[str, Any]]:
@@ -144,6 +153,17 @@ def _to_wire_result(result: ToolResultBlock, ids: dict[str, str]) -> dict[str, A
     if result.is_error and not text.lower().startswith("error"):
         text = f"Error: {text}"
     return {"role": "tool", "tool_call_id": ids[result.tool_use_id], "content": text}
+
+
+def _pictures(result: ToolResultBlock, ids: dict[str, str]) -> list[dict[str, Any]]:
+    """The images of a result, which only a user's message may hold, with what they belong to."""
+    blocks = [] if isinstance(result.content, str) else map(read_block, result.content)
+    images = [block for block in blocks if isinstance(block, ImageBlock)]
+    content = _to_wire_content(images)
+    if not images or isinstance(content, str):
+        return []
+    name = PICTURES.format(id=ids[result.tool_use_id])
+    return [{"type": "text", "text": name}, *content]
 
 
 def _to_wire_content(blocks: Sequence[Block]) -> str | list[dict[str, Any]]:

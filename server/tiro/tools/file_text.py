@@ -1,4 +1,4 @@
-"""The text of a file as the user sees it right now: the editor's, else that on the disk."""
+"""What a file holds as the user sees it right now: the editor's text, else that on the disk."""
 
 import os
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from tiro.errors import ToolError
+from tiro.tools.images import MAX_IMAGE_BYTES, PROBE_BYTES, Image, image_kind, read_image
 from tiro.tools.text import UTF_8, decode_text, plain_lines, with_line_ends
 from tiro.tools.workspace import Place, Workspace
 
@@ -63,6 +64,18 @@ def read_text(workspace: Workspace, place: Place) -> FileText:
         live=buffer,
         status=saved.status,
     )
+
+
+def image_on_disk(workspace: Workspace, place: Place) -> Image | None:
+    """The image in a file that no buffer shows, None for anything else; ToolError when unusable."""
+    if workspace.buffer_of(place.path) is not None:
+        return None
+    with workspace.open_file(place) as file:
+        head = file.read(PROBE_BYTES)
+        if image_kind(head) is None:
+            return None
+        data = head + file.read(MAX_IMAGE_BYTES + 1 - len(head))
+        return read_image(place.given, data, os.fstat(file.fileno()).st_size)
 
 
 def disk_text(workspace: Workspace, place: Place) -> FileText:

@@ -6,7 +6,7 @@ What is open in the editor is read as the editor holds it, saved or not.
 from typing import Any
 
 from tiro.errors import ToolError
-from tiro.tools.file_text import FileText, read_text
+from tiro.tools.file_text import FileText, image_on_disk, read_text
 from tiro.tools.search import search_tools
 from tiro.tools.text import cut_line, split_lines
 from tiro.tools.tool import ROOM_FOR_MARKS, Tool, ToolOutput, ToolRun, run_in_thread
@@ -18,8 +18,9 @@ MAX_LINE_CHARS = 2000
 MAX_ENTRIES = 500
 
 READ_FILE = (
-    "Read a text file of the workspace, with line numbers. Text that is open in the editor is read"
-    " as it stands there, unsaved changes included. Use start_line and end_line for large files."
+    "Read a file of the workspace: text with line numbers, or an image (PNG, JPEG, GIF, WebP). Text"
+    " that is open in the editor is read as it stands there, unsaved changes included. Use"
+    " start_line and end_line for large files."
 )
 LIST_FILES = (
     "List the files and folders in a folder of the workspace. Folders end in /. What .gitignore"
@@ -27,6 +28,7 @@ LIST_FILES = (
 )
 READ_DENIED = "The rules do not allow to read {given!r}; nothing was read"
 BEYOND_THE_END = "{given!r} has only {total:,} lines; nothing was read. Ask for lines 1 to {total}"
+IMAGE = "{name} ({image.kind} image, {image.width} x {image.height} pixels, {size:,} bytes)"
 WRONG_RANGE = "`end_line` ({end}) is before `start_line` ({start}); nothing was read"
 MORE_LINES = "[More: this was up to line {last:,} of {total:,}. Go on with start_line {next}.]"
 MORE_ENTRIES = "[More: only the first {shown:,} entries are shown. List a folder further down.]"
@@ -88,17 +90,25 @@ def file_tools() -> list[Tool]:
 
 
 async def _read_file(given: dict[str, Any], run: ToolRun) -> ToolOutput:
-    return ToolOutput(await run_in_thread(run, _read, given, run))
+    return await run_in_thread(run, _read, given, run)
 
 
 async def _list_files(given: dict[str, Any], run: ToolRun) -> ToolOutput:
     return ToolOutput(await run_in_thread(run, _list, given, run))
 
 
-def _read(given: dict[str, Any], run: ToolRun) -> str:
+def _read(given: dict[str, Any], run: ToolRun) -> ToolOutput:
     place = run.workspace.inside(given["path"])
     if not run.may_read(place.path):
         raise ToolError(READ_DENIED.format(given=place.given))
+    image = image_on_disk(run.workspace, place)
+    if image is not None:
+        told = IMAGE.format(name=run.workspace.shown(place.path), size=len(image.data), image=image)
+        return ToolOutput(told, images=(image.block(),))
+    return ToolOutput(_read_lines(place, given, run))
+
+
+def _read_lines(place: Place, given: dict[str, Any], run: ToolRun) -> str:
     found = read_text(run.workspace, place)
     lines = split_lines(found.text)
     first = given.get("start_line", 1)

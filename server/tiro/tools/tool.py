@@ -102,6 +102,8 @@ class ToolOutput(msgspec.Struct, frozen=True):
 
     content: str
     is_error: bool = False
+    images: tuple[dict[str, Any], ...] = ()
+    """Image blocks that the model sees after the text."""
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
