@@ -144,7 +144,7 @@ def _git_risk(words: Sequence[str], named: int) -> str | None:
         return UNKNOWN_OPTIONS.format(name=f"git {name}")
     for word in words[2:]:
         letters = word[1:] if re.fullmatch(r"-[a-zA-Z]+", word) else ""
-        if "::" in word or word.startswith(_GIT_STARTS):
+        if "::" in word or _is_one_of(word, _GIT_STARTS):
             return OPTION.format(word=word)
         if name in ("clone", "ls-remote", "rebase") and set(letters) & set("ucx"):
             return OPTION.format(word=word)
@@ -157,10 +157,17 @@ def _option_risk(name: str, words: Sequence[str]) -> str | None:
         short = word[1:] if re.fullmatch(r"-[a-zA-Z]+", word) else ""
         if name == "tar" and at == 1 and not word.startswith("-"):
             short = word
-        if word.startswith(starts) or set(short) & set(letters):
+        if _is_one_of(word, starts) or set(short) & set(letters):
             return OPTION.format(word=word)
         if name == "make" and "=" in word:
             return OPTION.format(word=word)
         if name == "tar" and ":" in word:
             return OPTION.format(word=word)
     return None
+
+
+def _is_one_of(word: str, starts: Sequence[str]) -> bool:
+    """Whether a word is such an option, written out or shortened."""
+    option = word.partition("=")[0]
+    is_long = option.startswith("--") and len(option) > len("--")
+    return any(word.startswith(start) or (is_long and start.startswith(option)) for start in starts)

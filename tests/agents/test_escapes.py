@@ -1,0 +1,202 @@
+"""Attempts to escape, made for real: real tools, a real workspace, a real shell.
+
+The rules allow much and the user says no to every question; so whatever happens was not asked.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agents.escapes import ALLOWED, FOLDERS, LINES, PATHS, PLAIN
+from tests.agents.every_tool import tools_by_name
+from tests.agents.turns import a_turn, run, statuses, told
+from tests.fakes import RecordingEditor, says, uses
+from tiro.agents.built_in import built_in_agents
+from tiro.agents.permissions import STRICT_SET, Rules
+from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
+
+TOOLS = tools_by_name()
+AGENTS = {agent.name: agent for agent in built_in_agents()}
+SECRET = "OUTSIDE-SECRET"
+RULES = Rules(
+    config={"bash": dict.fromkeys(ALLOWED, "allow"), "edit": "allow", "write": "allow"},
+    default=STRICT_SET,
+)
+
+
+@pytest.fixture
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The workspace `ws` with links of every kind, and what must stay as it is beside it."""
+    for name in ("ws/a.txt", "ws/sub/b.txt", "ws/.tiro/plan/p.md", "ws-secret/k", "outside/k"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("a\n" if name.startswith("ws/") else SECRET)
+    ws = tmp_path / "ws"
+    (ws / ".env").write_text(SECRET)
+    for name, target in {
+        "to-dir": "../outside",
+        "to-file": "../outside/k",
+        "to-up": "..",
+        "sub/to-far": "../../outside",
+        "chain": "to-dir",
+        "chain-file": "to-file",
+        "to-env": ".env",
+        "loop": "loop",
+        "to-fifo": "fifo",
+        ".tiro/plan/link.md": "../../a.txt",
+        "to-plan": ".tiro/plan",
+    }.items():
+        (ws / name).symlink_to(target)
+    os.mkfifo(ws / "fifo")
+    os.mkfifo(tmp_path / "outside/fifo")
+    for name in ("evil.sh", "evil", "git", "sub/git", "git-evil"):
+        (ws / name).write_text("#!/bin/sh\ntouch X ../outside/X\n")
+        (ws / name).chmod(0o755)
+    (ws / "evil.py").write_text("open('X', 'w')")
+    (ws / "evil.mk").write_text("all:\n\ttouch X\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "outside"))
+    yield tmp_path
+    shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+def beside(base: Path) -> dict[str, Any]:
+    """Everything outside the workspace, with its content."""
+    found: dict[str, Any] = {}
+    for folder in ("outside", "ws-secret"):
+        for path in (base / folder).rglob("*"):
+            found[str(path)] = path.read_text() if path.is_file() else path.lstat().st_mode
+    found["names"] = sorted(os.listdir(base))
+    return found
+
+
+def attempt(
+    base: Path, *used: tuple[str, dict[str, Any]], answer: Any = "reject", rules: Rules = RULES
+) -> tuple[list[str], list[PermissionRequest], str]:
+    """Let a model use these tools: how each ended, what was asked, and all results."""
+    asked: list[PermissionRequest] = []
+
+    async def ask(request: PermissionRequest) -> PermissionAnswer:
+        asked.append(request)
+        return PermissionAnswer(answer)
+
+    calls = [(f"c{at}", name, given) for at, (name, given) in enumerate(used)]
+    turn = a_turn(
+        uses(*calls),
+        says("done"),
+        tools=[*TOOLS.values()],
+        workspace=Workspace(RecordingEditor(base / "ws")),
+        rules=rules,
+        ask=ask,
+    )
+    events = run(turn)
+    results = [content[1] for role, content in told(turn.session) if role == "tool"]
+    return [statuses(events, id)[-1] for id, _, _ in calls], asked, "\n".join(results)
+
+
+def real(text: str, base: Path) -> str:
+    return text.replace("{base}", str(base)).replace("{long}", "x" * 5000)
+
+
+def in_control(line: str) -> str:
+    """A line with its control characters and rare blanks for what stands for them."""
+    return re.sub(
+        r"\\(n|r|t|v|x00|u[0-9a-f]{4})",
+        lambda found: f"\\{found[1]}".encode().decode("unicode_escape"),
+        line,
+    )
+
+
+def test_corpus_is_large() -> None:
+    assert len(LINES) + len(FOLDERS) + len(PATHS) * 7 >= 600
+    assert len(set(LINES)) == len(LINES)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_path_leads_out(base: Path, path: str) -> None:
+    """B48: by every tool that takes a path; nothing outside is seen, made or changed."""
+    given = {"path": real(path.replace("\\0", "\0"), base)}
+    before = beside(base)
+    ended, asked, results = attempt(
+        base,
+        ("read_file", given),
+        ("list_files", given),
+        ("glob", {**given, "pattern": "*"}),
+        ("grep", {**given, "pattern": "."}),
+        ("write_file", {**given, "content": "escaped"}),
+        ("edit_file", {**given, "old_text": SECRET, "new_text": "escaped"}),
+        ("multi_edit", {**given, "edits": [{"old_text": SECRET, "new_text": "escaped"}]}),
+    )
+    assert beside(base) == before
+    assert SECRET not in results
+    assert all(
+        request.preview and "Outside the workspace: /" in request.preview for request in asked
+    )
+    assert ended[0] in ("rejected", "failed")
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_command_runs_in_a_folder_outside(base: Path, folder: str) -> None:
+    """B48: the shell's `cwd` too."""
+    before = beside(base)
+    ended, _, _ = attempt(base, ("run_command", {"command": "ls", "cwd": real(folder, base)}))
+    assert beside(base) == before
+    assert ended[0] in ("rejected", "failed")
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_no_line_gets_past_the_rules(base: Path, line: str) -> None:
+    """B49: X never exists, and nothing outside is seen or changed."""
+    before = beside(base)
+    command = {"command": in_control(real(line, base)), "timeout_seconds": 5}
+    ended, asked, results = attempt(base, ("run_command", command))
+    assert beside(base) == before
+    assert not [*base.rglob("X")], "it ran"
+    assert (base / "ws/a.txt").read_text() == "a\n"
+    assert SECRET not in results
+    for request in asked:
+        assert request.input == command, "what is shown is what would run"
+    assert ended in (["rejected"], ["failed"]), "something of it ran without a question"
+
+
+@pytest.mark.parametrize("line", PLAIN)
+def test_what_the_rules_are_for_does_not_ask(base: Path, line: str) -> None:
+    ended, asked, _ = attempt(base, ("run_command", {"command": line, "timeout_seconds": 5}))
+    assert (ended, asked) == (["done"], [])
+
+
+@pytest.mark.parametrize("agent", ["plan", "explore"])
+def test_agent_that_may_not_write_cannot_by_any_path(base: Path, agent: str) -> None:
+    """M5.8, M5.9: not even when the user says yes to everything."""
+    rules = Rules(agent=AGENTS[agent].permission, config=RULES.config, default=STRICT_SET)
+    before = {p: p.read_bytes() for p in (base / "ws").rglob("*") if p.is_file()}, beside(base)
+    paths = [
+        *("a.txt", "new.py", ".tiro/x.md", ".tiro/plan/../x.md", ".tiro/plan/link.md"),
+        *(".tiro/plan/sub/x.md", ".TIRO/PLAN/x.md", ".tiro/Plan/x.md", ".tiro/plan/x.txt"),
+        *(".tiro/plan/.env", "to-plan/x.md", "sub/.tiro/plan/x.md", "../outside/x.md"),
+        *("to-dir/x.md", "../outside/.tiro/plan/x.md"),
+    ]
+    tried = [("write_file", {"path": path, "content": "escaped"}) for path in paths] + [
+        ("edit_file", {"path": path, "old_text": "a", "new_text": "escaped"}) for path in paths
+    ]
+    ended, _, _ = attempt(base, *tried, answer="always", rules=rules)
+    assert set(ended) <= {"rejected", "failed"}
+    lines = [("run_command", {"command": in_control(real(line, base))}) for line in LINES]
+    for at in range(0, len(lines), 60):
+        attempt(base, *lines[at : at + 60], answer="reject", rules=rules)
+    assert not [*base.rglob("X")]
+    after = {p: p.read_bytes() for p in (base / "ws").rglob("*") if p.is_file()}, beside(base)
+    assert after == before
+
+
+def test_plan_folder_that_is_a_link_is_none(base: Path) -> None:
+    shutil.rmtree(base / "ws/.tiro/plan")
+    (base / "ws/.tiro/plan").symlink_to("../sub")
+    rules = Rules(agent=AGENTS["plan"].permission, default=STRICT_SET)
+    given = {"path": ".tiro/plan/x.md", "content": "escaped"}
+    assert attempt(base, ("write_file", given), answer="once", rules=rules)[0] == ["rejected"]
+    assert not (base / "ws/sub/x.md").exists()
