@@ -39,9 +39,10 @@ TIMED_OUT = (
     f" it more `timeout_seconds` (at most {MAX_SECONDS}), or start it in the background]"
 )
 IN_BACKGROUND = (
-    "[still running in the background: {which}; its further output is not kept, and it ends with"
-    " the assistant's server]"
+    "[still running in the background: process {pids}; its further output is not kept, and it ends"
+    " with the assistant's server]"
 )
+OUT_OF_SIGHT = "[something still runs in the background; its further output is not kept]"
 
 
 def shell_tools(secrets: Sequence[str] = ()) -> list[Tool]:
@@ -144,12 +145,8 @@ def _how(status: int) -> str:
 
 def _left_running(ended: Ended) -> list[str]:
     if ended.background:
-        which = "process " + ", ".join(map(str, ended.background))
-    elif ended.is_open:
-        which = "a process that holds the output"
-    else:
-        return []
-    return [IN_BACKGROUND.format(which=which)]
+        return [IN_BACKGROUND.format(pids=", ".join(map(str, ended.background)))]
+    return [OUT_OF_SIGHT] if ended.is_open else []
 
 
 def _sign(found: re.Match[str]) -> str:
