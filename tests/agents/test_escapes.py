@@ -200,3 +200,9 @@ def test_plan_folder_that_is_a_link_is_none(base: Path) -> None:
     given = {"path": ".tiro/plan/x.md", "content": "escaped"}
     assert attempt(base, ("write_file", given), answer="once", rules=rules)[0] == ["rejected"]
     assert not (base / "ws/sub/x.md").exists()
+
+
+def test_cd_leads_where_it_says(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDPATH", str(base))
+    _, _, results = attempt(base, ("run_command", {"command": "cd outside && cat k"}))
+    assert SECRET not in results

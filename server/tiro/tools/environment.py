@@ -31,6 +31,7 @@ SHORTEST_PART = 8
 def command_environment(given: Mapping[str, str], secrets: Sequence[str]) -> dict[str, str]:
     """The environment that a command gets: the given one without these secrets."""
     kept = {name: value for name, value in given.items() if not _holds(value, secrets)}
+    kept.pop("CDPATH", None)  # a `cd` leads where it says
     return kept | NOT_INTERACTIVE
 
 

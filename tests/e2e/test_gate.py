@@ -1,0 +1,86 @@
+"""Who may do what, over the wire: permissions/explain, and a session whose agent is missing."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.e2e import replies
+from tests.e2e.client import Server
+from tests.e2e.provider import Provider
+from tests.e2e.talk import ask
+
+
+def explained(server: Server, tool: str, given: dict[str, Any], **more: Any) -> tuple[str, ...]:
+    params = {"tool": tool, "input": given, **more}
+    found = server.request("tiro/permissions/explain", params)
+    return found["decision"], found["rule"], found["source"]
+
+
+def test_explain_says_what_would_be_decided_and_why(server: Server) -> None:
+    """M5.6: the decision names its rule, and whose rule it is."""
+    write = {"path": "a.py", "content": "x"}
+    assert explained(server, "read_file", {"path": ".env"}) == (
+        "deny",
+        "read: *.env deny",
+        "default",
+    )
+    assert explained(server, "write_file", write) == ("ask", "write: * ask", "default")
+    assert explained(server, "write_file", write, agent="plan") == (
+        "deny",
+        "write: * deny",
+        "agent",
+    )
+    assert explained(server, "run_command", {"command": "ls"}, agent="explore") == (
+        "allow",
+        "bash: <read-only> allow",
+        "agent",
+    )
+    assert explained(server, "run_command", {"command": "ls; x"}, agent="plan")[0] == "deny"
+    kind, rule, _ = explained(server, "read_file", {"path": "../../x"})
+    assert (kind, rule.startswith("external_directory: ask (/")) == ("ask", True)
+
+
+@pytest.mark.parametrize(
+    ("params", "code"),
+    [
+        ({"tool": "nothing", "input": {}}, -32602),
+        ({"tool": "read_file", "input": {"path": 5}}, -32602),
+        ({"tool": "read_file", "input": {"path": "a\0"}}, -32602),
+        ({"tool": "read_file", "input": {"path": "a"}, "agent": "nobody"}, -32030),
+        ({"tool": "read_file"}, -32602),
+    ],
+)
+def test_explain_refuses_what_there_is_not(server: Server, params: Any, code: int) -> None:
+    assert server.error("tiro/permissions/explain", params).code == code
+
+
+def test_lost_agent_asks_until_the_user_selects_one(server: Server, provider: Provider) -> None:
+    """M4.3, B63: for everything but reading, over turns, whatever has been answered "always"."""
+    server.request("tiro/session/addMessage", {"role": "user", "content": "hello"})
+    copy = server.home.workspace.parent / "copy.json"
+    server.request("tiro/session/save", {"path": str(copy)})
+    stored = json.loads(copy.read_text(encoding="utf-8"))
+    stored["agent"] = "gone"
+    copy.write_text(json.dumps(stored), encoding="utf-8")
+    server.request("tiro/session/load", {"path": str(copy)})
+    rules: list[str] = []
+
+    def answer(params: dict[str, Any]) -> dict[str, Any]:
+        rules.append(params["rule"])
+        return {"decision": "always"}
+
+    server.on_request("tiro/permission/request", answer)
+    server.home.write("a.txt", "a\n")
+    for at in (1, 2):
+        provider.script(
+            replies.tools((f"r{at}", "read_file", {"path": "a.txt"})),
+            replies.tools((f"w{at}", "run_command", {"command": "true"})),
+        )
+        ask(server, "go on")
+    assert rules == ["bash: ask", "the agent 'gone' is missing: ask"]
+    assert server.request("tiro/session/getAgent")["agent"] is None
+    server.request("tiro/session/setAgent", {"name": "build"})
+    provider.script(replies.tools(("w3", "run_command", {"command": "true"})))
+    ask(server, "go on")
+    assert len(rules) == 2
