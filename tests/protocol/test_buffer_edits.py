@@ -109,6 +109,15 @@ async def test_an_edit_goes_to_the_version_that_was_seen() -> None:
     assert client.service.editor.open_text(PATH) == "1\ntwo\n"
 
 
+async def test_version_numbers_out_of_order_are_taken_as_they_come() -> None:
+    """B55: the newest news hold, and an edit is for the version that they name."""
+    client = await ready(EDITS)
+    told(client, "typed\n", version=5)
+    react = answers(client, {"applied": True}, "1\n")
+    params = await edited(client, react, "typed\n", "1\n")
+    assert params["edit"]["documentChanges"][0]["textDocument"]["version"] == 5
+
+
 async def test_a_client_without_document_changes_gets_plain_ones() -> None:
     client = await ready(CHANGES_ONLY)
     params = await edited(client, answers(client, {"applied": True}, "1\ntwo\n"))
