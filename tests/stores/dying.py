@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.stores.script import LIFE, MAX_HISTORY
+from tests.tools.editing import EDITS, Editing
 from tiro.stores.disk import Disk
 from tiro.stores.manager import SessionManager
 
@@ -107,10 +108,34 @@ def save(job: dict[str, Any], acknowledge: Callable[[], object]) -> None:
         acknowledge()
 
 
+def edit(job: dict[str, Any], acknowledge: Callable[[], object]) -> None:
+    """Edits of files, undone and redone; at the end the number of operations is told."""
+    disk, folder = DyingDisk(job["at"], job["when"]), Path(job["directory"])
+    editing = Editing(folder / "work", folder / "edits", disk)
+    for step in EDITS:
+        step(editing)
+        acknowledge()
+    sys.stderr.write(f"{disk.number + 1}\n")
+    sys.stderr.flush()
+
+
+def edit_on(job: dict[str, Any], acknowledge: Callable[[], object]) -> None:
+    """The same again and again, until killed from outside: in the middle of a file, too."""
+    folder = Path(job["directory"])
+    editing = Editing(folder / "work", folder / "edits")
+    while True:
+        editing.replace("a", "two", "2", turn="t")
+        editing.edit("made/new", "new\n", turn="t")
+        acknowledge()
+        editing.undo(turn="t")
+
+
 SCRIPTS: dict[str, Callable[[dict[str, Any], Callable[[], object]], None]] = {
     "live": live,
     "idle": idle,
     "save": save,
+    "edit": edit,
+    "edit_on": edit_on,
 }
 
 
@@ -154,7 +179,7 @@ def main() -> None:
         batch, jobs = jobs[:AT_ONCE], jobs[AT_ONCE:]
         running = [(job, *start(job)) for job in batch]
         for job, pid, reader in running:
-            is_endless = job["script"] == "save"
+            is_endless = job["script"] in ("save", "edit_on")
             data = kill_later(pid, reader, chance.uniform(0.0, 0.04)) if is_endless else b""
             results.append(finish(pid, reader, data))
     json.dump(results, sys.stdout)

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -85,6 +85,20 @@ class Editing:
 
     def _names(self, paths: list[Path]) -> list[str]:
         return [os.path.relpath(path, self.root) for path in paths]
+
+
+EDITS: Sequence[Callable[[Editing], object]] = [
+    lambda editing: editing.replace("a", "two", "2"),
+    lambda editing: editing.edit("made/new", "new\n"),
+    lambda editing: editing.replace("a", "three", "3"),
+    lambda editing: editing.undo(turn="t"),
+    lambda editing: editing.redo(turn="t"),
+    lambda editing: editing.undo(turn="t"),
+]
+"""A turn with an edited file and one that is made, undone and redone."""
+
+BEFORE_EDITS = "one\r\ntwo caf\u00e9\r\nthree\r\n".encode("latin-1")
+"""The file `a` before these."""
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

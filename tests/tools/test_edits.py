@@ -471,3 +471,29 @@ def test_an_edit_whose_text_is_lost_is_left_alone(editing: Editing) -> None:
     with pytest.raises(StorageError, match="missing or damaged"):
         editing.undo(id)
     assert editing.bytes("a") == b"b\n"
+
+
+@pytest.mark.parametrize("typed", ["", "typed since\n"])
+def test_a_process_that_died_before_its_note_leaves_nothing_to_do(root: Path, typed: str) -> None:
+    """Also where single edits of the turn touch: the file is where all of them together lead."""
+    disk = FaultyDisk()
+    editing = Editing(root, root.parent / "config" / "edits", disk)
+    put(root, "a", "one\ntwo\nthree\nfour\n")
+    editing.replace("a", "two", "2")
+    editing.replace("a", "three", "3")
+    disk.fail(errno.ENOSPC)
+    editing.undo(turn="t")
+    put(root, "a", editing.bytes("a") + typed.encode())
+    assert again(root).undo(turn="t") == ["a"]
+    assert editing.bytes("a") == b"one\ntwo\nthree\nfour\n" + typed.encode()
+
+
+def test_a_file_whose_making_was_broken_off_is_no_obstacle(editing: Editing) -> None:
+    """A kill between its name and its text leaves it empty: there is nothing in it to lose."""
+    id = editing.edit("made/new", "text\n")
+    put(editing.root, "made/new", "")
+    assert editing.undo(id) == ["made/new"]
+    assert not (editing.root / "made").exists()
+    put(editing.root, "made/new", "")
+    assert editing.redo(id) == ["made/new"]
+    assert editing.bytes("made/new") == b"text\n"

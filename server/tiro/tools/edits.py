@@ -8,10 +8,11 @@ midway is finished by doing it again: what is done already is nothing to do.
 
 import asyncio
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from tiro.errors import EditConflictError, InvalidInputError, StorageError, ToolError
 from tiro.session.edits import Became, Edit, Made
@@ -115,12 +116,10 @@ class Edits:
 
     def _stepped(self, seen: FileText | None, steps: Sequence[Made], target: Target) -> str | None:
         """The text of a file after these edits were undone or redone, one after the other."""
-        text = None if seen is None else seen.text
-        for made in steps:
-            source, goal = self._text(made, made.before), self._text(made, made.after)
-            if target == "undone":
-                source, goal = goal, source
-            text = _step(text, source, goal)
+        pairs = [(self._text(made, made.before), self._text(made, made.after)) for made in steps]
+        if target == "undone":
+            pairs = [(after, before) for before, after in pairs]
+        text = _walked(None if seen is None else seen.text, pairs)
         if text is None and seen is not None and seen.is_unsaved:
             raise _TouchError  # the buffer holds what is nowhere else
         return text
@@ -173,6 +172,10 @@ class Edits:
         return Place(str(path), path, above if is_real else Path(path.anchor))
 
 
+_Pair: TypeAlias = tuple[str | None, str | None]
+"""The text of a file before and after a step; None stands for no file."""
+
+
 class _Change(NamedTuple):
     """What one file is to become."""
 
@@ -207,12 +210,41 @@ def _by_path(wanted: Iterable[Made]) -> dict[Path, list[Made]]:
     return found
 
 
+def _walked(text: str | None, pairs: Sequence[_Pair]) -> str | None:
+    """The text after all these steps from one text to another; None stands for no file.
+
+    At their end already, where a process died before it could note that, there is nothing to do.
+    Where a single step touches what was written since, all of them together may not.
+    """
+    if text == pairs[-1][1]:
+        return text
+    try:
+        return functools.reduce(lambda now, pair: _step(now, *pair), pairs, text)
+    except _TouchError:
+        return functools.reduce(lambda now, pair: _step(now, *pair), _joined(pairs), text)
+
+
+def _joined(
+    pairs: Sequence[_Pair],
+) -> list[_Pair]:
+    """The steps with those made one that begin where the one before ends."""
+    joined = [pairs[0]]
+    for source, goal in pairs[1:]:
+        if joined[-1][1] == source:
+            joined[-1] = joined[-1][0], goal
+        else:
+            joined.append((source, goal))
+    return joined
+
+
 def _step(text: str | None, source: str | None, goal: str | None) -> str | None:
     """The text with what leads from `source` to `goal`; None stands for no file."""
-    if text == goal:
+    if goal in (text, source):
         return text
     if text == source:
         return goal
+    if text == "" and None in (source, goal):
+        return goal  # a file whose making was broken off; there is nothing in it to lose
     if text is None or source is None or goal is None:
         raise _TouchError
     merged = merge_texts(source, text, goal)
