@@ -1,12 +1,16 @@
 """Thousands of random histories drive the running server in bursts of requests (P1, P3, U3, U9).
 
 Every text has a tag of its own. What was acknowledged is found again by its tag in some session of
-the directory, whatever came after it: a prune, a resize, an edit, a rewind, a load, a kill. The
-strict provider refuses nothing, and each id is answered once.
+the directory, whatever came after it: a prune, a trim, a resize, a compaction, an undo, an edit, a
+rewind, a load, a kill. The strict provider refuses nothing, and each id is answered once. What left
+a window waits for a summary until a model was asked about it, and its answer could be used (U4.1).
 """
 
 import json
 import random
+import re
+import zlib
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -16,15 +20,30 @@ from tests.e2e import replies
 from tests.e2e.client import Pending, Server
 from tests.e2e.conftest import StartServer, Tell
 from tests.e2e.contract import openai_faults
+from tests.e2e.home import Home
 from tests.e2e.provider import Provider, Recorded
 from tests.e2e.replies import Break, Pause, Reply
 from tests.e2e.talk import result, use
 from tests.e2e.test_explain import body_of
 from tests.sizes import sized
 
-HISTORIES = sized(fast=100, normal=2000, long=20_000)
+HISTORIES = sized(fast=200, normal=2000, long=20_000)
 BLOCK = 100
 """So many share one provider and one home; a killed server is replaced by the next one."""
+
+UNTRIMMED = {"enabled": True}
+TRIMMED = {**UNTRIMMED, "message_buffer_limit": 4, "message_buffer_min": 1}
+"""In every second block windows are trimmed before each turn (N2)."""
+
+SEEN = {
+    "resized", "compacted", "undone", "applied", "pinned", "let go", "edited", "taken back",
+    "summary", "no summary", "late summary", "memo", "no memo", "covered",
+}  # fmt: skip
+"""What has to happen in every block, or it would show nothing about it."""
+
+TAG = re.compile(r"m\d+\.")
+EVICTING = re.compile("maxHistory|/resize|/applyResize|/compact")
+"""Requests that make messages leave a window; without any of them it was a trim."""
 
 ASKED = 0.2
 """The share of histories that end with a prompt; the next request of all of them is explained."""
@@ -36,6 +55,36 @@ ALLOWED = {None, "invalidMessage", "turnInProgress", "sessionNotFound", "resizeF
 """What guessed numbers and ids are answered with; a kind of None is -32602."""
 
 Answered = Callable[[dict[str, Any]], None]
+
+
+class Writer:
+    """The model of summaries and memos: some of them cannot be used, some come late."""
+
+    def __init__(self) -> None:
+        self.did: Counter[str] = Counter()
+        self.read = ""
+        """All that it was shown before it gave an answer that can be used."""
+
+    def answer(self, request: Recorded) -> Reply:
+        """As the text of the request falls: by chance, but the same whenever it is played."""
+        if request.tool_names:
+            return by_its_prompt(request)
+        text = str(request.messages[-1]["content"])
+        chance = zlib.crc32(text.encode()) % 8
+        kind = "memo" if text.startswith('{"current_memo"') else "summary"
+        if chance == 0:
+            self.did[f"no {kind}"] += 1
+            return replies.text(" \n")
+        if chance == 1:
+            self.did[f"no {kind}"] += 1
+            return replies.error(400, "no")
+        self.did[kind] += 1
+        self.read += text
+        said = replies.text('{"memo": {"a": 1}}' if kind == "memo" else "They spoke.")
+        if chance > 4:
+            self.did[f"late {kind}"] += 1
+            return Reply([replies.ROLE, Pause(0.03), *said.steps[1:]])
+        return said
 
 
 def by_its_prompt(request: Recorded) -> Reply:
@@ -57,8 +106,9 @@ def by_its_prompt(request: Recorded) -> Reply:
 class History:
     """One history: a few bursts of requests, then a look at everything that was acknowledged."""
 
-    def __init__(self, server: Server, start: StartServer, seed: int) -> None:
-        self.server, self.start = server, start
+    def __init__(self, server: Server, start: StartServer, seed: int, writer: Writer) -> None:
+        self.server, self.start, self.writer = server, start, writer
+        self.did = writer.did
         self.dice = random.Random(seed)
         self.tags = 0
         self.kept: set[str] = set()
@@ -67,6 +117,7 @@ class History:
         self.pending: list[tuple[Pending, Answered]] = []
         self.ids: list[str] = []
         self.heard_before = 0
+        self.draft = "none"
 
     def run(self) -> None:
         """Some bursts, each followed by its answers or by a kill."""
@@ -77,15 +128,28 @@ class History:
             self.settle()
         self.check()
 
+    def run_calmly(self) -> None:
+        """Some messages and a turn; where anything leaves the window, a trim has put it out."""
+        for _ in range(6):
+            self.user()
+        self.turn()
+        self.settle()
+        self.check()
+
     def burst(self) -> None:
         """Some requests that do not wait for each other; some bursts end with a turn."""
         quick = [
             self.user, self.user, self.assistant, self.assistant, self.answer, self.answer,
             self.system, self.limit, self.edit, self.rewind, self.resize, self.state, self.get_id,
+            self.user, self.pin, self.pin, self.undo, self.preview, self.apply, self.memory,
+            self.resize, self.resize, self.resize, self.summaries, self.edit,
         ]  # fmt: skip
         for _ in range(self.dice.randint(1, 7)):
             self.dice.choice(quick)()
-        last = [self.turn, self.stopped_turn, self.ended_turn, self.clear, self.load, self.user]
+        last = [
+            self.turn, self.turn, self.stopped_turn, self.ended_turn, self.clear, self.load,
+            self.user, self.compact, self.compact,
+        ]  # fmt: skip
         self.dice.choice(last)()
 
     def send(self, method: str, answered: Answered = lambda _: None, **params: Any) -> None:
@@ -146,10 +210,16 @@ class History:
     def edit(self) -> None:
         tag = self.tag()
         params = {"seq": self.dice.randint(1, self.tags), "content": tag}
-        self.send("tiro/session/editMessage", lambda _: self.kept.add(tag), **params)
+
+        def edited(_: dict[str, Any]) -> None:
+            self.kept.add(tag)
+            self.did["edited"] += 1
+
+        self.send("tiro/session/editMessage", edited, **params)
 
     def rewind(self) -> None:
-        self.send("tiro/session/rewind", toSeq=self.dice.randint(0, self.tags))
+        params = {"toSeq": self.dice.randint(0, self.tags)}
+        self.send("tiro/session/rewind", self.counted("taken back"), **params)
 
     # The window and what else a session holds
 
@@ -158,8 +228,55 @@ class History:
         self.send("tiro/session/configure", maxHistory=limit)
 
     def resize(self) -> None:
-        self.send("tiro/session/configure", limit={"messages": self.dice.choice([None, 2, 6])})
-        self.send("tiro/session/resize", force="lite")
+        self.user()
+        limit, mode = self.dice.choice([None, 1, 2, 6]), self.dice.choice(["lite", "memo"])
+        self.send("tiro/session/configure", limit={"messages": limit}, mode=mode)
+        kind = self.dice.choice(["lite", "deep"])
+        self.send("tiro/session/resize", self.counted("resized", "evicted"), force=kind)
+        if self.dice.random() < 0.3:
+            self.undo()
+
+    def preview(self) -> None:
+        def shown(preview: dict[str, Any]) -> None:
+            self.draft = preview["draftId"] or self.draft
+
+        self.send("tiro/session/previewResize", shown, force="lite")
+
+    def apply(self) -> None:
+        self.preview()
+        self.settle()  # the draft is known only then
+        summary = self.dice.choice([None, "mine"])
+        done = self.counted("applied")
+        self.send("tiro/session/applyResize", done, draftId=self.draft, summary=summary)
+
+    def undo(self) -> None:
+        self.send("tiro/session/undoResize", self.counted("undone"))
+
+    def compact(self) -> None:
+        self.send("tiro/session/compact", self.counted("compacted", "evicted"))
+
+    def pin(self) -> None:
+        seq = self.dice.randint(1, self.tags + 1)
+        self.send("tiro/session/pin", self.counted("pinned"), seq=seq, pinned=True)
+        if self.dice.random() < 0.4:
+            self.send("tiro/session/pin", self.counted("let go"), seq=seq, pinned=False)
+
+    def memory(self) -> None:
+        given: dict[str, Any] = self.dice.choice(
+            [{"memo": {"mine": 1}}, {"summary": "mine"}, {"summary": ""}]
+        )
+        self.send("tiro/memo/set", **given)
+
+    def summaries(self) -> None:
+        self.send("tiro/session/configure", summaryEnabled=self.dice.random() < 0.5)
+
+    def counted(self, what: str, field: str | None = None) -> Answered:
+        """Count an answer, or those only that did something."""
+
+        def count(done: dict[str, Any]) -> None:
+            self.did[what] += 1 if field is None or done[field] else 0
+
+        return count
 
     def state(self) -> None:
         self.send("tiro/state/set", key=self.dice.choice("ab"), value=self.tags)
@@ -258,24 +375,39 @@ class History:
         alive = [m["seq"] for m, marks in rows if not marks.get("taken_back")]
         assert alive == sorted(set(alive))
         assert shown["total"] + shown["archived"] == len(alive)
+        window = self.server.request("tiro/session/get")["messages"]
+        gone = [(m, marks) for m, marks in rows if not marks.get("taken_back") and m not in window]
+        for message, marks in gone:
+            self.did["trimmed"] += EVICTING.search(" ".join(self.said)) is None
+            if not marks.get("pending") and message["role"] != "system":
+                self.did["covered"] += 1
+                tags = TAG.findall(json.dumps(message["content"]))
+                assert all(tag in self.writer.read for tag in tags), (tags, marks)
         return json.dumps(shown["messages"])
 
 
 @pytest.mark.timeout(600)  # with --long
 @pytest.mark.parametrize("first", range(0, HISTORIES, BLOCK))
 def test_no_history_is_refused_or_loses_anything(
-    start: StartServer, provider: Provider, first: int, record_property: Tell
+    start: StartServer, home: Home, provider: Provider, first: int, record_property: Tell
 ) -> None:
-    provider.otherwise(by_its_prompt)
+    """U4.1, U4.3, N4.5, and that each thing that may befall a memory has befallen one."""
+    is_trimmed = first // BLOCK % 2 == 1
+    home.write_config(session={"summary": TRIMMED if is_trimmed else UNTRIMMED})
+    writer = Writer()
+    provider.otherwise(writer.answer)
     kills, server = 0, start()
     for seed in range(first, first + BLOCK):
-        history = History(server, start, seed)
+        writer.read = ""
+        history = History(server, start, seed, writer)
         try:
-            history.run()
+            (history.run_calmly if is_trimmed and seed % 10 == 0 else history.run)()
         except Exception as error:
             raise AssertionError(f"seed {seed}: {history.said}") from error
         assert provider.refused == [], (seed, history.said)
         provider.requests.clear()
         kills, server = kills + history.said.count("kill"), history.server
+    wanted = SEEN | ({"trimmed"} if is_trimmed else set())
+    assert not {name for name in wanted if not writer.did[name]}, writer.did
     for name, count in (("histories", BLOCK), ("kills", kills), ("served_kills", kills)):
         record_property(name, count)
