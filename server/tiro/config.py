@@ -107,6 +107,8 @@ class Config(msgspec.Struct, frozen=True):
     files: list[Path]
     is_broken: bool = False
     """A file is there that cannot be read at all; the first problem says which and why."""
+    named_providers: frozenset[str] = frozenset()
+    """All that are configured, also those that are left out because something is wrong."""
 
 
 BUILT_IN_PROVIDERS = {
@@ -166,7 +168,8 @@ def load(
     if editor_settings:
         merge.take(_Source("The editor's settings", dict(editor_settings)))
     settings = merge.settings()
-    return Config(settings, [*merge.broken, *merge.problems], files, bool(merge.broken))
+    problems, named = [*merge.broken, *merge.problems], frozenset(merge.named_providers)
+    return Config(settings, problems, files, bool(merge.broken), named)
 
 
 class _Source(msgspec.Struct, frozen=True):
@@ -227,12 +230,15 @@ class _Merge:
         self._workspace_permission: dict[str, Any] = {}
         self._models: list[tuple[_Source, str | None]] = []
         self._named_in: dict[str, _Source] = {}
+        self.named_providers: set[str] = set()
 
     def take(self, source: _Source) -> None:
         """Merge a source over what there is."""
         self._struct(_Document, source.tree, (), source, self._values)
         if "model" in self._values:
             self._models.append((source, self._values.pop("model")))
+        named = source.tree.get("providers")
+        self.named_providers |= set(named) if isinstance(named, dict) else set()
         for name in self._values.get("providers", ()):
             self._named_in.setdefault(name, source)
 

@@ -78,6 +78,14 @@ def test_a_key_that_is_set_is_never_passed_over(
     assert str(caught.value).endswith("or choose another model")
 
 
+def test_a_key_command_that_fails_is_never_passed_over(tmp_path: Path, provider: Provider) -> None:
+    """It is a key that is configured: the reason is told, and nobody else answers in its place."""
+    running = {"base_url": provider.base_url, "api_key": API_KEY}
+    with pytest.raises(ModelNotConfiguredError, match=r"openai.*exit code 3") as caught:
+        chosen(models(tmp_path, {"openai": "exit 3"}, llamacpp=running, openrouter=running))
+    assert [row["provider"] for row in caught.value.data["tried"]] == ["anthropic", "openai"]
+
+
 def test_an_unknown_provider_is_called_that(tmp_path: Path) -> None:
     """A name that is written provider/model is not said to be written otherwise."""
     with pytest.raises(

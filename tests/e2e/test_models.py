@@ -101,25 +101,21 @@ def test_a_model_that_cannot_be_used_is_refused_and_nothing_changes(
     assert view(server)["model"] == "fake/before"
 
 
-def test_a_session_whose_model_is_gone_names_the_ways_out(
+def test_a_session_whose_model_lost_its_key_names_the_ways_out(
     start: StartServer, home: Home, provider: Provider
 ) -> None:
-    """The key is not set any more, then the provider itself is not there any more."""
-    path = home.write_config(providers={"work": home.fake(api_key_env="WORK_KEY")})
+    """Nobody else answers meanwhile, although the configuration has a model."""
+    home.write_config(providers={"work": home.fake(api_key_env="WORK_KEY")})
     server = start(env={"WORK_KEY": API_KEY})
     ask(server, model=f"work/{MODEL}")
     server.request("tiro/session/save")
     server.shutdown()
-    for config, told in (
-        (path.read_text(), "its API key WORK_KEY is not set; set it, or choose another model"),
-        (home.write_config().read_text(), "there is no provider 'work'; choose another model"),
-    ):
-        path.write_text(config)
-        server = start()
-        server.request("tiro/session/load", {"latest": True})
-        error = server.error("tiro/turn/start", {"prompt": "go on"})
-        assert (error.code, error.kind) == NOT_CONFIGURED
-        assert f"The model 'work/{MODEL}' cannot be used: {told}" in error.message
-        assert (view(server)["total"], len(provider.chats)) == (2, 1)
+    server = start()
+    server.request("tiro/session/load", {"latest": True})
+    error = server.error("tiro/turn/start", {"prompt": "go on"})
+    assert (error.code, error.kind) == NOT_CONFIGURED
+    told = "its API key WORK_KEY is not set; set it, or choose another model"
+    assert f"The model 'work/{MODEL}' cannot be used: {told}" in error.message
+    assert (view(server)["total"], len(provider.chats)) == (2, 1)
     server.request("tiro/models/set", {"name": f"fake/{MODEL}"})
     assert ask(server)["text"] == "ok"

@@ -62,6 +62,7 @@ class FakeAssistant:
             settings=SimpleNamespace(session=SimpleNamespace(resume="ask")),
             agents=SimpleNamespace(default="build"),
             tools_of=lambda agent: [SimpleNamespace(name="read_file")],
+            missing=lambda session: [],
         )
         self.manager = SimpleNamespace(
             path_of=lambda session: None,

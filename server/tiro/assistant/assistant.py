@@ -73,6 +73,8 @@ class Assistant:
         self.editor = editor
         self.turns = Turns(on_event)
         self._on_changed = on_changed
+        self.tell: Callable[[str], None] = lambda text: None
+        """Hears what the user should know, and may be told more than once."""
         self._observer, self._keep_out = observer, keep_out
         self._config_dir = config_dir or config.config_directory()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -237,6 +239,14 @@ class Assistant:
             self.setup, self.session, self.workspace, agent, tool, input
         )
 
+    async def load(
+        self, path: Path | None = None, id: str | None = None, latest: bool | None = None
+    ) -> Session:
+        """Make a saved session the current one, as SavedSessions does; tell what it misses."""
+        session = await self.saved.load(path, id, latest)
+        self._tell_missing(session)
+        return session
+
     async def set_agent(self, name: str | None) -> AgentInfo | None:
         """Select an agent, or none; a running turn keeps its own."""
         agent = None if name is None else self.setup.selectable(name)
@@ -358,7 +368,7 @@ class Assistant:
         """The model the next turn will use, as far as it is known without asking anybody."""
         session = self.manager.current
         return (
-            (session.model if session else None)
+            (self.setup.model_of(session) if session else None)
             or self.setup.settings.model
             or self.models.first_usable
         )
@@ -367,9 +377,7 @@ class Assistant:
         """How this server is set up, and what is wrong with it."""
         model = self.current_model()
         problems = [*self.setup.problems, *self.setup.instructions.problems]
-        lost = self.manager.lost_agent(self.session)
-        if lost is not None:
-            problems.append(f"The session's agent {lost!r} is not there any more; select another")
+        problems += self.setup.missing(self.session)
         problems += filter(None, [crowded(self.setup.budget(self.context_size()))])
         return Status(
             version=__version__,
@@ -402,6 +410,7 @@ class Assistant:
         await asyncio.to_thread(self.setup.look_at, self.workspace)
         info = self.setup.agent_for(session, agent)
         chosen = await self.models.choose(self._wanted_model(session, info, model))
+        self._tell_missing(session)
         given_up = threading.Event()
         holding = entered(self.manager.writing(session, given_up.is_set), given_up.set)
         await holding.__aenter__()
@@ -424,8 +433,12 @@ class Assistant:
         turn.edits = self.edits.recorder_of(turn_id, session.id)
         return self.turns.start(turn_id, session, turn, holding)
 
+    def _tell_missing(self, session: Session) -> None:
+        for told in self.setup.missing(session):
+            self.tell(told)
+
     def _wanted_model(self, session: Session, info: AgentInfo, model: str | None) -> str | None:
-        return model or session.model or info.model or self.setup.settings.model
+        return model or self.setup.model_of(session) or info.model or self.setup.settings.model
 
     def _measured(self, session: Session, draft: str = "") -> ContextSize:
         """The size of the session's next request; while a turn runs, for the model that answers."""

@@ -349,7 +349,8 @@ class Memory:
 
     async def chat(self, session: Session, name: str | None = None) -> Chat:
         """The session's model, or the one of this name, for a question besides the turn."""
-        default = session.model or self._assistant.setup.settings.model
+        setup = self._assistant.setup
+        default = setup.model_of(session) or setup.settings.model
         return self._asking(session, await self._assistant.models.choose(name or default))
 
     def _asking(

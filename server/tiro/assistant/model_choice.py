@@ -228,7 +228,7 @@ class Models:
         try:
             provider = await self._with_key(provider, seconds)
         except ModelNotConfiguredError as error:
-            return Standing(provider=provider, names=names, reason=str(error))
+            return Standing(provider=provider, names=names, reason=str(error), is_meant=True)
         adapters = await asyncio.to_thread(load_adapters)
         reason = lacks_key(provider) or adapters.lacking(provider)
         goes_unasked = bool(named_at(provider)) and not adapters.asks_first(provider)

@@ -42,6 +42,14 @@ from tiro.tools.tool import Tool, ToolRun
 from tiro.tools.workspace import Editor, PermissionAnswer, PermissionRequest, Workspace
 
 LOST = "the agent {!r} is missing: ask"
+LOST_AGENT = (
+    "The session's agent {!r} is not there any more: {} answers, and asks before all but reading"
+    " until you select an agent"
+)
+LOST_MODEL = (
+    "The provider of the session's model {!r} is not configured any more: {} answers until you"
+    " choose a model"
+)
 
 KeepOut = Callable[[Iterable[str]], None]
 """Hears values that belong into no file and no log; may be called again with others."""
@@ -57,6 +65,8 @@ class Setup(msgspec.Struct, kw_only=True):
     """What is wrong with the configuration, one sentence each."""
     is_broken: bool
     """A file of it cannot be read at all; the first problem says which."""
+    named_providers: frozenset[str] = frozenset()
+    """Those that are configured, also where something is wrong with one."""
     agents: AgentRegistry
     tools: Sequence[Tool]
     is_trusted: bool = True
@@ -102,6 +112,7 @@ class Setup(msgspec.Struct, kw_only=True):
             files=loaded.files,
             problems=problems,
             is_broken=loaded.is_broken,
+            named_providers=loaded.named_providers,
             agents=agents,
             tools=[tool for tool in tools if trusted or tool.effect == "read"],
             is_trusted=trusted,
@@ -140,6 +151,26 @@ class Setup(msgspec.Struct, kw_only=True):
         if name is None and self.agents.get(session.agent) is None:
             name = session.agent
         return name if isinstance(name, str) else None
+
+    def lost_model(self, session: Core) -> str | None:
+        """The session's model where nobody configures its provider any more (B63).
+
+        Only where the configuration names another one: no session goes to whoever is there.
+        """
+        name = session.model
+        if name is None or self.settings.model is None or self.is_broken:
+            return None
+        return None if name.partition("/")[0] in self.named_providers else name
+
+    def model_of(self, session: Core) -> str | None:
+        """The model that was chosen for a session, as long as its provider is configured."""
+        return None if self.lost_model(session) else session.model
+
+    def missing(self, session: Core) -> list[str]:
+        """What a session names that is not there any more, and what holds instead."""
+        agent, model = self.lost_agent(session), self.lost_model(session)
+        told = [] if agent is None else [LOST_AGENT.format(agent, self.agents.default)]
+        return told + ([] if model is None else [LOST_MODEL.format(model, self.settings.model)])
 
     def assign(
         self, session: Session, content: Content, agent: AgentInfo | None, model: str | None

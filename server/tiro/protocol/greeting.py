@@ -121,7 +121,8 @@ class Greeting:
         latest = await self._latest()
         if setting == "latest" and latest is not None:
             try:
-                await self._assistant.saved.load(latest=True)
+                session = await self._assistant.saved.load(latest=True)
+                self._problems += self._assistant.setup.missing(session)
             except TiroError as error:
                 self._problems.append(f"The latest session was not loaded: {error}")
         return types.Resume(setting, latest)

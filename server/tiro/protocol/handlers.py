@@ -168,7 +168,7 @@ async def session_save(desk: Desk, params: types.SaveParams) -> types.SaveResult
 @handles("tiro/session/load")
 async def session_load(desk: Desk, params: types.LoadParams) -> types.SessionView:
     """Make a saved session the current one."""
-    await desk.assistant.saved.load(absolute(params.path), params.id, params.latest)
+    await desk.assistant.load(absolute(params.path), params.id, params.latest)
     await desk.connection.turns_answered()
     return await view(desk)
 

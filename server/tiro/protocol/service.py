@@ -86,7 +86,7 @@ def build_server(open_assistant: OpenAssistant) -> Service:
 
     assistant = open_assistant(editor=editor, on_event=connection.on_event, on_changed=changed)
     editor.turn_id = lambda: assistant.running_turn_id
-    assistant.edits.tell = editor.say_once
+    assistant.tell = assistant.edits.tell = editor.say_once
     assistant.memory.on_asking = connection.let_others_go_on
     desk = Desk(assistant, connection)
     for method in HANDLERS:
