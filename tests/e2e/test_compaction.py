@@ -235,13 +235,14 @@ def test_b22_a_resize_in_a_turn_keeps_what_its_user_said(
 ) -> None:
     """The prompt, what was steered, and the open group are in every request, word for word."""
     in_window(home, 8_000)
-    home.write("big.txt", WORDS * 300)
+    for n in range(20):
+        home.write(f"big{n}.txt", WORDS * 300)
     server = start()
     add(server, "user", "say ALPHA")
     for n in range(10):
         add(server, "assistant", f"answer {n}")
         add(server, "user", f"question {n} {WORDS * 20}")
-    uses = [(f"c{n}", "read_file", {"path": "big.txt"}) for n in range(20)]
+    uses = [(f"c{n}", "read_file", {"path": f"big{n}.txt"}) for n in range(20)]
     first, *others = [replies.tools(one) for one in uses]
     hold = replies.Hold()
     held = replies.Reply([replies.ROLE, hold, *first.steps[1:]])

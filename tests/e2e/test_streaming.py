@@ -329,8 +329,9 @@ def test_b31_null_tool_calls_are_none(server: Server, provider: Provider) -> Non
 def test_calls_without_or_with_double_ids_are_answered(server: Server, provider: Provider) -> None:
     server.home.write("a.txt", "content of A")
     for _ in range(2):
-        entries = [replies.call("same", "read_file", '{"path": "a.txt"}', n) for n in range(2)]
-        none = replies.call(None, "read_file", '{"path": "a.txt"}', 2)
+        given = [f'{{"path": "a.txt", "end_line": {n + 1}}}' for n in range(3)]
+        entries = [replies.call("same", "read_file", given[n], n) for n in range(2)]
+        none = replies.call(None, "read_file", given[2], 2)
         provider.script(replies.stream(replies.calls_chunk(*entries, none), finish="tool_calls"))
         assert ask(server)["stopReason"] == "end_turn"
     told = [m for m in provider.last.messages if m["role"] == "tool"]

@@ -50,7 +50,7 @@ def add(
 
 
 def mark(ledger: Ledger, state: State, *ids: str) -> None:
-    ledger.mark([Became(id, AT, state) for id in ids])
+    ledger.mark(Became([*ids], AT, state))
 
 
 def listed(directory: Path) -> list[tuple[str, State]]:
@@ -76,7 +76,7 @@ def test_another_process_finds_the_edits_in_their_order_and_their_texts(director
 def test_what_an_undo_says_of_a_deleted_file_is_found_with_the_edit(directory: Path) -> None:
     ledger = Ledger(directory)
     add(ledger, "e", None, "b\n")
-    ledger.mark([Became("e", AT, "undone", "UTF-16-LE with a byte order mark", 0o755)])
+    ledger.mark(Became(["e"], AT, "undone", "UTF-16-LE with a byte order mark", 0o755))
     [edit] = Ledger(directory).edits()
     assert (edit.made.encoding, edit.made.mode) == ("UTF-16-LE with a byte order mark", 0o755)
 

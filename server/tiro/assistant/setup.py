@@ -377,6 +377,7 @@ class Setup(msgspec.Struct, kw_only=True):
     def _tools(self, agent: AgentInfo, begin: Begin) -> list[Tool]:
         """All tools, with the one that gives a task to another agent where there is one."""
         others = [a for a in self.agents.list() if a.mode != "primary" and a.name != agent.name]
+        others = others if self.is_trusted else []  # only tools that read are offered there
         return [*self.tools, delegate_tool(others, begin)] if others else [*self.tools]
 
 

@@ -48,9 +48,12 @@ class Made(
 
 
 class Became(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="op", tag="became"):
-    """An edit came into another state; what the file was like that went away with it."""
+    """Edits of one file came into another state; what the file was like that went away with them.
 
-    id: str
+    One line for all of them: a torn write must not move some and leave others.
+    """
+
+    ids: list[str]
     at: str
     state: State
     encoding: str | None = None
@@ -58,6 +61,11 @@ class Became(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="op", ta
 
 
 Line: TypeAlias = Made | Became
+
+
+def ids_of(line: Line) -> list[str]:
+    """The edits that a line is about."""
+    return [line.id] if isinstance(line, Made) else line.ids
 
 
 class Edit(msgspec.Struct, frozen=True):
@@ -94,11 +102,12 @@ def replay(lines: Iterable[Line]) -> list[Edit]:
     for line in lines:
         if isinstance(line, Made):
             edits.setdefault(line.id, Edit(line))
-        elif line.id in edits:
-            made = edits[line.id].made
+            continue
+        for id in filter(edits.__contains__, line.ids):
+            made = edits[id].made
             encoding, mode = line.encoding or made.encoding, line.mode or made.mode
             made = msgspec.structs.replace(made, encoding=encoding, mode=mode)
-            edits[line.id] = Edit(made, line.state)
+            edits[id] = Edit(made, line.state)
     return list(edits.values())
 
 

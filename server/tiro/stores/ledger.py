@@ -26,6 +26,7 @@ from tiro.session.edits import (
     decode_line,
     encode_line,
     hash_of,
+    ids_of,
     replay,
 )
 from tiro.stores.disk import (
@@ -102,12 +103,12 @@ class Ledger:
                 self._tell(UNRECORDED)
                 raise
 
-    def mark(self, marks: Sequence[Became]) -> None:
-        """Record what became of edits; never raises: what cannot be stored is kept in memory."""
+    def mark(self, mark: Became) -> None:
+        """Record what became of edits of a file; never raises: memory keeps what no disk takes."""
         with self._lock:
-            self._unkept += marks
+            self._unkept.append(mark)
             own = {line.id for line in self._unkept if isinstance(line, Made)}
-            waiting = [line for line in self._unkept if line.id not in own]
+            waiting = [line for line in self._unkept if not own.issuperset(ids_of(line))]
             if not waiting or not self._is_kept():
                 return
             try:
@@ -116,7 +117,7 @@ class Ledger:
             except StorageError as error:
                 self._tell(UNNOTED.format(path=str(self.path), why=error.data.get("errno")))
                 return
-            self._unkept = [line for line in self._unkept if line.id in own]
+            self._unkept = [line for line in self._unkept if not own.isdisjoint(ids_of(line))]
 
     def edits(self) -> list[Edit]:
         """All edits, oldest first, those of other processes too; raises StorageError."""
@@ -245,7 +246,7 @@ def _names(made: Made) -> list[str]:
 def _belongs(raw: bytes, kept: Mapping[str, Edit]) -> bool:
     """Whether a line stays: one of an edit that stays, or one that cannot be read."""
     line = _decoded(raw)
-    return line is None or line.id in kept
+    return line is None or not kept.keys().isdisjoint(ids_of(line))
 
 
 def _whole_lines(data: bytes) -> list[bytes]:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
@@ -28,8 +28,8 @@ class EditStore(Protocol):
         """Have an edit and its texts, by their hashes, safe on the disk; raises StorageError."""
         ...
 
-    def mark(self, marks: Sequence[Became]) -> None:
-        """Record what became of edits; never raises."""
+    def mark(self, mark: Became) -> None:
+        """Record what became of edits of one file; never raises."""
         ...
 
     def edits(self) -> list[Edit]:
@@ -92,8 +92,8 @@ class Recorder:
 
     async def failed(self, edit_id: str) -> None:
         """The edit did not happen."""
-        mark = Became(edit_id, self._now(), "failed")
-        await asyncio.to_thread(self._store.mark, [mark])
+        mark = Became([edit_id], self._now(), "failed")
+        await asyncio.to_thread(self._store.mark, mark)
 
     def _add(self, path: Path, before: FileText | None, after: str | None) -> str:
         old = None if before is None else before.text

@@ -160,7 +160,7 @@ class Edits:
             with contextlib.suppress(OSError):
                 os.chmod(path, mode)
         now = self._now()
-        self._store.mark([Became(made.id, now, target, encoding, mode) for made in steps])
+        self._store.mark(Became([made.id for made in steps], now, target, encoding, mode))
 
     def _place(self, path: Path) -> Place:
         """The place of a recorded path, which may lie outside of what is open now."""
