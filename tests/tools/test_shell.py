@@ -23,10 +23,10 @@ from tiro.tools.tool import ToolOutput, ToolRun
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="commands need a POSIX system")
 
 
-def a_run(root: Path) -> ToolRun:
+def a_run(root: Path, buffers: dict[Path, str] | None = None) -> ToolRun:
     return ToolRun(
         tool_use_id="c1",
-        workspace=a_workspace(root),
+        workspace=a_workspace(root, buffers=buffers),
         may_read=lambda _: True,
         on_output=lambda _: None,
         cancelled=threading.Event(),
@@ -239,3 +239,22 @@ def is_running(pid: int) -> bool:
     except OSError:
         return False
     return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+def test_b04_a_command_says_which_unsaved_text_it_did_not_see(tmp_path: Path) -> None:
+    """In one line; what is saved, only has other line ends or lies elsewhere is not among it."""
+    root = tmp_path / "ws"
+    changed, saved = put(root, "sub/changed.py", "old\n"), put(root, "saved.py", "same\r\n")
+    elsewhere, binary = put(tmp_path, "elsewhere.py", "old\n"), put(root, "binary", b"\0\1")
+    buffers = {changed: "new\n", saved: "same\n", elsewhere: "new\n", binary: "?"}
+    told = asyncio.run(use(a_run(root, buffers), command="cat sub/changed.py")).content
+    assert told.startswith("old\n[exit code 0]\n[the command did not see")
+    assert "sub/changed.py has unsaved" in told
+    assert told.count("\n") == 2
+    assert not [name for name in ("saved.py", "elsewhere", "binary") if name in told]
+    del buffers[changed]
+    assert asyncio.run(use(a_run(root, buffers), command="true")).content == "[exit code 0]"
+    many = {root / f"new\n{n}.py": "unsaved" for n in range(12)}
+    told = asyncio.run(use(a_run(root, many), command="true")).content
+    assert "2 more have unsaved" in told
+    assert told.count("\n") == 1

@@ -66,6 +66,19 @@ def read_text(workspace: Workspace, place: Place) -> FileText:
     )
 
 
+def unsaved_files(workspace: Workspace) -> list[str]:
+    """The files of the workspace that the disk does not hold as the editor shows them; reads them.
+
+    What cannot be compared, such as a binary file, is not among them.
+    """
+    unsaved = []
+    for path in workspace.open_buffers():
+        found = read_text(workspace, workspace.locate(str(path)))
+        is_known = found.status is not None or not path.exists()
+        unsaved += [workspace.named(path)] if found.is_unsaved and is_known else []
+    return unsaved
+
+
 def image_on_disk(workspace: Workspace, place: Place) -> Image | None:
     """The image in a file that no buffer shows, None for anything else; ToolError when unusable."""
     if workspace.buffer_of(place.path) is not None:

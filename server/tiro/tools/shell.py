@@ -16,8 +16,9 @@ from typing import Any
 from tiro.errors import ToolError
 from tiro.tools.command import Command, Ended
 from tiro.tools.environment import command_environment
+from tiro.tools.file_text import unsaved_files
 from tiro.tools.printed import Printed
-from tiro.tools.tool import Tool, ToolOutput, ToolRun
+from tiro.tools.tool import Tool, ToolOutput, ToolRun, run_in_thread
 
 DEFAULT_SECONDS = 120
 MAX_SECONDS = 600
@@ -42,6 +43,12 @@ IN_BACKGROUND = (
     "[still running in the background: process {pids}; its further output is not kept, and it ends"
     " with the assistant's server]"
 )
+UNSAVED = (
+    "[the command did not see what the editor shows: {files} {verb} unsaved changes; where that"
+    " matters ask the user to save, then run it again]"
+)
+MOST_NAMED = 10
+"""So many unsaved files are named; of the others it is told how many there are."""
 OUT_OF_SIGHT = "[something still runs in the background; its further output is not kept]"
 
 
@@ -109,6 +116,7 @@ async def _run_command(
     seconds = given.get("timeout_seconds", DEFAULT_SECONDS)
     printed = Printed(run.on_output)
     run.tell_so_far(printed.text)
+    unsaved = await run_in_thread(run, unsaved_files, run.workspace)
     directory = run.workspace.open_directory(run.workspace.inside(given.get("cwd", ".")))
     try:
         argv = [shutil.which("bash") or "/bin/sh", "-c", given["command"]]
@@ -118,6 +126,7 @@ async def _run_command(
     ended, timed_out = await _end_of(command, seconds)
     notes = [TIMED_OUT.format(seconds=seconds) if timed_out else _how(ended.status)]
     notes += [] if timed_out else _left_running(ended)
+    notes += [_unsaved(unsaved)] if unsaved else []
     text = printed.text()
     return ToolOutput(text + "\n" * (text[-1:] not in ("", "\n")) + "\n".join(notes), timed_out)
 
@@ -147,6 +156,13 @@ def _left_running(ended: Ended) -> list[str]:
     if ended.background:
         return [IN_BACKGROUND.format(pids=", ".join(map(str, ended.background)))]
     return [OUT_OF_SIGHT] if ended.is_open else []
+
+
+def _unsaved(files: Sequence[str]) -> str:
+    named = [visible(name).replace("\n", "\u240a") for name in files[:MOST_NAMED]]
+    more = len(files) - len(named)
+    listed = ", ".join([*named, *([f"{more} more"] if more else [])])
+    return UNSAVED.format(files=listed, verb="has" if len(files) == 1 else "have")
 
 
 def _sign(found: re.Match[str]) -> str:
