@@ -257,7 +257,10 @@ class Connection:
         return told
 
     def _end_progress(self) -> None:
+        """What was not shown by now is outdated: it must not come after what ended it."""
         if self._progress is not None:
+            while not self._progress.empty():
+                self._progress.get_nowait()
             self._progress.put_nowait(None)
             self._progress = None
 
