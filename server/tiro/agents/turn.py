@@ -147,6 +147,7 @@ class _Running:
         self._schemas = schemas_of(list(self._tools.values()))
         self._answer = Answer()
         self._uses: ToolUses | None = None
+        self._open_under: dict[str, events.ToolUse] = {}  # of sub-agents, by the id as it is seen
         self._known_ids: set[str] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._steps = 0
@@ -294,8 +295,12 @@ class _Running:
         if isinstance(item.event, Usage):
             self._record.count(item.event)
             yield events.UsageSoFar(self._record.usage, self._size())
-        else:
-            yield item.event
+            return
+        if isinstance(item.event, events.ToolUse):
+            self._open_under.pop(item.event.tool_use.id, None)
+            if item.event.status in ("proposed", "running"):
+                self._open_under[item.event.tool_use.id] = item.event
+        yield item.event
 
     def _on_all_ended(self, _: AllEnded) -> Iterator[TurnEvent]:
         yield from self._needed_uses().close("fail", BROKEN_TOOL.format(kind="it gave no answer"))
@@ -346,6 +351,8 @@ class _Running:
             yield from self._store_answer(interrupted=True)
         if state == "asking" and self._answer.tool_uses:
             self._uses = self._tool_uses()
+        for use in self._open_under.values():
+            yield msgspec.structs.replace(use, status="cancelled")
         if self._uses is not None:
             yield from self._uses.close("cancel", text)
         yield from self._record.store_queued()
