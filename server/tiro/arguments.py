@@ -67,6 +67,12 @@ SESSIONS_EXAMPLES = """\
   tiro sessions import talk.json
   tiro sessions delete session-20250221-143015"""
 
+EDITS_EXAMPLES = """\
+  tiro edits list                 what tools have changed in files, the newest first
+  tiro edits undo                 what the newest turn in this folder has changed
+  tiro edits undo 3f0c…           all of that turn, or that one edit
+  tiro edits redo                 what was taken back last"""
+
 LOCAL_EXAMPLES = """\
   tiro local list
   tiro local pull                 the small one that comes from the package index

@@ -18,6 +18,7 @@ from tiro.arguments import (
     CHAT_EXAMPLES,
     DESCRIPTION,
     DOCTOR_EXAMPLES,
+    EDITS_EXAMPLES,
     EXAMPLES,
     LOCAL_EXAMPLES,
     REPLAY_EXAMPLES,
@@ -204,6 +205,29 @@ def sessions_search(given: argparse.Namespace) -> int:
     return DONE if hits else FAILED
 
 
+def edits_list(given: argparse.Namespace) -> int:
+    """What tools have changed in files, the newest first."""
+    from tiro import terminal
+
+    found = terminal.edits(given.limit)
+    if given.json:
+        _print_json(found)
+    else:
+        output.write("".join(f"{terminal.line_of_edit(edit)}\n" for edit in found))
+    if not found:
+        _say("No tool has changed a file yet")
+    return DONE
+
+
+def edits_move(given: argparse.Namespace) -> int:
+    """Take edits back, or make them again."""
+    from tiro import terminal
+
+    paths = terminal.move_edits(given.what, given.id)
+    output.write(f"{given.done} in {terminal.told_paths(paths)}\n")
+    return DONE
+
+
 def sessions_export(given: argparse.Namespace) -> int:
     """A saved session in another format, on stdout or in a file."""
     from tiro import terminal
@@ -319,6 +343,7 @@ def parser() -> argparse.ArgumentParser:
     _add_ask(commands)
     _add_chat(commands)
     _add_sessions(commands)
+    _add_edits(commands)
     _add_local(commands)
     about = "what is set up, and what to do next"
     one = add_command(commands, "doctor", doctor, about, DOCTOR_EXAMPLES)
@@ -394,6 +419,20 @@ def _add_sessions(commands: Commands) -> None:
     taken.add_argument("--json", action="store_true", help="print all of it as JSON")
     gone = add_command(group, "delete", sessions_delete, "delete for good", SESSIONS_EXAMPLES)
     gone.add_argument("id", nargs="+", help="their ids")
+
+
+def _add_edits(commands: Commands) -> None:
+    group = add_group(commands, "edits", "what tools have changed in files", EDITS_EXAMPLES)
+    some = add_command(group, "list", edits_list, "the newest first", EDITS_EXAMPLES)
+    some.add_argument("--limit", type=count, default=100, help="how many at most (100)")
+    some.add_argument("--json", action="store_true", help="print JSON")
+    for what, done, about in (
+        ("undo", "Taken back", "take back a turn's edits"),
+        ("redo", "Made again", "make them again"),
+    ):
+        one = add_command(group, what, edits_move, about, EDITS_EXAMPLES)
+        one.add_argument("id", nargs="?", help="of a turn or an edit; else the newest turn")
+        one.set_defaults(what=what, done=done)
 
 
 def _add_local(commands: Commands) -> None:

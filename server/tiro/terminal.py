@@ -9,7 +9,7 @@ import json
 import shutil
 import signal
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -242,6 +242,39 @@ def delete_sessions(ids: Sequence[str]) -> list[str]:
     return _run(_delete(ids))
 
 
+def edits(limit: int) -> list[dict[str, Any]]:
+    """What tools have changed in files, the newest first."""
+    listed: list[dict[str, Any]] = _run(_asked("tiro/edits/list", {"limit": limit}))["edits"]
+    return listed
+
+
+def move_edits(what: str, id: str | None) -> list[str]:
+    """Undo or redo an edit or a turn's, else the newest that can be; the files."""
+    paths: list[str] = _run(_moved(what, id))["paths"]
+    return paths
+
+
+def line_of_edit(edit: Mapping[str, Any]) -> str:
+    """An edit of `tiro/edits/list` on one line: its turn, when, where, and how much."""
+    when = edit["at"][:16].replace("T", " ")
+    undone = "  (undone)" if edit["undone"] else ""
+    path = flat(edit["path"])
+    return f"{edit['turnId']}  {when}  +{edit['added']} -{edit['removed']}  {path}{undone}"
+
+
+def newest_undone(edits: Sequence[Mapping[str, Any]]) -> str:
+    """The turn whose edits were taken back, the newest; InvalidInputError where there is none."""
+    turn = next((edit["turnId"] for edit in edits if edit["undone"]), None)
+    if turn is None:
+        raise InvalidInputError("Nothing was taken back that could be made again")
+    return str(turn)
+
+
+def told_paths(paths: Sequence[str]) -> str:
+    """These files, as the end of a sentence."""
+    return ", ".join(map(flat, paths)) or "no file; all of it was done before"
+
+
 def search(query: str, limit: int) -> list[dict[str, Any]]:
     """The hits of `tiro/session/search`."""
     hits: list[dict[str, Any]] = _run(
@@ -305,6 +338,20 @@ async def _loaded(id: str, method: str) -> dict[str, Any]:
 async def _load(client: Client, id: str) -> None:
     which = {"latest": True} if id == "latest" else {"id": id}
     await client.request("tiro/session/load", which)
+
+
+async def _moved(what: str, id: str | None) -> dict[str, Any]:
+    async with _server() as client:
+        if id is None and what == "undo":
+            params: dict[str, Any] = {"command": "tiro.undoEdits"}
+            method = "workspace/executeCommand"
+        else:
+            listed = (await client.request("tiro/edits/list", {}))["edits"]
+            is_edit = any(edit["id"] == id for edit in listed)
+            params = {"id": id} if is_edit else {"turnId": id or newest_undone(listed)}
+            method = f"tiro/edits/{what}"
+        result: dict[str, Any] = await client.request(method, params)
+        return result
 
 
 async def _asked(method: str, params: dict[str, Any]) -> dict[str, Any]:

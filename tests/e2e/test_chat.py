@@ -1,5 +1,6 @@
 """`tiro chat` as a person uses it: a real terminal with keys pressed, and a pipe."""
 
+import json
 import os
 import re
 import shlex
@@ -311,6 +312,54 @@ def test_slash_commands(chat: Chat, provider: Provider, home: Home) -> None:
     chat.say("/quit")
     assert chat.exit_code() == DONE
     assert notes.exists()
+
+
+def test_edits_are_shown_allowed_taken_back_and_made_again(
+    chat: Chat, provider: Provider, home: Home, tiro: Tiro
+) -> None:
+    """P6: with one command, also from another process, long after the turn."""
+    path = home.write("a.txt", "one\ntwo\n")
+
+    def text() -> str:
+        return path.read_text("utf-8")
+
+    provider.script(
+        replies.tools(("c1", "read_file", {"path": "a.txt"})),
+        replies.tools(("c2", "edit_file", {"path": "a.txt", "old_text": "two", "new_text": "2"})),
+        replies.text("It is done."),
+    )
+    chat.start()
+    chat.say("make it 2")
+    screen = chat.wait_for("[r]eject (and why):")
+    assert "-two" in screen
+    assert "+2" in screen
+    assert text() == "one\ntwo\n"
+    chat.ask("o", "It is done.")
+    assert text() == "one\n2\n"
+    screen = chat.ask("/edits", "+1 -1")
+    assert "a.txt" in screen
+    chat.ask("/undo-edits", "Taken back in")
+    assert text() == "one\ntwo\n"
+    chat.ask("/redo-edits", "Made again in")
+    assert text() == "one\n2\n"
+    chat.ask("/redo-edits", "Nothing was taken back")
+    chat.say("/quit")
+    listed = tiro("edits", "list")
+    assert listed.stdout.count("\n") == 1
+    assert "a.txt" in listed.stdout
+    turn = json.loads(tiro("edits", "list", "--json").stdout)[0]["turnId"]
+    home.write("a.txt", "mine\none\n2\n")
+    undone = tiro("edits", "undo", turn)
+    assert undone.stdout.startswith("Taken back in ")
+    assert text() == "mine\none\ntwo\n"
+    assert "(undone)" in tiro("edits", "list").stdout
+    assert tiro("edits", "redo").returncode == 0
+    home.write("a.txt", "one\nsomething else\n")
+    refused = tiro("edits", "undo")
+    assert refused.returncode == 1
+    assert "same lines" in refused.stderr
+    assert text() == "one\nsomething else\n"
+    assert "no edit" in tiro("edits", "undo", "nothing").stderr.lower()
 
 
 def test_tab_completes_commands_ids_agents_and_paths(chat: Chat, home: Home) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CLEAR_LINE, CLEAR_ALL = "\r\x1b[K", "\x1b[2J\x1b[3J\x1b[H"
 DIM, BAD, RESET = "\x1b[2m", "\x1b[31m", "\x1b[0m"
 MARK = "· "
-MAX_PREVIEW_LINES = 40
+MAX_PREVIEW_LINES = 500
 
 CHANGES = {
     "saveFailed": "The session cannot be saved; it goes on in memory",
@@ -117,8 +117,11 @@ class Screen:
         self.end_text()
         use, preview = params["toolUse"], params.get("preview")
         self.tell(f"{named(use)} – {params['effect']}, asked because of {params['rule']}")
-        for line in (preview or "").splitlines()[:MAX_PREVIEW_LINES]:
+        lines = (preview or "").splitlines()
+        for line in lines[:MAX_PREVIEW_LINES]:
             self._tell(line, "", "  ")
+        if (left := len(lines) - MAX_PREVIEW_LINES) > 0:
+            self.tell(f"… and {left:,} more lines that are not shown; reject what you cannot judge")
         return "Allow? [o]nce, [a]lways in this session, [r]eject (and why): "
 
     def _show(self, event: dict[str, Any]) -> None:

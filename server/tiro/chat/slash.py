@@ -13,6 +13,7 @@ from tiro.errors import InvalidInputError
 from tiro.screen_text import flat, one_line
 from tiro.session.messages import Message, text_of
 from tiro.stores.formats.registry import FORMATS, SHORT_NAMES
+from tiro.terminal import line_of_edit, newest_undone, told_paths
 
 MAX_LISTED = 20
 PIN_CELLS = 60
@@ -236,6 +237,26 @@ async def _export(talk: Talk, rest: str) -> None:
     talk.screen.say(f"Exported to {result['path']}" if path else result["text"])
 
 
+async def _edits(talk: Talk, rest: str) -> None:
+    edits = (await talk.link.request("tiro/edits/list", {"limit": MAX_LISTED}))["edits"]
+    for edit in edits:
+        talk.screen.say(line_of_edit(edit))
+    if not edits:
+        talk.screen.tell("No tool has changed a file yet")
+
+
+async def _undo_edits(talk: Talk, rest: str) -> None:
+    params = {"command": "tiro.undoEdits", "arguments": [rest] if rest else []}
+    done = await talk.link.request("workspace/executeCommand", params)
+    talk.screen.tell(f"Taken back in {told_paths(done['paths'])}")
+
+
+async def _redo_edits(talk: Talk, rest: str) -> None:
+    edits = (await talk.link.request("tiro/edits/list", {}))["edits"]
+    done = await talk.link.request("tiro/edits/redo", {"turnId": rest or newest_undone(edits)})
+    talk.screen.tell(f"Made again in {told_paths(done['paths'])}")
+
+
 async def _retry(talk: Talk, rest: str) -> None:
     await talk.ask_again()
 
@@ -292,6 +313,9 @@ COMMANDS: dict[str, Command] = {
     "/undo": Command(_undo, "", "take the last compaction or resize back"),
     "/memo": Command(_memo, "", "what is remembered of what has left the window"),
     "/pin": Command(_pin, "[N]", "hold message N in the window, -N let it go; else which are held"),
+    "/edits": Command(_edits, "", "what tools have changed in files, newest first"),
+    "/undo-edits": Command(_undo_edits, "[TURN]", "take back what the newest turn did to files"),
+    "/redo-edits": Command(_redo_edits, "[TURN]", "make again what was taken back last"),
     "/retry": Command(_retry, "", "take the last answer back and ask again"),
     "/quit": Command(_quit, "", "leave; so does Ctrl-D"),
 }
