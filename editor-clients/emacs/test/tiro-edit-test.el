@@ -219,6 +219,38 @@
         (should (equal (buffer-string) "ONE a\n")))
       (dolist (buffer buffers) (with-current-buffer buffer (set-buffer-modified-p nil))))))
 
+(ert-deftest tiro-edit-a-turn-cancelled-in-the-middle-is-undone-and-redone ()
+  "As far as it came, byte for byte; what was asked last is not made."
+  (tiro-testing-with-server
+    (let* ((a (tiro-edit-test-visit "a.txt" "one a\n"))
+           (b (tiro-edit-test-visit "b.txt" "one b\n" "typed\n"))
+           (c (tiro-edit-test-visit "c.txt" "one c\n"))
+           (coding-system-for-write 'utf-8-dos)
+           (d (tiro-testing-write "d.txt" "one d\nlast"))
+           (state (lambda ()
+                    (append (mapcar (lambda (buffer)
+                                      (with-current-buffer buffer (buffer-string)))
+                                    (list a b c))
+                            (let ((coding-system-for-read 'utf-8-unix))
+                              (mapcar #'tiro-edit-test-read (list "a.txt" "b.txt" "c.txt" d))))))
+           (before '("one a\n" "one b\ntyped\n" "one c\n"
+                     "one a\n" "one b\n" "one c\n" "one d\r\nlast"))
+           (after '("one a\n" "ONE b\ntyped\n" "one c\n"
+                    "one a\n" "one b\n" "one c\n" "ONE d\r\nlast")))
+      (tiro-ask "edit d.txt b.txt a.txt c.txt")
+      (dotimes (_ 2)
+        (tiro-testing-wait "a question" (lambda () tiro-permission-pending))
+        (tiro-allow-once))
+      (tiro-testing-wait-for "-one a\n+ONE a")
+      (tiro-cancel)
+      (tiro-testing-wait-idle)
+      (should (equal (funcall state) after))
+      (tiro-undo-edits)
+      (should (equal (funcall state) before))
+      (tiro-redo-edits)
+      (should (equal (funcall state) after))
+      (with-current-buffer b (set-buffer-modified-p nil)))))
+
 (ert-deftest tiro-edit-that-was-rejected-changes-nothing ()
   (tiro-testing-with-server
     (let ((a (tiro-edit-test-visit "a.txt" "one a\n")))
