@@ -11,29 +11,30 @@ import * as vscode from "vscode";
 import {
   CloseAction,
   ErrorAction,
+  type HandleWorkDoneProgressSignature,
   type InitializeResult,
   type LanguageClientOptions,
   type NotificationType,
   type ProgressToken,
   type RequestType,
-  type WorkDoneProgressBegin,
-  type WorkDoneProgressEnd,
-  type WorkDoneProgressReport,
 } from "vscode-languageclient/node";
 
+import { applyEdit } from "./applyEdit";
 import { initializationOptions, serverCommand, serverSettings } from "./config";
 import { shownDiagnostics } from "./diagnostics";
 import { messageOf, ServerStoppedError } from "./failure";
 import { QuietLanguageClient } from "./languageClient";
 import { findServerCommand, type ServerProcess, startServer } from "./launch";
 import { askPermission } from "./permission";
+import { Preview } from "./preview";
 import * as protocol from "./protocol";
+import type { SessionDocuments } from "./sessionDocument";
 
 const STOP_TIMEOUT_MS = 3_000;
 /** A program that does not answer `initialize` for so long is no Tiro server. */
 const START_TIMEOUT_MS = 60_000;
 
-type WorkDoneProgress = WorkDoneProgressBegin | WorkDoneProgressReport | WorkDoneProgressEnd;
+type WorkDoneProgress = Parameters<HandleWorkDoneProgressSignature>[1];
 
 export type ConnectionState = "starting" | "ready" | "stopped";
 
@@ -59,7 +60,10 @@ export class Client implements vscode.Disposable {
 
   #begin: (facts: protocol.Experimental | undefined) => Promise<void> = () => Promise.resolve();
 
-  constructor(private readonly log: vscode.LogOutputChannel) {}
+  constructor(
+    private readonly log: vscode.LogOutputChannel,
+    private readonly documents: SessionDocuments,
+  ) {}
 
   /** What is done after every connect, before any other request; it must not throw. */
   onConnected(begin: (facts: protocol.Experimental | undefined) => Promise<void>): void {
@@ -200,6 +204,9 @@ export class Client implements vscode.Disposable {
           this.#progress.fire(this.#progressText(token, params));
           next(token, params);
         },
+        workspace: {
+          handleApplyEdit: (params, next) => applyEdit(params, next, this.log),
+        },
       },
       stdioOptions: {
         stdout: () => undefined,
@@ -221,7 +228,7 @@ export class Client implements vscode.Disposable {
     on(protocol.turnEvent, this.#turnEvent);
     on(protocol.sessionChanged, this.#sessionChanged);
     language.onRequest(protocol.permissionRequest, (params, token) =>
-      askPermission(params, token, this.onTurnEvent),
+      askPermission(params, token, this.onTurnEvent, new Preview(this.documents)),
     );
     language.onRequest(protocol.editorDiagnostics, shownDiagnostics);
   }

@@ -6,13 +6,15 @@ import { type Attachments, fileAttachment, selectionAttachment } from "./attachm
 import type { ChatView } from "./chatView";
 import type { Client } from "./client";
 import { contextSizeText } from "./contextSize";
+import { redoEdits, undoEdits } from "./edits";
 import { exportSession, importSession, searchSessions } from "./exchange";
 import { messageOf } from "./failure";
-import { agentPicks, counted, menuPicks, modelPicks, sessionPicks } from "./pick";
+import { counted, menuPicks, sessionPicks } from "./pick";
 import * as protocol from "./protocol";
 import type { Session } from "./session";
 import type { SessionDocuments } from "./sessionDocument";
 import { explainRequest, steer } from "./steps";
+import { selectAgent, selectModel, showCurrentAgent } from "./who";
 
 /** What the commands work on. */
 export interface Parts {
@@ -44,6 +46,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "tiro.selectModel": selectModel,
   "tiro.contextSize": contextSize,
   "tiro.explainRequest": explainRequest,
+  "tiro.undoEdits": undoEdits,
+  "tiro.redoEdits": redoEdits,
   "tiro.attachSelection": attachSelection,
   "tiro.attachFile": attachFile,
   "tiro.attach": attach,
@@ -169,61 +173,6 @@ async function pickSession(client: Client): Promise<{ path: string } | undefined
     matchOnDescription: true,
   });
   return pick === undefined ? undefined : { path: pick.value.path };
-}
-
-async function showCurrentAgent({ client }: Parts): Promise<protocol.AgentResult> {
-  const result = await client.request(protocol.sessionGetAgent, {});
-  const { agent } = result;
-  if (agent === null) {
-    const { default: name } = await client.request(protocol.agentsList, {});
-    tell(`No agent is selected; the default, ${name ?? "none"}, will answer`);
-  } else {
-    tell(`The agent is ${agent.name}: ${agent.description}`);
-  }
-  return result;
-}
-
-async function selectAgent({ client, session }: Parts, given?: unknown) {
-  const name = typeof given === "string" ? given : await pickAgent(client, session);
-  if (name === undefined) {
-    return undefined;
-  }
-  const result = await client.request(protocol.sessionSetAgent, { name });
-  session.choose({ agent: result.agent?.name ?? null });
-  return result;
-}
-
-async function pickAgent(client: Client, session: Session): Promise<string | undefined> {
-  const { agents } = await client.request(protocol.agentsList, {});
-  const pick = await vscode.window.showQuickPick(agentPicks(agents, session.status().agent), {
-    title: "Select Agent",
-    placeHolder: "Who answers from now on",
-  });
-  return pick?.value.name;
-}
-
-async function selectModel({ client, session }: Parts, given?: unknown) {
-  const name = typeof given === "string" ? given : await pickModel(client);
-  if (name === undefined) {
-    return undefined;
-  }
-  const result = await client.request(protocol.modelsSet, { name });
-  session.choose({ model: result.model });
-  return result;
-}
-
-async function pickModel(client: Client): Promise<string | undefined> {
-  const { models, current } = await client.request(protocol.modelsList, {});
-  const pick = await vscode.window.showQuickPick(modelPicks(models, current), {
-    title: "Select Model",
-    placeHolder: "Which model answers from now on",
-    matchOnDetail: true,
-  });
-  if (pick?.value.available === false) {
-    tell(`${pick.value.name} cannot be used: ${pick.value.reason ?? "it does not answer"}`);
-    return undefined;
-  }
-  return pick?.value.name;
 }
 
 async function contextSize({ client }: Parts): Promise<protocol.ContextSize> {

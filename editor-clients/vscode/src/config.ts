@@ -36,6 +36,11 @@ export function automaticAttachment(configuration = tiroConfiguration()): Automa
   return configuration.get<string>("attach") === "none" ? "none" : "selection";
 }
 
+/** Whether a document that Tiro changed is saved, if all in it was saved before. */
+export function savesEditedFiles(configuration = tiroConfiguration()): boolean {
+  return configuration.get<unknown>("saveEditedFiles") !== false;
+}
+
 /** The server's settings: `tiro.settings` as it stands, single settings over it. */
 export function serverSettings(configuration = tiroConfiguration()): Settings {
   const settings = copy(configuration.get<Settings | null>("settings") ?? {});

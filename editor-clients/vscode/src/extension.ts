@@ -32,11 +32,11 @@ export async function deactivate(): Promise<void> {
 
 function build(context: vscode.ExtensionContext): Client {
   const log = vscode.window.createOutputChannel("Tiro", { log: true });
-  const client = new Client(log);
+  const documents = new SessionDocuments();
+  const client = new Client(log, documents);
   const session = new Session(client, new LastSession(context.workspaceState));
   const attachments = new Attachments();
   const view = new ChatView(context.extensionUri, session, attachments, log);
-  const documents = new SessionDocuments();
   context.subscriptions.push(
     log,
     client,

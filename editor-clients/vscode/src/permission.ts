@@ -2,14 +2,19 @@
  * The server's question whether a tool may run.
  *
  * It is always answered: by the user, or with a rejection when the question is dismissed, is
- * withdrawn, or the turn is over.
+ * withdrawn, or the turn is over. What does not fit into it is shown in an editor on demand.
  */
 
 import * as vscode from "vscode";
 
+import { parseDiff } from "./diff";
+import { messageOf } from "./failure";
+import type { Preview } from "./preview";
 import type { PermissionParams, PermissionResult, TurnEvent } from "./protocol";
 
 const MAX_PREVIEW_CHARACTERS = 400;
+/** What a message does not show as it stands: lines, invisible characters, links. */
+const UNSHOWABLE = /[\p{C}\p{Zl}\p{Zp}]|\]\(/u;
 
 const ANSWERS: readonly (readonly [string, PermissionResult["decision"]])[] = [
   ["Allow Once", "once"],
@@ -22,6 +27,7 @@ export async function askPermission(
   params: PermissionParams,
   token: vscode.CancellationToken,
   onTurnEvent: vscode.Event<TurnEvent>,
+  preview: Pick<Preview, "show" | "close">,
 ): Promise<PermissionResult> {
   const listeners: vscode.Disposable[] = [];
   const withdrawn = new Promise<undefined>((resolve) => {
@@ -37,26 +43,56 @@ export async function askPermission(
       }),
     );
   });
-  const asked = vscode.window.showWarningMessage(
-    question(params),
-    ...ANSWERS.map(([label]) => label),
-  );
   try {
-    const label = await Promise.race([asked, withdrawn]);
+    const label = await Promise.race([choose(params, preview), withdrawn]);
     return { decision: ANSWERS.find(([name]) => name === label)?.[1] ?? "reject" };
   } finally {
-    for (const listener of listeners) {
-      listener.dispose();
-    }
+    vscode.Disposable.from(...listeners).dispose();
+    void preview.close();
   }
 }
 
-/** The question in words: who wants to run what, on what, and which rule makes us ask. */
-export function question(params: PermissionParams): string {
-  const subject = params.preview ?? JSON.stringify(params.toolUse.input);
-  const shown =
-    subject.length > MAX_PREVIEW_CHARACTERS
-      ? `${subject.slice(0, MAX_PREVIEW_CHARACTERS)}…`
-      : subject;
-  return `Tiro (${params.agent}) wants to run ${params.toolUse.name} [${params.effect}]: ${shown}`;
+/** The label that the user chooses; what was shown on demand is asked about again. */
+async function choose(
+  params: PermissionParams,
+  preview: Pick<Preview, "show">,
+): Promise<string | undefined> {
+  const { text, more } = question(params);
+  const [once = "", always = "", reject = ""] = ANSWERS.map(([label]) => label);
+  const labels = [once, always, ...(more === undefined ? [] : [more]), reject];
+  for (;;) {
+    const label = await vscode.window.showWarningMessage(text, ...labels);
+    if (label === undefined || label !== more) {
+      return label;
+    }
+    await preview.show(params).catch((error: unknown) => {
+      void vscode.window.showErrorMessage(`Tiro: ${messageOf(error)}`);
+    });
+  }
+}
+
+/** The question in words, and the button for what they cannot show: the diff, or the whole. */
+export function question(params: PermissionParams): { text: string; more?: string } {
+  const { agent, effect, toolUse, preview } = params;
+  const asks = `Tiro (${agent ?? "no agent"}) wants to run ${toolUse.name} [${effect}]:`;
+  const diff = parseDiff(preview ?? "");
+  if (diff !== undefined) {
+    const what = `${changeOf(diff.lines)} in ${asShown(diff.name).text}`;
+    return { text: [asks, what, asShown(diff.head).text].join(" ").trim(), more: "Show Diff" };
+  }
+  const { text, isWhole } = asShown(preview ?? JSON.stringify(toolUse.input));
+  return { text: `${asks} ${text}`, ...(isWhole ? {} : { more: "Show All" }) };
+}
+
+function changeOf(lines: readonly string[]): string {
+  const [added, removed] = ["+", "-"].map((sign) => lines.filter((line) => line.startsWith(sign)).length);
+  return `+${added} −${removed} lines`;
+}
+
+/** The beginning of a text that a message shows exactly; several spaces would become one. */
+function asShown(text: string): { text: string; isWhole: boolean } {
+  const found = text.search(UNSHOWABLE);
+  const end = Math.min(found === -1 ? text.length : found, MAX_PREVIEW_CHARACTERS);
+  const shown = text.slice(0, end).replaceAll(/ {2,}/g, (spaces) => "\u00A0".repeat(spaces.length));
+  return end === text.length ? { text: shown, isWhole: true } : { text: `${shown}…`, isWhole: false };
 }

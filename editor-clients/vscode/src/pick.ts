@@ -14,6 +14,8 @@ const MENU: readonly (readonly [string, string])[] = [
   ["$(comment) Ask", "tiro.ask"],
   ["$(comment-discussion) Steer the Answer", "tiro.steer"],
   ["$(debug-stop) Cancel the Answer", "tiro.cancel"],
+  ["$(discard) Undo Edits", "tiro.undoEdits"],
+  ["$(redo) Redo Edits", "tiro.redoEdits"],
   ["$(list-flat) Show Session", "tiro.showSession"],
   ["$(add) New Session", "tiro.newSession"],
   ["$(clear-all) Clear Session", "tiro.clearSession"],

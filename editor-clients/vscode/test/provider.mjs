@@ -3,6 +3,7 @@
 //   think …  reasons before it answers        tool …   reads a.py first, then answers
 //   slow …   200 words, one every 25 ms        refuse … is refused with HTTP 400
 //   markdown … headings, lists, code           empty …  answers with nothing
+//   edit FILES reads them, has "one" replaced by "ONE" in each, then answers
 //   diagnostics … asks what is wrong in a.py first, then answers
 import http from "node:http";
 
@@ -79,6 +80,13 @@ async function answer(asked, response) {
     send({ reasoning_content: "First I look at the question. " });
     send({ reasoning_content: "Then I answer it." });
   }
+  const calls = editCalls(prompt, asked.messages);
+  if (calls.length > 0) {
+    send({ tool_calls: calls.map((call, index) => ({ index, id: `call_${call.name}_${index}`, type: "function", function: call })) });
+    send({}, "tool_calls");
+    endStream(response);
+    return;
+  }
   const wanted = TOOLS.find(({ word }) => prompt.startsWith(word));
   if (wanted !== undefined && last.role === "user") {
     const call = { name: wanted.name, arguments: JSON.stringify({ path: "a.py" }) };
@@ -88,8 +96,27 @@ async function answer(asked, response) {
     await sendText(prompt, send, response);
     send({}, "stop");
   }
+  endStream(response);
+}
+
+function endStream(response) {
   response.write('data: {"choices": [], "usage": {"prompt_tokens": 42, "completion_tokens": 7, "total_tokens": 49}}\n\n');
   response.end("data: [DONE]\n\n");
+}
+
+/** The tool uses of the next step of `edit FILES`: all are read, then all are edited. */
+function editCalls(prompt, messages) {
+  const [word, ...files] = prompt.split("\n")[0].split(" ");
+  if (word !== "edit") {
+    return [];
+  }
+  const done = messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1);
+  const steps = [
+    (path) => ({ name: "read_file", arguments: JSON.stringify({ path }) }),
+    (path) => ({ name: "edit_file", arguments: JSON.stringify({ path, old_text: "one", new_text: "ONE" }) }),
+  ];
+  const step = steps[done.filter(({ role }) => role === "assistant").length];
+  return step === undefined ? [] : files.map(step);
 }
 
 async function sendText(prompt, send, response) {

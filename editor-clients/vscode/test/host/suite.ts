@@ -9,6 +9,7 @@ export async function run(): Promise<void> {
   const mocha = new Mocha({ ui: "tdd", timeout: 30_000, reporter: "min" });
   mocha.suite.emit("pre-require", globalThis as unknown as Mocha.MochaGlobals, "", mocha);
   await import("./client.test.js");
+  await import("./edits.test.js");
   const counts = { passed: 0, failed: 0 };
   await new Promise<void>((resolve) => {
     mocha

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import { askPermission, question } from "../../src/permission";
 import type { PermissionParams, TurnEvent } from "../../src/protocol";
@@ -13,17 +13,24 @@ const PARAMS: PermissionParams = {
   preview: "make",
 };
 
+const DIFF = "--- a/sub/f.py\n+++ b/sub/f.py\n@@ -1,1 +1,2 @@\n-one\n+ONE\n+two";
+
 /** Ask, and get hold of everything that can end the question. */
-function ask() {
+function ask(params = PARAMS) {
   const cancel = new EventEmitter<void>();
   const events = new EventEmitter<TurnEvent>();
   const token = { isCancellationRequested: false, onCancellationRequested: cancel.event };
-  const result = askPermission(PARAMS, token, events.event as never);
+  const preview = { show: vi.fn(() => Promise.resolve()), close: vi.fn(() => Promise.resolve()) };
+  const result = askPermission(params, token, events.event as never, preview);
+  return { cancel, events, result, preview, ...newest() };
+}
+
+function newest() {
   const shown = asked.at(-1);
   if (shown === undefined) {
     throw new Error("nothing was asked");
   }
-  return { cancel, events, result, answer: shown.answer, text: shown.text };
+  return shown;
 }
 
 test.each([
@@ -49,7 +56,38 @@ test("a question that is withdrawn, or whose turn is over, is answered with a re
 });
 
 test("the question names agent, tool, effect and what exactly would run", () => {
-  expect(question(PARAMS)).toBe("Tiro (build) wants to run run_command [execute]: make");
-  const long = question({ ...PARAMS, preview: "x".repeat(5_000) });
-  expect(long.length).toBeLessThan(500);
+  expect(question(PARAMS)).toEqual({ text: "Tiro (build) wants to run run_command [execute]: make" });
+});
+
+test.each([
+  ["make  all", "make\u00A0\u00A0all", undefined],
+  ["cat <<E\nrm -rf x\nE", "cat <<E…", "Show All"],
+  ["echo [ls](command:x)", "echo [ls…", "Show All"],
+  ["echo a\u202Eb", "echo a…", "Show All"],
+  ["x".repeat(5_000), `${"x".repeat(400)}…`, "Show All"],
+])("of %j a message shows only what it shows exactly", (preview, shown, more) => {
+  const asks = question({ ...PARAMS, preview });
+  expect([asks.text.split("]: ")[1], asks.more]).toEqual([shown, more]);
+});
+
+test("an edit is asked about with its size and its file, the real one where it lies outside", () => {
+  const edit = { ...PARAMS, toolUse: { ...PARAMS.toolUse, name: "edit_file" }, effect: "write" as const };
+  expect(question({ ...edit, preview: DIFF })).toEqual({
+    text: "Tiro (build) wants to run edit_file [write]: +2 −1 lines in sub/f.py",
+    more: "Show Diff",
+  });
+  const { text } = question({ ...edit, preview: `Outside: /etc/f.py\n${DIFF}` });
+  expect(text).toMatch(/in sub\/f\.py Outside: \/etc\/f\.py$/);
+});
+
+test("what was shown is asked about again, and closed with the answer", async () => {
+  const { labels, answer, preview, result } = ask({ ...PARAMS, preview: DIFF });
+  expect(labels).toEqual(["Allow Once", "Allow for This Session", "Show Diff", "Reject"]);
+  const count = asked.length;
+  answer("Show Diff");
+  await vi.waitUntil(() => asked.length > count);
+  expect([preview.show.mock.calls.length, preview.close.mock.calls.length]).toEqual([1, 0]);
+  newest().answer("Allow Once");
+  expect(await result).toEqual({ decision: "once" });
+  expect(preview.close).toHaveBeenCalledOnce();
 });

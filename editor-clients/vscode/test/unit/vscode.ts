@@ -24,16 +24,30 @@ export class EventEmitter<T> {
 }
 
 /** What the last message asked, and how to answer it. */
-export const asked: { text: string; answer: (label: string | undefined) => void }[] = [];
+export const asked: { text: string; labels: string[]; answer: (label: string | undefined) => void }[] = [];
 
 export const window = {
-  showWarningMessage: (text: string) =>
+  showWarningMessage: (text: string, ...labels: string[]) =>
     new Promise<string | undefined>((answer) => {
-      asked.push({ text, answer });
+      asked.push({ text, labels, answer });
     }),
 };
 
+export const Disposable = {
+  from: (...all: { dispose: () => void }[]) => ({
+    dispose: () => {
+      for (const one of all) {
+        one.dispose();
+      }
+    },
+  }),
+};
+
+/** The documents that are open. */
+export const textDocuments: unknown[] = [];
+
 export const workspace = {
+  textDocuments,
   getConfiguration: () => ({ get: () => undefined }),
 };
 
@@ -49,6 +63,9 @@ export const languages = {
 
 export const DiagnosticSeverity = { Error: 0, Warning: 1, Information: 2, Hint: 3 };
 
-export const Uri = { file: (fsPath: string) => ({ scheme: "file", fsPath }) };
+export const Uri = {
+  file: (fsPath: string) => ({ scheme: "file", fsPath }),
+  parse: (text: string) => new URL(text),
+};
 
 export const StatusBarAlignment = { Right: 2 };
