@@ -299,6 +299,27 @@ def test_deny_is_not_lifted_by_an_answer(room: Path) -> None:
     assert decided(room, rules, "run_command", command("touch X"), granted).kind == "deny"
 
 
+def test_session_denies_whatever_else_allows_it(room: Path) -> None:
+    """M5.12: also what was answered "always" to before or after."""
+    rules = Rules(config="allow", default=OPEN_SET)
+    denied = [
+        {"key": "write", "pattern": "src/*", "decision": "allow"},
+        {"key": "write", "pattern": "src/*", "decision": "deny"},
+        {"key": "bash", "exactly": [str(room), "git push"], "decision": "allow"},
+        {"key": "bash", "pattern": "git push*", "decision": "deny"},
+        {"key": "read", "pattern": "src/a.py", "decision": "deny"},
+    ]
+    found = decided(room, rules, "write_file", {"path": "src/a.py"}, denied)
+    assert (found.kind, found.source) == ("deny", "session")
+    assert decided(room, rules, "write_file", {"path": "b.py"}, denied).kind == "allow"
+    assert decided(room, rules, "run_command", command("git push"), denied).kind == "deny"
+    assert decided(room, rules, "run_command", command("git status"), denied).kind == "allow"
+    assert decided(room, rules, "read_file", {"path": "src/a.py"}, denied).kind == "deny"
+    gate = Gate(rules, Workspace(RecordingEditor(room)))
+    use = gate.look(TOOLS["read_file"], {"path": "src/a.py"})
+    assert not gate.readable(use, denied)(room / "src/a.py")
+
+
 # doom_loop
 
 

@@ -148,11 +148,14 @@ class Gate(msgspec.Struct, frozen=True):
         self, use: Use, remembered: Sequence[Any]
     ) -> Iterable[tuple[Aim, PermissionDecision]]:
         patterns, exact = _remembered(remembered)
+        denials, _ = _remembered(remembered, ("deny",))
         for aim in use.aims:
             key = _remembered_key(use.tool, aim)
             is_settled = bool(aim.exactly) and (key, *aim.exactly) in exact
             always: Permission = {aim.key: "allow"} if is_settled else patterns
+            denied = self.rules.with_always(denials).decide(aim.key, aim.subject)
             decision = self.rules.with_always(always).decide(aim.key, aim.subject)
+            decision = denied if denied.kind == "deny" else decision
             if aim.at_most_asks and decision.kind != "allow":
                 decision = msgspec.structs.replace(
                     decision,
@@ -214,18 +217,23 @@ def _remembered_key(tool: Tool, aim: Aim) -> str:
     return aim.key if aim.key == "doom_loop" or not aim.exactly else tool.permission_key
 
 
-def _remembered(rules: Sequence[Any]) -> tuple[Permission, set[tuple[str, ...]]]:
-    """The rules of a session as a table of patterns, and those for exactly one thing."""
+def _remembered(
+    rules: Sequence[Any], decisions: Sequence[str] = ("deny", "allow")
+) -> tuple[Permission, set[tuple[str, ...]]]:
+    """The rules of a session as a table of patterns, and what is allowed by exactly what it is.
+
+    What denies comes first: no answer lifts it.
+    """
     patterns: dict[str, list[tuple[str, Any]]] = {}
     exact: set[tuple[str, ...]] = set()
-    for rule in rules:
-        if not isinstance(rule, dict) or rule.get("decision") != "allow":
-            continue
+    found = [rule for rule in rules if isinstance(rule, dict) and rule.get("decision") in decisions]
+    for rule in sorted(found, key=lambda rule: decisions.index(rule["decision"])):
         key, exactly = str(rule.get("key")), rule.get("exactly")
-        if isinstance(exactly, list):
+        if not isinstance(exactly, list):
+            pattern = str(rule.get("pattern"))
+            patterns.setdefault(key, []).append((pattern, rule["decision"]))
+        elif rule["decision"] == "allow":
             exact.add((key, *map(str, exactly)))
-        else:
-            patterns.setdefault(key, []).append((str(rule.get("pattern")), "allow"))
     return patterns or None, exact
 
 
