@@ -71,12 +71,14 @@ def test_agent_has_the_documented_fields() -> None:
 
 
 def test_get_of_an_unknown_name_is_none() -> None:
+    """M5.1."""
     registry = AgentRegistry()
     assert registry.get("nobody") is None
     assert registry.get(None) is None
 
 
 def test_register_replaces_and_unregister_tells_whether_there_was_one() -> None:
+    """M5.1."""
     registry = AgentRegistry()
     mine = AgentInfo(name="plan", description="mine")
     registry.register(mine)
@@ -101,6 +103,7 @@ def test_register_replaces_and_unregister_tells_whether_there_was_one() -> None:
     ],
 )
 def test_invalid_agent_is_rejected(agent: AgentInfo) -> None:
+    """M5.1."""
     registry = AgentRegistry()
     with pytest.raises(ValueError, match="gent"):
         registry.register(agent)
@@ -108,6 +111,7 @@ def test_invalid_agent_is_rejected(agent: AgentInfo) -> None:
 
 
 def test_default_is_only_an_existing_agent() -> None:
+    """M5.1."""
     registry = AgentRegistry()
     registry.set_default("plan")
     with pytest.raises(AgentNotFoundError) as raised:

@@ -136,3 +136,19 @@ def test_agents_of_a_workspace_that_is_not_trusted_are_not_there(tmp_path: Path)
     write_agent(root / ".tiro/agents", "theirs", "---\n---\nYou are theirs.")
     setup = Setup.load(tmp_path, [root], {}, trusted=False)
     assert setup.agents.get("theirs") is None
+
+
+@pytest.mark.parametrize("name", [" ", "a\nb", "\x1b[2J"])
+def test_a_file_whose_name_no_agent_can_have_is_told_and_costs_only_itself(
+    tmp_path: Path, name: str
+) -> None:
+    """M5.1: an invalid agent is among the problems, in a repository of others too."""
+    root = tmp_path / "w"
+    write_agent(tmp_path / "agents", "mine", "---\n---\nYou are mine.")
+    for folder in (tmp_path / "agents", root / ".tiro/agents"):
+        write_agent(folder, name, "---\n---\nHi")
+    setup = Setup.load(tmp_path, [root], {})
+    assert [agent.name for agent in setup.agents.selectable()] == ["build", "plan", "mine"]
+    assert len(setup.problems) == 2
+    assert all("needs a name" in problem for problem in setup.problems)
+    assert all(problem.isprintable() for problem in setup.problems)

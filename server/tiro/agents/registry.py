@@ -78,8 +78,8 @@ class AgentRegistry:
 
 def _problem_of(agent: AgentInfo) -> str | None:
     """What is wrong with an agent, as one sentence, or None."""
-    if not agent.name.strip() or "/" in agent.name:
-        return f"An agent needs a name without slashes, not {agent.name!r}"
+    if not agent.name.strip() or "/" in agent.name or not agent.name.isprintable():
+        return f"An agent needs a name that can be shown, without slashes, not {agent.name!r}"
     if agent.mode not in get_args(Mode):
         return f"The mode of agent {agent.name!r} must be primary, subagent or all"
     if agent.steps is not None and agent.steps < 1:

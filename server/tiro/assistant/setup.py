@@ -386,22 +386,33 @@ def _add_agents(agents: AgentRegistry, directory: Path, roots: Sequence[Path]) -
 
     A workspace is not trusted: its agents take no name that there is already.
     """
-    found = read_agents(directory / "agents")
-    for agent in found.agents:
-        agents.register(agent)
+    own = directory / "agents"
+    found = read_agents(own)
     problems = found.problems
+    for agent in found.agents:
+        problems += _register(agents, agent, own)
     for root in roots:
-        here = read_agents(root / ".tiro" / "agents", root)
+        folder = root / ".tiro" / "agents"
+        here = read_agents(folder, root)
         problems += here.problems
         for agent in here.agents:
             if agents.get(agent.name) is None:
-                agents.register(agent)
+                problems += _register(agents, agent, folder)
             else:
                 problems.append(
-                    f"{root / '.tiro' / 'agents' / agent.name}.md: there is an agent"
-                    f" {agent.name!r} already; a workspace cannot replace it"
+                    f"{folder / agent.name}.md: there is an agent {agent.name!r} already; a"
+                    " workspace cannot replace it"
                 )
     return problems
+
+
+def _register(agents: AgentRegistry, agent: AgentInfo, folder: Path) -> list[str]:
+    """Add an agent of a file; what keeps it from being one, such as its name."""
+    try:
+        agents.register(agent)
+    except ValueError as error:
+        return [f"{str(folder / agent.name) + '.md'!r}: {error}; it is not loaded"]
+    return []
 
 
 async def _no_turn(info: AgentInfo, task: str, run: ToolRun) -> Turn:
