@@ -170,7 +170,7 @@ def test_values_that_need_care(tmp_path: Path, text: str, read: Any) -> None:
         ("turn: {budget: {usd: free}}", 1, "turn.budget.usd must be a number"),
         ("permission_set: lax", 1, "permission_set must be open or strict, not 'lax'"),
         ("permission: {bahs: allow}", 1, "is no permission key (did you mean bash?)"),
-        ("permission: {webfetch: deny}", 1, "is no permission key; it is ignored"),
+        ("permission: {webfetch: deny}", 1, "is no permission key; there are read, glob"),
         ("providers: [x]", 1, "providers must be a table of names"),
         ("providers: {x: 1}", 1, "providers.x must be a section with keys"),
         ("providers: {x: {base_url: 'http://a'}}", 1, "providers.x has no api"),

@@ -341,12 +341,37 @@ CURRENT is the name that is used now, or nil."
 
 (defun tiro-undo-edits ()
   "Take back the changes that the newest turn made to files.
-Those of a file that was changed since are merged, or nothing is done."
+Those of a file that was changed since are merged, or nothing is done.
+Asks first where the turn is of another session."
   (interactive)
   (tiro-session-sync)
-  (tiro--tell-edits "Took back"
-                    (tiro-session-call 'workspace/executeCommand
-                                       '(:command "tiro.undoEdits"))))
+  (let* ((made (cl-remove-if (lambda (edit) (eq t (plist-get edit :undone)))
+                             (plist-get (tiro-session-call 'tiro/edits/list) :edits)))
+         (mine (cl-find-if (lambda (edit) (equal (plist-get edit :sessionId)
+                                                 (tiro-session-id tiro-session)))
+                           made))
+         (newest (or mine (cl-find-if #'tiro--edit-here-p made)
+                     (user-error "Tiro: there is nothing to take back here")))
+         (turn (plist-get newest :turnId)))
+    (when (or mine (y-or-n-p (tiro--other-edits-text newest made)))
+      (tiro--tell-edits "Took back"
+                        (tiro-session-call 'tiro/edits/undo (list :turnId turn))))))
+
+(defun tiro--edit-here-p (edit)
+  "Return non-nil if EDIT is of a file in one of the workspace roots."
+  (cl-some (lambda (root) (string-prefix-p root (plist-get edit :path)))
+           (tiro-session-roots tiro-session)))
+
+(defun tiro--other-edits-text (edit edits)
+  "Ask whether to take back the turn of EDIT, one of EDITS, in another session."
+  (format "Take back what another session did at %s to %s? "
+          (substring (plist-get edit :at) 0 16)
+          (string-join
+           (delete-dups
+            (cl-loop for one in (append edits nil)
+                     when (equal (plist-get one :turnId) (plist-get edit :turnId))
+                     collect (file-name-nondirectory (plist-get one :path))))
+           ", ")))
 
 (defun tiro-redo-edits ()
   "Make the changes again that were taken back last."

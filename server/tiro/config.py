@@ -366,7 +366,7 @@ class _Merge:
     def _unknown_key(self, key: str, rule: Any, table: Mapping[Any, Any], source: _Source) -> None:
         """Tell of a key that there is not; what it forbids holds for the one that was meant."""
         meant = KEY_OF_TOOL.get(key) or _closest(key, PERMISSION_KEYS)
-        told = f"is no permission key{_did_you_mean(meant)}"
+        told = f"is no permission key{_did_you_mean(meant)}; there are {', '.join(PERMISSION_KEYS)}"
         narrowed = narrowing(rule)
         if meant is None or meant in table or not narrowed:
             self._tell(source, ("permission", key), told)

@@ -48,6 +48,11 @@ CAPABILITIES = {"window": {"workDoneProgress": True}}
 SETTINGS = {"session": {"resume": "new"}}
 """A command starts with an empty session, whatever an editor does."""
 
+NOBODY_ASKED = (
+    "Nobody is here to be asked, so it was not run: use `tiro chat`, or allow it under `permission`"
+    " in config.yaml"
+)
+
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """One `tiro ask`; `is_continued` goes on with the newest saved session."""
@@ -394,10 +399,12 @@ async def _answer(method: str, params: Any) -> Any:
     """Permission comes from the person at the keyboard, if there is one."""
     if method != "tiro/permission/request":
         return None
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return {"decision": "reject", "message": "Nobody was there to be asked"}
     use = params["toolUse"]
-    _tell(f"{use['name']} {json.dumps(use['input'], ensure_ascii=False)} ({params['rule']})")
+    shown = params.get("preview") or json.dumps(use["input"], ensure_ascii=False)
+    _tell(f"{use['name']} ({params['rule']}): {shown}")
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        _tell(NOBODY_ASKED)
+        return {"decision": "reject", "message": "Nobody was there to be asked"}
     output.tell("Allow this? [y]es, [a]lways in this session, [N]o: ")
     word = (await asyncio.to_thread(sys.stdin.readline)).strip().lower()[:1]
     return {"decision": {"y": "once", "a": "always"}.get(word, "reject")}

@@ -362,6 +362,18 @@ def test_edits_are_shown_allowed_taken_back_and_made_again(
     assert "no edit" in tiro("edits", "undo", "nothing").stderr.lower()
 
 
+def test_output_of_a_command_is_shown(chat: Chat, provider: Provider) -> None:
+    """Its last lines, and how it ended."""
+    line = "seq 30; exit 3"
+    provider.script(replies.tools(("c1", "run_command", {"command": line})), replies.text("Hm."))
+    chat.start()
+    chat.say("count")
+    assert line in chat.wait_for("[r]eject (and why):")
+    screen = chat.ask("o", "Hm.")
+    assert "\n  30\n" in screen
+    assert "[exit code 3]" in screen
+
+
 def test_tab_completes_commands_ids_agents_and_paths(chat: Chat, home: Home) -> None:
     home.write("a-long-name.txt", "x")
     chat.start()

@@ -18,6 +18,8 @@ CLEAR_LINE, CLEAR_ALL = "\r\x1b[K", "\x1b[2J\x1b[3J\x1b[H"
 DIM, BAD, RESET = "\x1b[2m", "\x1b[31m", "\x1b[0m"
 MARK = "· "
 MAX_PREVIEW_LINES = 500
+COMMAND, OUTPUT_LINES = "run_command", 10
+"""The tool whose output is shown when it has ended, and how much of it."""
 
 CHANGES = {
     "saveFailed": "The session cannot be saved; it goes on in memory",
@@ -45,6 +47,8 @@ class Screen:
         self._status = ""
         self._thinking = 0
         """How many cells of the line of thinking are taken; 0: none is shown."""
+        self._commands: set[str] = set()
+        """The uses of commands, whose output is shown."""
         self.session_id: str | None = None
         self.has_started = False
         """Whether the server has stored the question of the last turn."""
@@ -136,11 +140,11 @@ class Screen:
             case {"type": "thinking", "delta": delta}:
                 self._think(delta)
             case {"type": "toolUse", "status": status, "toolUse": use}:
-                self._show_tool(named(use), status)
+                self._show_tool(use, status)
             case {"type": "toolOutput", "delta": delta}:
                 self._show_status(delta.rstrip().rpartition("\n")[2])
-            case {"type": "toolResult", "isError": True, "content": content}:
-                self._tell(content.strip().partition("\n")[0], DIM, "  ")
+            case {"type": "toolResult"}:
+                self._show_result(event)
             case {"type": "retry", "reason": reason, "waitSeconds": seconds}:
                 self.end_text()
                 self.tell(f"{reason}; trying again in {seconds:.0f} s")
@@ -149,13 +153,25 @@ class Screen:
             case _:
                 pass
 
-    def _show_tool(self, name: str, status: str) -> None:
+    def _show_tool(self, use: dict[str, Any], status: str) -> None:
         """A tool use that goes on is the status line; when it has ended it gets a line."""
         self.end_text()
+        if use["name"] == COMMAND:
+            self._commands.add(use["id"])
         if status in ("proposed", "running"):
-            self._show_status(f"{name}: {status}")
+            self._show_status(f"{named(use)}: {status}")
         else:
-            self._tell(f"{one_line(name, columns() - 16)}: {status}", DIM)
+            self._tell(f"{one_line(named(use), columns() - 16)}: {status}", DIM)
+
+    def _show_result(self, event: dict[str, Any]) -> None:
+        """What a command gave, its last lines; of anything else only why it failed."""
+        lines = event["content"].strip().splitlines()
+        if event["toolUseId"] in self._commands:
+            lines = lines[-OUTPUT_LINES:]
+        else:
+            lines = lines[:1] if event["isError"] else []
+        for line in lines:
+            self._tell(line, DIM, "  ")
 
     def _think(self, delta: str) -> None:
         """As much thinking as fits one line."""
