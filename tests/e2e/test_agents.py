@@ -220,3 +220,25 @@ def test_a_cancel_while_a_sub_agent_works(server: Server, provider: Provider, wh
     assert window(server)[2][1]["tool_use_id"] == "d1"
     assert not (server.home.workspace / f"{when}.txt").exists()
     assert ask(server, "go on")["text"] == "ok"
+
+
+def test_a_sub_agent_may_do_nothing_that_its_caller_may_not(
+    server: Server, provider: Provider
+) -> None:
+    """M5.9: for plan it writes plans and nothing else, and nobody is asked about the rest."""
+    server.request("tiro/session/setAgent", {"name": "plan"})
+    asked = answering(server, "once")
+    provider.script(
+        task(),
+        replies.tools(
+            ("w1", "write_file", {"path": "code.py", "content": "x"}),
+            ("w2", "write_file", {"path": ".tiro/plan/idea.md", "content": "x"}),
+            ("b1", "run_command", {"command": "touch code.py"}),
+        ),
+    )
+    done = ask(server)
+    last = {e["toolUse"]["id"]: e["status"] for e in events(server, done) if e["type"] == "toolUse"}
+    assert last == {"d1": "done", "d1/w1": "rejected", "d1/w2": "done", "d1/b1": "rejected"}
+    assert {a["toolUse"]["id"] for a in asked} <= {"d1/w2"}
+    assert not (server.home.workspace / "code.py").exists()
+    assert (server.home.workspace / ".tiro/plan/idea.md").read_text() == "x"
