@@ -152,3 +152,19 @@ def test_a_file_whose_name_no_agent_can_have_is_told_and_costs_only_itself(
     assert len(setup.problems) == 2
     assert all("needs a name" in problem for problem in setup.problems)
     assert all(problem.isprintable() for problem in setup.problems)
+
+
+def test_what_is_told_of_a_lost_model_names_the_one_that_answers(tmp_path: Path) -> None:
+    """B63: an agent's own model comes before the configuration's."""
+    write_agent(tmp_path / "agents", "mine", "---\nmodel: openai/mine\n---\nYou are mine.")
+    setup = Setup.load(tmp_path, [], {"model": "openai/m"})
+    manager = setup.manager(tmp_path / "sessions", lambda notice: None)
+    session = manager.create()
+    session.change(model="gone/x")
+    for agent, answers in (("build", "openai/m"), ("mine", "openai/mine")):
+        session.set_agent(agent)
+        (told,) = setup.missing(session)
+        assert f"'gone/x' is not configured any more: {answers} answers" in told
+    session.change(model="openai/x")
+    assert setup.missing(session) == []
+    manager.close()

@@ -170,7 +170,9 @@ class Setup(msgspec.Struct, kw_only=True):
         """What a session names that is not there any more, and what holds instead."""
         agent, model = self.lost_agent(session), self.lost_model(session)
         told = [] if agent is None else [LOST_AGENT.format(agent, self.agents.default)]
-        return told + ([] if model is None else [LOST_MODEL.format(model, self.settings.model)])
+        info = self.agents.get(session.agent) or self.agents.get(self.agents.default)
+        instead = (info and info.model) or self.settings.model
+        return told + ([] if model is None else [LOST_MODEL.format(model, instead)])
 
     def assign(
         self, session: Session, content: Content, agent: AgentInfo | None, model: str | None
