@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { isDeepStrictEqual } from "node:util";
 
 import { A_PY, changeSettings, SERVER_COMMAND, serverPids, until } from "../workbench.mjs";
 
@@ -89,6 +90,67 @@ export const STEPS = {
     await ui.answered("You said: tool use: not asked again");
     assert.equal(await ui.page.locator(".notification-toast").count(), 0);
     changeSettings(ui.bench.out, "Machine", { "tiro.settings": {} });
+  },
+
+  "a turn's edits are shown as diffs, made in open editors, undone and redone": async (ui) => {
+    const { disk, change } = editedFiles(ui.bench.out);
+    const before = disk();
+    await ui.openFile("b.txt");
+    await ui.typeAtEnd("typed");
+    for (const name of ["c.txt", "a.txt"]) {
+      await ui.openFile(name);
+    }
+    await ui.ask("edit a.txt b.txt c.txt d.txt e.txt");
+    await ui.toast("+1 −1 lines in a.txt").getByRole("button", { name: "Show Diff" }).click();
+    await ui.page.locator(".editor.modified").getByText(/ONE/).waitFor();
+    await ui.shot("diff");
+    for (const name of ["a.txt", "b.txt", "c.txt", "d.txt", "e.txt"]) {
+      await ui.allow(`+1 −1 lines in ${name}`);
+    }
+    await ui.answered("You said: edit");
+    const after = change(before, "a.txt", "c.txt", "d.txt", "e.txt");
+    assert.deepEqual(disk(), after);
+    assert.equal(await ui.page.locator(".editor.modified").count(), 0, "the diff is still open");
+    await ui.command("Tiro: Undo Edits");
+    await ui.toast(/Took back the changes of .*a\.txt/).waitFor();
+    assert.deepEqual(disk(), before);
+    await ui.shot("undone");
+    await ui.command("Tiro: Redo Edits");
+    await ui.toast(/Made again the changes of .*a\.txt/).waitFor();
+    assert.deepEqual(disk(), after);
+    await ui.dismissToasts();
+    for (const [name, typed] of [["a.txt", ""], ["c.txt", ""], ["b.txt", "typed"]]) {
+      await ui.page.locator(`.tab[aria-label^="${name}"]`).first().click();
+      await ui.editor.filter({ hasText: /ONE/ }).filter({ hasText: typed }).waitFor();
+      await ui.editor.click();
+      await ui.page.keyboard.press("Control+Z");
+      await ui.editor.filter({ hasText: /one/ }).filter({ hasText: typed }).waitFor();
+      await ui.command("File: Save");
+      await ui.page.locator(".tab.active:not(.dirty)").waitFor();
+    }
+    const saved = { ...after, "a.txt": before["a.txt"], "c.txt": before["c.txt"], "b.txt": "one b\ntyped" };
+    await until(() => isDeepStrictEqual(disk(), saved), "one step a file was undone");
+    await ui.command("View: Close All Editors");
+  },
+
+  "a turn of edits that is cancelled in the middle is undone as far as it came": async (ui) => {
+    const { disk, change } = editedFiles(ui.bench.out, "again-");
+    const before = disk();
+    await ui.ask("edit again-a.txt again-d.txt again-e.txt");
+    for (const name of ["again-a.txt", "again-d.txt"]) {
+      await ui.allow(`+1 −1 lines in ${name}`);
+    }
+    await ui.toast("+1 −1 lines in again-e.txt").waitFor();
+    await ui.view.getByRole("button", { name: "Cancel" }).click();
+    await ui.view.locator("body:not([data-state='answering'])").waitFor();
+    const after = change(before, "a.txt", "d.txt");
+    assert.deepEqual(disk(), after);
+    for (const [title, told, state] of [["Undo", "Took back", before], ["Redo", "Made again", after]]) {
+      await ui.command(`Tiro: ${title} Edits`);
+      await ui.toast(new RegExp(`${told} the changes of .*again-a\\.txt`)).waitFor();
+      assert.deepEqual(disk(), state);
+    }
+    await ui.dismissToasts();
   },
 
   "an empty answer is told": async (ui) => {
@@ -412,6 +474,25 @@ export const STEPS = {
     assert.deepEqual(ui.complaints, []);
   },
 };
+
+/** Five files of several encodings; what the disk holds, and what it holds after edits, as latin-1. */
+function editedFiles(out, prefix = "") {
+  const files = {
+    "a.txt": Buffer.from("one a\n"),
+    "b.txt": Buffer.from("one b\n"),
+    "c.txt": Buffer.from("c one c\r\nzwei é\r\n"),
+    "d.txt": Buffer.from("one é d\r\nlast", "latin1"),
+    "e.txt": Buffer.from("\uFEFFe\none 😀 e\n", "utf16le"),
+  };
+  const path = (name) => `${out}/workspace/${prefix}${name}`;
+  for (const [name, bytes] of Object.entries(files)) {
+    writeFileSync(path(name), bytes);
+  }
+  const disk = () => Object.fromEntries(Object.keys(files).map((name) => [name, readFileSync(path(name), "latin1")]));
+  const one = (text) => text.replace("one", "ONE").replace("o\0n\0e\0", "O\0N\0E\0");
+  const change = (before, ...names) => ({ ...before, ...Object.fromEntries(names.map((name) => [name, one(before[name])])) });
+  return { disk, change };
+}
 
 function isAtEnd(element) {
   return element.scrollHeight - element.scrollTop - element.clientHeight < 24;

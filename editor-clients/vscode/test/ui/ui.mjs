@@ -109,6 +109,12 @@ export class Ui {
     return this.page.locator(".notification-toast").filter({ hasText: text }).first();
   }
 
+  /** Allow what is asked, no faster than a person: VS Code shows 3 toasts in 800 ms, no more. */
+  async allow(text) {
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await this.toast(text).getByRole("button", { name: "Allow Once" }).click({ timeout: 10_000 });
+  }
+
   async dismissToasts() {
     await this.command("Notifications: Clear All Notifications");
     await until(async () => (await this.page.locator(".notification-toast").count()) === 0, "the toasts are gone");
@@ -141,6 +147,18 @@ export class Ui {
     await this.row(name).waitFor();
     await this.page.keyboard.press("Enter");
     await this.page.locator(`.tab[aria-label^="${name}"]`).first().waitFor();
+  }
+
+  /** The lines of the active editor. */
+  get editor() {
+    return this.page.locator(".editor-group-container.active .editor-instance .view-lines").first();
+  }
+
+  /** Type into the active editor, after all that is there. */
+  async typeAtEnd(text) {
+    await this.editor.click();
+    await this.page.keyboard.press("Control+End");
+    await this.page.keyboard.type(text);
   }
 
   async shot(name) {
