@@ -144,7 +144,8 @@ export class Ui {
   async openFile(name) {
     await this.page.keyboard.press("Control+P");
     await this.page.locator(".quick-input-widget input").fill(name);
-    await this.row(name).waitFor();
+    const first = this.page.locator(".quick-input-list .monaco-list-row").first();
+    await first.filter({ hasText: name }).waitFor(); // the row that Enter takes
     await this.page.keyboard.press("Enter");
     await this.page.locator(`.tab[aria-label^="${name}"]`).first().waitFor();
   }
