@@ -270,6 +270,17 @@ def test_always_for_one_command_is_none_for_another(room: Path, first: str, then
     assert decided(room, gate.rules, "run_command", elsewhere, granted).kind == "ask"
 
 
+def test_always_without_a_path_is_for_the_folder_that_was_meant(room: Path) -> None:
+    """M5.6: as narrow as the request, not all that its key governs."""
+    gate = Gate(Rules(default={"*": "ask"}), Workspace(RecordingEditor(room)))
+    for tool, given in (("list_files", {}), ("grep", {"pattern": "x"}), ("glob", {"pattern": "*"})):
+        granted = gate.grants(gate.look(TOOLS[tool], given))
+        assert decided(room, gate.rules, tool, given, granted).kind == "allow", tool
+        path = {**given, "path": "src"}
+        assert decided(room, gate.rules, tool, path, granted).kind == "ask", tool
+        assert decided(room, gate.rules, "read_file", {"path": "a.txt"}, granted).kind == "ask"
+
+
 def test_always_outside_is_for_this_path_and_this_key(room: Path) -> None:
     gate = Gate(Rules(default=STRICT_SET), Workspace(RecordingEditor(room)))
     granted = gate.grants(gate.look(TOOLS["read_file"], {"path": "../outside/k"}))

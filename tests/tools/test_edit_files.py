@@ -26,6 +26,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.told: list[Any] = []
+        self.recorded = asyncio.Event()
 
     @contextlib.asynccontextmanager
     async def changing(self, path: Path) -> AsyncIterator[None]:
@@ -38,6 +39,7 @@ class Recorder:
     async def record(self, path: Path, before: FileText | None, after: str | None) -> str:
         assert self.told[-1] == "begin"
         self.told.append((path.name, None if before is None else before.text, after))
+        self.recorded.set()
         return "e1"
 
     async def failed(self, edit_id: str) -> None:
@@ -252,6 +254,34 @@ def test_an_edit_with_an_open_outcome_stays_recorded(
     monkeypatch.setattr(room.editor, "apply_edit", silent)
     assert "no answer" in room("edit_file", path="f", old_text="B", new_text="C")
     assert room.recorder.told == ["begin", ("f", "B\n", "C\n"), "end"]
+
+
+@pytest.mark.parametrize("ticks", range(12))
+def test_an_edit_that_was_cancelled_is_recorded_if_it_was_made(tmp_path: Path, ticks: int) -> None:
+    """One that did not happen must not come with a redo."""
+    room = Room(tmp_path)
+
+    async def cancelled() -> None:
+        working = asyncio.create_task(
+            room._used("write_file", lambda: None, {"path": "f", "content": "new\n"})
+        )
+        await room.recorder.recorded.wait()
+        await asyncio.sleep(0.001 * ticks)
+        working.cancel()
+        await asyncio.wait([working])
+
+    asyncio.run(cancelled())
+    is_made = (tmp_path / "f").exists()
+    assert ("failed e1" in room.recorder.told) == (not is_made)
+
+
+def test_a_name_cannot_forge_the_diff(tmp_path: Path) -> None:
+    """What the user is shown is what will be done (B49)."""
+    room = Room(tmp_path)
+    room("write_file", path="x\n@@ -1,1 +1,1 @@\n-typo\u202e\x1b[8m", content="evil\n")
+    shown = str(room.preview)
+    assert shown.count("\n") == 3
+    assert not {"\x1b", "\u202e"} & set(shown)
 
 
 def test_what_may_not_be_read_is_not_told(tmp_path: Path) -> None:

@@ -300,6 +300,17 @@ def test_a_file_that_was_made_goes_with_its_empty_folders_and_comes_back(editing
     assert list((editing.root / "there").iterdir()) == []
 
 
+def test_a_folder_made_for_two_files_goes_with_the_last_of_them(
+    editing: Editing, tmp_path: Path
+) -> None:
+    """Whichever was changed again."""
+    for name in ("o/a", "o/b"):
+        editing.edit(name, "1\n")
+    editing.edit("o/a", "2\n")
+    editing.undo(turn="t")
+    assert not (editing.root / "o").exists()
+
+
 def test_a_folder_with_something_else_in_it_stays(editing: Editing) -> None:
     editing.edit("x/y/new", "text\n")
     put(editing.root, "x/mine", "mine")

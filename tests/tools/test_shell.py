@@ -58,6 +58,43 @@ def test_a_command_tells_both_streams_in_order_and_its_exit_code(tmp_path: Path)
     assert run(tmp_path, "kill -SEGV $$").content == "[ended by the signal SIGSEGV]"
 
 
+def test_b49_a_repository_within_another_runs_nothing(tmp_path: Path) -> None:
+    """A clone can bring a bare repository whose settings name programs."""
+    run(tmp_path, "git init -q . && git init -q --bare lib && touch lib/k")
+    for key, value in (
+        ("core.bare", "false"),
+        ("core.worktree", ".."),
+        ("core.fsmonitor", "touch X;"),
+    ):
+        run(tmp_path, f"git config -f lib/config {key} {value!r}")
+    for line in ("git status", "git diff --stat", "git describe --dirty"):
+        run(tmp_path, line, cwd="lib")
+        run(tmp_path, f"cd lib && {line}")
+    assert not list(tmp_path.rglob("X"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo garbage > /proc/$PPID/fd/1; sleep 30",
+        "kill -STOP $PPID; sleep 30",
+        "kill $PPID; sleep 30",
+    ],
+)
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs /proc")
+def test_a_command_that_turns_on_its_keeper_ends_all_the_same(tmp_path: Path, line: str) -> None:
+    """And all that it has started with it."""
+    with contextlib.suppress(ToolError):  # that the keeper is gone, which is true
+        run(tmp_path, f"sleep 321 & echo $! > pid; {line}", timeout_seconds=1)
+    assert _is_over(int((tmp_path / "pid").read_text()))
+
+
+def _is_over(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    return True
+
+
 @pytest.mark.parametrize("command", ["cat", "python3", "read x; echo -n", "less", "sort", "sh"])
 def test_b50_nothing_waits_for_input(tmp_path: Path, command: str) -> None:
     assert run(tmp_path, command, timeout_seconds=30).content.startswith("[exit code")

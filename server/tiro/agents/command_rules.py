@@ -7,7 +7,6 @@ its beginning says. What denies or asks need not be: there it is looked for anyw
 """
 
 import re
-import shlex
 from collections.abc import Sequence
 from functools import lru_cache
 from posixpath import basename
@@ -60,11 +59,6 @@ def subjects_of(line: CommandLine, free: Sequence[bool] = ()) -> tuple[CommandSu
     free = free or [True] * len(line.commands)
     pairs = zip(line.commands, free, strict=True)
     return tuple(CommandSubject(words, is_free=is_free) for words, is_free in pairs)
-
-
-def remembered_lines(line: CommandLine) -> tuple[str, ...]:
-    """What an answer "always" is remembered for: the simple commands of the line, or all of it."""
-    return tuple(map(shlex.join, line.commands)) if stand_alone(line) else (line.text,)
 
 
 def stand_alone(line: CommandLine) -> bool:

@@ -121,7 +121,7 @@ class Gate(msgspec.Struct, frozen=True):
         """The rules that an answer "always" adds: just what was asked about."""
         found: list[dict[str, Any]] = []
         for aim, decision in self._decisions(use, remembered):
-            if decision.kind == "allow" or (aim.at_most_asks and not aim.exactly):
+            if decision.kind == "allow":
                 continue
             key = _remembered_key(use.tool, aim)
             if aim.exactly:
@@ -170,7 +170,7 @@ class Gate(msgspec.Struct, frozen=True):
 
     def _places(self, tool: Tool, given: dict[str, Any]) -> list[Place]:
         """Where the paths of the input lead; for a command, its folder is the last one."""
-        paths = [given["path"]] if tool.subject_field == "path" and "path" in given else []
+        paths = [given.get("path", ".")] if tool.subject_field == "path" else []
         if tool.permission_key == "bash":
             paths.append(given.get("cwd", "."))
         return [self.workspace.locate(path) for path in paths]

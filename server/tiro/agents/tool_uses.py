@@ -194,11 +194,15 @@ class ToolUses:
         yield from stored
 
     def _batches(self) -> Iterator[list[int]]:
-        """Neighbouring reads together, everything else alone, in call order."""
+        """Neighbouring reads together, everything else alone, in call order.
+
+        A sub-agent may do more than read, and asks for itself.
+        """
 
         def key(index: int) -> int:
             tool = self._needs.tools.get(self.given[index].name)
-            return -1 if tool is None or tool.effect == "read" else index
+            is_read = tool is None or (tool.effect == "read" and tool.permission_key != "delegate")
+            return -1 if is_read else index
 
         for _, batch in groupby(range(len(self.given)), key):
             yield list(batch)

@@ -133,10 +133,10 @@ class Talk:
                 self._wants_out = True  # the answer may have ended meanwhile
                 turn.cancel()
             else:
+                stop()  # before the question is answered, or the turn would go on with that
                 self.lines.stop_asking()
                 self.screen.end_text()
                 self.screen.tell("Stopping; Ctrl-C again leaves")
-                stop()
             self.interrupted_at = time.monotonic()
 
         def heard(number: int, frame: object) -> None:

@@ -147,10 +147,11 @@ class Ledger:
                 lines = _whole_lines(read_file(self.path)[0])
                 edits = replay(line for line in map(_decoded, lines) if line is not None)
                 kept = _newest(edits, self._sizes())
+                # First: whoever finds the new file does not wait for the lock on this one.
+                self._remove_unnamed({name for edit in kept.values() for name in _names(edit.made)})
                 if len(kept) < len(edits):
                     data = b"".join(raw + b"\n" for raw in lines if _belongs(raw, kept))
                     replace_file(self._disk, self.path, data)
-                self._remove_unnamed({name for edit in kept.values() for name in _names(edit.made)})
         except OSError as error:
             log.warning("The ledger of edits could not be pruned: %s", error)
 

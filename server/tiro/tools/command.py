@@ -8,6 +8,7 @@ left running, and no longer than this process.
 import asyncio
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -16,9 +17,12 @@ from pathlib import Path
 import msgspec
 
 from tiro.errors import ToolError
+from tiro.tools.command_keeper import descendants
 
 GRACE_SECONDS = 1.0
 """How long a command may take to end by itself once it was told to."""
+PATIENCE_SECONDS = 5.0
+"""How long a keeper may take to end everything; it needs three seconds at most."""
 READ_BYTES = 65536
 MAX_REST_BYTES = 1 << 20
 """A pipe holds less; so what still comes is printed by somebody who is left running."""
@@ -78,7 +82,7 @@ class Command:
         if is_open and self._life is not None:
             with contextlib.suppress(OSError):
                 os.write(self._life, b"d")
-        if not is_open and not answer.background:
+        if answer.error is not None or (not is_open and not answer.background):
             self.end()
             await self._gone.wait()
         if answer.error is not None:
@@ -90,6 +94,14 @@ class Command:
         life, self._life = self._life, None
         if life is not None:
             os.close(life)
+            self._loop.call_later(PATIENCE_SECONDS, self._force)
+
+    def _force(self) -> None:
+        """End a keeper that does not answer, such as one that its command has stopped."""
+        if self._keeper.returncode is None:
+            for pid in (*descendants(self._keeper.pid), self._keeper.pid):
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
 
     def _start(self, argv: Sequence[str], directory: int, environment: Mapping[str, str]) -> None:
         output, output_end = os.pipe()
@@ -148,10 +160,7 @@ class Command:
         data = os.read(self._control, READ_BYTES)
         self._told += data
         if self._told.endswith(b"\n") and not self._answer.done():
-            answer = msgspec.json.decode(self._told, type=_Answer)
-            if answer.error is not None:
-                answer.error = NOT_STARTED.format(why=answer.error)
-            self._answer.set_result(answer)
+            self._answer.set_result(_understood(self._told))
         if data:
             return
         self._loop.remove_reader(self._control)
@@ -161,3 +170,14 @@ class Command:
         self.end()
         self._keeper.wait()  # it has closed its end, so it is as good as gone
         self._gone.set()
+
+
+def _understood(told: bytes) -> _Answer:
+    """The keeper's answer; a command may have written into its pipe."""
+    try:
+        answer = msgspec.json.decode(told, type=_Answer)
+    except ValueError:  # msgspec's errors are of this kind
+        return _Answer(error=GONE)
+    if answer.error is not None:
+        answer.error = NOT_STARTED.format(why=answer.error)
+    return answer

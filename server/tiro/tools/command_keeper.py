@@ -50,11 +50,14 @@ class Keeper:
         os.close(write_end)
         self._status: int | None = None
         self._has_children = True
+        self._is_told_to_end = False
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._told_to_end)
 
     def run(self) -> None:
         """Wait for the command's end, tell it, and stay as long as anything is left."""
         while self._status is None:
-            if 0 in select.select([0, self._woken], [], [])[0]:
+            if 0 in select.select([0, self._woken], [], [])[0] or self._is_told_to_end:
                 self._end_all()
             self._reap()
         self._wait(LEAVING_SECONDS)
@@ -64,6 +67,9 @@ class Keeper:
         while self._has_children:
             poll = None if IS_LINUX else GROUP_POLL_SECONDS
             ready = select.select(watched, [], [], poll)[0]
+            if self._is_told_to_end:
+                self._end_all()
+                return
             if 0 in ready:
                 if not os.read(0, 1):
                     self._end_all()
@@ -72,6 +78,10 @@ class Keeper:
             if self._read_end in ready and not self._drop():
                 watched.remove(self._read_end)
             self._reap()
+
+    def _told_to_end(self, number: int, frame: object) -> None:
+        """A command may end its own keeper; what it has started ends with it."""
+        self._is_told_to_end = True
 
     def _drop(self) -> bool:
         """Read what was printed; False when nobody can print any more."""

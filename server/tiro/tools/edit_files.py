@@ -15,6 +15,7 @@ from tiro.tools.diff import keep_line_ends, unified_diff
 from tiro.tools.file_text import FileText
 from tiro.tools.matching import Replacement, replaced
 from tiro.tools.merge import count_changes
+from tiro.tools.shell import visible
 from tiro.tools.text import plain_lines, split_lines
 from tiro.tools.tool import Tool, ToolOutput, ToolRun, run_in_thread
 from tiro.tools.workspace import Place
@@ -125,7 +126,7 @@ async def _planned(given: dict[str, Any], run: ToolRun, make: Making) -> Plan:
         raise ToolError(STALE.format(given=place.given))
     text = await run_in_thread(run, make, given, run, place, seen)
     name = await asyncio.to_thread(run.workspace.shown, place.path)
-    return Plan(place, name, seen, text)
+    return Plan(place, visible(name).replace("\n", "\\n"), seen, text)
 
 
 async def _written(plan: Plan, run: ToolRun) -> str:
@@ -141,6 +142,10 @@ async def _written(plan: Plan, run: ToolRun) -> str:
             if error.data.get("outcome") != "unknown":
                 await run.edits.failed(edit_id)
             raise ToolError(str(error)) from error
+        except asyncio.CancelledError:
+            if await _is_untouched(plan, run):
+                await run.edits.failed(edit_id)
+            raise
     if before is None:
         run.seen.note(path, plan.text)
     else:
@@ -154,6 +159,17 @@ async def _written(plan: Plan, run: ToolRun) -> str:
         total=len(split_lines(plan.text)),
     )
     return told if note is None else f"{told}; {note}"
+
+
+async def _is_untouched(plan: Plan, run: ToolRun) -> bool:
+    """Whether a write that was cancelled did not happen; an editor may still make its change."""
+    if run.workspace.buffer_of(plan.place.path) is not None:
+        return False
+    try:
+        now = await current(run.workspace, plan.place)
+    except ToolError:
+        return False
+    return (now and now.text) == (plan.seen and plan.seen.text)
 
 
 def _whole(given: dict[str, Any], run: ToolRun, place: Place, seen: FileText | None) -> str:

@@ -144,6 +144,7 @@ class Edits:
                 raise StorageError(told, path=str(path), done=_texts(done)) from error
             await asyncio.to_thread(self._settle, change, target)
             done.append(path)
+        await asyncio.to_thread(_remove_folders, changes)
         return None
 
     def _settle(self, change: "_Change", target: Target) -> None:
@@ -151,9 +152,6 @@ class Edits:
         path, seen, text, steps = change
         encoding, mode = None, None
         if text is None:
-            for folder in [folder for made in steps for folder in made.folders][::-1]:
-                with contextlib.suppress(OSError):  # it is not empty, or gone
-                    os.rmdir(folder)
             if seen is not None:
                 encoding, mode = seen.encoding, seen.status and seen.status.st_mode & _MODE_BITS
         elif seen is None and (mode := steps[-1].mode) is not None:
@@ -184,6 +182,14 @@ class _Change(NamedTuple):
     text: str | None
     steps: Sequence[Made]
     """The edits that it undoes or redoes, in that order."""
+
+
+def _remove_folders(changes: Sequence[_Change]) -> None:
+    """Remove the folders that were made for files which are gone, where nothing else is in them."""
+    steps = [step for change in changes if change.text is None for step in change.steps]
+    for folder in sorted({folder for step in steps for folder in step.folders})[::-1]:
+        with contextlib.suppress(OSError):  # it is not empty, or gone
+            os.rmdir(folder)
 
 
 class _TouchError(Exception):

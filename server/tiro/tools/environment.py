@@ -24,6 +24,9 @@ NOT_INTERACTIVE = {
 }
 """An editor that changes nothing, a pager that shows all, and no to every question for a secret."""
 
+GIT_CONFIG = {"safe.bareRepository": "explicit", "core.fsmonitor": "false"}
+"""A repository inside of another one could name programs that the mildest git command runs."""
+
 SHORTEST_PART = 8
 """A key at least this long is also looked for inside of longer values."""
 
@@ -32,7 +35,16 @@ def command_environment(given: Mapping[str, str], secrets: Sequence[str]) -> dic
     """The environment that a command gets: the given one without these secrets."""
     kept = {name: value for name, value in given.items() if not _holds(value, secrets)}
     kept.pop("CDPATH", None)  # a `cd` leads where it says
-    return kept | NOT_INTERACTIVE
+    return kept | NOT_INTERACTIVE | _git_config(kept.get("GIT_CONFIG_COUNT", "0"))
+
+
+def _git_config(count: str) -> dict[str, str]:
+    """`GIT_CONFIG` as environment variables, behind so many that are there already."""
+    first = int(count) if count.isdecimal() else 0
+    found = {"GIT_CONFIG_COUNT": str(first + len(GIT_CONFIG))}
+    for number, (key, value) in enumerate(GIT_CONFIG.items(), first):
+        found |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return found
 
 
 def _holds(value: str, secrets: Sequence[str]) -> bool:

@@ -97,10 +97,10 @@ def _is_known(reader: Reader, word: str, rest: list[str], deep: bool) -> bool:
 _NUMBER = re.compile(r"-\d+")
 
 _DIFF_LONG = (
-    "stat numstat shortstat name-only name-status summary cached staged color no-color color-words"
-    " word-diff minimal patience histogram no-ext-diff no-textconv exit-code quiet merge-base"
+    "stat numstat shortstat name-only name-status summary cached staged color no-color"
+    " minimal patience histogram no-ext-diff no-textconv exit-code quiet merge-base"
     " diff-filter find-renames find-copies ignore-all-space ignore-space-change ignore-blank-lines"
-    " check unified abbrev text no-patch no-renames dirstat compact-summary"
+    " abbrev no-patch no-renames dirstat compact-summary"
 )
 _LOG_LONG = (
     "oneline graph all decorate no-decorate author committer since until after before grep pretty"
@@ -212,10 +212,10 @@ GIT_READERS: dict[str, Reader] = {
         deep="p u patch L",
     ),
     "show": Reader(
-        shows="text", flags="swbz", valued="UMC", long=f"{_LOG_LONG} {_DIFF_LONG}", deep="p u patch"
+        shows="text", flags="swbz", valued="MC", long=f"{_LOG_LONG} {_DIFF_LONG}", deep="p u patch"
     ),
     "diff": Reader(
-        shows="text", flags="Rwbza", valued="UMC", long=_DIFF_LONG, deep="p u patch no-index"
+        shows="text", flags="Rwbza", valued="MC", long=_DIFF_LONG, deep="p u patch no-index"
     ),
     "branch": Reader(
         shows="names", flags="avr", long="list all remotes show-current verbose", most=0

@@ -170,4 +170,7 @@ def _sign(found: re.Match[str]) -> str:
     return chr(0x2400 + code) if code < 0x20 else f"\\u{code:04x}"
 
 
-_HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_HIDING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
+    "\U000e0000-\U000e007f]"
+)
