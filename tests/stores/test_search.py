@@ -9,6 +9,7 @@ import sqlite3
 import stat
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -411,6 +412,7 @@ def test_a_session_that_lives_here_is_read_from_memory_and_later_from_its_file(
 ) -> None:
     manager = make_manager(cache_directory=cache)
     save(manager, "other", "needle")
+    time.sleep(0.002)  # our times are milliseconds, and the newest comes first
     session = manager.create(id="live")
     session.add_message("user", "needle")
     search = Search(manager)

@@ -46,13 +46,13 @@ class Keeper:
         os.set_blocking(self._woken, False)
         os.set_blocking(waker, False)
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        self._is_told_to_end = False
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._told_to_end)
         self._pid = start(argv, directory, write_end)
         os.close(write_end)
         self._status: int | None = None
         self._has_children = True
-        self._is_told_to_end = False
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._told_to_end)
 
     def run(self) -> None:
         """Wait for the command's end, tell it, and stay as long as anything is left."""
