@@ -81,7 +81,7 @@ def test_the_token_budget_evicts_in_large_steps(
     start: StartServer, home: Home, provider: Provider
 ) -> None:
     """U8.3: half of the budget at a time, so that the requests between share their beginning."""
-    models = {"fake-model": {"context_window": 3_600}}
+    models = {"fake-model": {"context_window": 4_600}}
     home.write_config(providers={"fake": home.fake(models=models)})
     server = start()
     for n in range(24):
