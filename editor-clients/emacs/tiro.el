@@ -374,12 +374,14 @@ Asks first where the turn is of another session."
            ", ")))
 
 (defun tiro-redo-edits ()
-  "Make the changes again that were taken back last."
+  "Make the newest changes again that were taken back in this workspace."
   (interactive)
   (tiro-session-sync)
   (let* ((edits (plist-get (tiro-session-call 'tiro/edits/list) :edits))
-         (undone (or (cl-find-if (lambda (edit) (eq t (plist-get edit :undone))) edits)
-                     (user-error "Tiro: nothing was taken back"))))
+         (undone (or (cl-find-if (lambda (edit)
+                                   (and (eq t (plist-get edit :undone)) (tiro--edit-here-p edit)))
+                                 edits)
+                     (user-error "Tiro: nothing was taken back here"))))
     (tiro--tell-edits "Made again"
                       (tiro-session-call 'tiro/edits/redo
                                          (list :turnId (plist-get undone :turnId))))))

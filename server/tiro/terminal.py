@@ -268,11 +268,16 @@ def line_of_edit(edit: Mapping[str, Any]) -> str:
 
 
 def newest_undone(edits: Sequence[Mapping[str, Any]]) -> str:
-    """The turn whose edits were taken back, the newest; InvalidInputError where there is none."""
-    turn = next((edit["turnId"] for edit in edits if edit["undone"]), None)
-    if turn is None:
-        raise InvalidInputError("Nothing was taken back that could be made again")
-    return str(turn)
+    """The newest turn with edits that were taken back in this folder.
+
+    InvalidInputError where there is none: what lies elsewhere is another project's.
+    """
+    here = Path.cwd().resolve()
+    found = (edit for edit in edits if edit["undone"] and Path(edit["path"]).is_relative_to(here))
+    edit = next(found, None)
+    if edit is None:
+        raise InvalidInputError("Nothing was taken back here that could be made again")
+    return str(edit["turnId"])
 
 
 def told_paths(paths: Sequence[str]) -> str:

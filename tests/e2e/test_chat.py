@@ -342,7 +342,7 @@ def test_edits_are_shown_allowed_taken_back_and_made_again(
     assert text() == "one\ntwo\n"
     chat.ask("/redo-edits", "Made again in")
     assert text() == "one\n2\n"
-    chat.ask("/redo-edits", "Nothing was taken back")
+    chat.ask("/redo-edits", "Nothing was taken back here")
     chat.say("/quit")
     listed = tiro("edits", "list")
     assert listed.stdout.count("\n") == 1

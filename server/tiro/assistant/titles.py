@@ -1,4 +1,4 @@
-"""Titles that the `title` agent writes, in the background, after the first turn (M5.13).
+"""Titles that the `title` agent writes, in the background, after a turn (M5.13).
 
 Until one is there, or where none comes, the first line of the first prompt is the title (M4.5).
 What the user names is never named again.

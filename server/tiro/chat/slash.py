@@ -315,7 +315,9 @@ COMMANDS: dict[str, Command] = {
     "/pin": Command(_pin, "[N]", "hold message N in the window, -N let it go; else which are held"),
     "/edits": Command(_edits, "", "what tools have changed in files, newest first"),
     "/undo-edits": Command(_undo_edits, "[TURN]", "take back what the newest turn did to files"),
-    "/redo-edits": Command(_redo_edits, "[TURN]", "make again what was taken back last"),
+    "/redo-edits": Command(
+        _redo_edits, "[TURN]", "make again the newest of what was taken back here"
+    ),
     "/retry": Command(_retry, "", "take the last answer back and ask again"),
     "/quit": Command(_quit, "", "leave; so does Ctrl-D"),
 }

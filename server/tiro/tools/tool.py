@@ -36,8 +36,8 @@ OUTPUT_ADVICE = "Ask for a smaller part, or filter the output, to see them."
 class EditRecorder(Protocol):
     """Where a tool use records each change of a file, so that it can be undone later.
 
-    A tool holds `changing` from reading the file until it is written, calls `record` right before
-    it writes, and `failed` when the write was refused.
+    A tool holds `changing` while it records and writes, calls `record` right before it writes, and
+    `failed` when the write did not happen. What it read before is compared when it writes.
     """
 
     def changing(self, path: Path) -> AbstractAsyncContextManager[None]:

@@ -66,7 +66,7 @@ class Diagnostic(msgspec.Struct, frozen=True, kw_only=True):
 class Editor(Protocol):
     """What tools and turns may ask of an editor.
 
-    The first three are called from any thread and answer from memory.
+    What is not `async` is called from any thread and answers from memory.
     """
 
     def workspace_roots(self) -> list[Path]:
