@@ -210,7 +210,7 @@ async def test_an_unusable_answer_changes_nothing(
 
 
 def test_a_summary_longer_than_what_it_replaces_is_refused() -> None:
-    """The quality gate, where what it replaces was over 2,000 characters."""
+    """The quality check, where what it replaces was over 2,000 characters."""
     assert usable("x" * 3_000, "", 1_999) == "x" * 3_000
     with pytest.raises(ResizeError, match="longer"):
         usable("x" * 3_001, "", 3_000)

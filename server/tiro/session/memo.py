@@ -3,10 +3,10 @@
 Who writes it is handed in: a handler of the caller's, or a model. Pictures and other payloads never
 reach either memo or model; they are named by a short summary of their own.
 
-A model's answer passes the gate (`gate.py`) first; a model that can be held to `SCHEMA` is. This
-makes sure of its form, not of its truth: a very small model invents facts. So nothing rests on a
-memo alone: the messages stay raw in the archive, and people see a memo before it is applied, write
-it themselves, and undo it.
+`quality.py` looks at a model's answer first; a model that can be held to `SCHEMA` is. This makes
+sure of its form, not of its truth: a very small model invents facts. So nothing rests on a memo
+alone: the messages stay raw in the archive, and people see a memo before it is applied, write it
+themselves, and undo it.
 """
 
 import copy
@@ -18,7 +18,6 @@ from typing import Any
 import msgspec
 
 from tiro.errors import ResizeError
-from tiro.session.gate import answer_in, check_new, keep_words, refused
 from tiro.session.handlers import Handlers, awaited
 from tiro.session.messages import (
     Message,
@@ -28,6 +27,7 @@ from tiro.session.messages import (
     result_text,
     tool_uses_of,
 )
+from tiro.session.quality import answer_in, check_new, keep_words, refused
 from tiro.session.settings import SessionSettings
 
 BOOKKEEPING = "last_resize"

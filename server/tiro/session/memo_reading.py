@@ -14,9 +14,9 @@ from tiro.errors import ContextOverflowError
 from tiro.session.changes import Cover, Set
 from tiro.session.core import Core
 from tiro.session.dialogue import dialogue, shortened
-from tiro.session.gate import pinned_texts
 from tiro.session.memo import BOOKKEEPING, updated
 from tiro.session.messages import Message, copied, seqs_of
+from tiro.session.quality import pinned_texts
 from tiro.session.settings import SessionSettings
 from tiro.session.tokens import message_length
 

@@ -20,10 +20,10 @@ from tiro.session.changes import Change, Cover, Evict, Set
 from tiro.session.core import Core
 from tiro.session.cut import legal_cut
 from tiro.session.dialogue import dialogue, runs
-from tiro.session.gate import answer_in, check_new, keep_words, pinned_texts, refused
 from tiro.session.handlers import awaited
 from tiro.session.messages import Message, as_message, seqs_of
 from tiro.session.prompts import COMPACTION_PROMPT, SUMMARY_PROMPT
+from tiro.session.quality import answer_in, check_new, keep_words, pinned_texts, refused
 from tiro.session.resize import undoable
 
 PREVIOUS_HEADING = "Earlier summary:"

@@ -1,4 +1,4 @@
-"""The quality gate: which answers of a model may become a memo or a summary.
+"""Quality: which answers of a model may become a memo or a summary.
 
 What is empty, refused, cut off, only tool uses or thinking, longer than what it replaces, or lacks
 pinned words that the old one held, is not taken: the old one stays, and the error says why. Pinned

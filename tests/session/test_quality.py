@@ -1,4 +1,4 @@
-"""The quality gate: which answers of a model may become a memo or a summary."""
+"""Quality: which answers of a model may become a memo or a summary."""
 
 import asyncio
 from types import SimpleNamespace
@@ -8,8 +8,8 @@ import pytest
 
 from tiro import ResizeError, Session
 from tiro.session import memo, summary
-from tiro.session.gate import FREE_GROWTH_CHARACTERS, pinned_texts, quoted
 from tiro.session.prompts import KEEP_WORDS
+from tiro.session.quality import FREE_GROWTH_CHARACTERS, pinned_texts, quoted
 from tiro.session.summary import Summarizer
 
 PORT = "The server listens on port 8417"
@@ -129,7 +129,7 @@ class Provider:
 
 
 def test_a_summary_that_loses_pinned_words_is_refused() -> None:
-    """The issue's gate, M7.1: the model is told what to keep, and nothing changes without it."""
+    """The quality check, M7.1: the model is told what to keep, and nothing changes without it."""
     session, provider = pinned_session(), Provider("They spoke.", f"{PORT}; they spoke.")
     before = session.snapshot()
     with pytest.raises(ResizeError, match="pinned words"):
