@@ -14,7 +14,6 @@
 (require 'cl-lib)
 (require 'json)
 (require 'subr-x)
-(require 'tabulated-list)
 (require 'tiro-session)
 
 (defvar tiro-view-mode-map
@@ -43,14 +42,15 @@
 
 ;;;; The current session
 
-(defun tiro-view-show-session ()
+(defun tiro-show-session ()
   "Show the summary of the current session."
+  (interactive)
   (let ((summary (plist-get (tiro-session-call 'tiro/session/show) :text))
         (view (tiro-session-call 'tiro/session/get '(:limit 1))))
     (tiro-view-show-text "*tiro session*"
                          (concat (or summary "The session is empty.") "\n\n"
                                  (tiro-view--fields view))
-                         #'tiro-view-show-session)))
+                         #'tiro-show-session)))
 
 (defun tiro-view--fields (view)
   "Return the facts in VIEW, a SessionView, as lines."
@@ -84,42 +84,26 @@
              (json-encode explained))
      (lambda () (tiro-view-explain draft)))))
 
-;;;; Saved sessions
+(defun tiro-explain ()
+  "Show exactly what the model would get with the prompt that is being typed."
+  (interactive)
+  (tiro-view-explain (if (get-buffer "*tiro*")
+                         (with-current-buffer "*tiro*" (string-trim (tiro-transcript-draft)))
+                       "")))
 
-(defun tiro-view-sessions (&optional limit)
-  "Return the saved sessions, newest first, up to LIMIT (1000)."
-  (append (plist-get (tiro-session-call 'tiro/session/list (list :limit (or limit 1000)))
-                     :sessions)
-          nil))
+(defun tiro-show-context-size ()
+  "Say how full the model's window is, and with what."
+  (interactive)
+  (let* ((size (tiro-session-call 'tiro/session/contextSize))
+         (parts (cl-loop for (key value) on (plist-get size :breakdown) by #'cddr
+                         unless (zerop value)
+                         collect (format "%s %s" (substring (symbol-name key) 1) value))))
+    (setf (tiro-session-context-size tiro-session) size)
+    (message "Tiro: %s of %s tokens: %s" (plist-get size :tokens)
+             (or (plist-get size :contextWindow) "unknown")
+             (if parts (string-join parts ", ") "nothing yet"))))
 
-(defun tiro-view-read-session (prompt)
-  "Read one of the saved sessions with PROMPT and return its id."
-  (let* ((choices (mapcar (lambda (session)
-                            (cons (string-trim-right
-                                   (concat (plist-get session :id) "  "
-                                           (plist-get session :title)))
-                                  session))
-                          (or (tiro-view-sessions) (user-error "Tiro: no session is saved yet"))))
-         (annotate (lambda (choice) (tiro-view--annotation (cdr (assoc choice choices)))))
-         (choice (completing-read
-                  (format-prompt prompt (plist-get (cdar choices) :id))
-                  (lambda (string predicate action)
-                    (if (eq action 'metadata)
-                        ;; They come newest first and stay so.
-                        `(metadata (category . tiro-session)
-                                   (display-sort-function . identity)
-                                   (cycle-sort-function . identity)
-                                   (annotation-function . ,annotate))
-                      (complete-with-action action choices string predicate)))
-                  nil t nil nil (caar choices))))
-    (plist-get (cdr (assoc choice choices)) :id)))
-
-(defun tiro-view--annotation (session)
-  "Return what to say beside SESSION in a list to choose from."
-  (if (plist-get session :error) (format "  damaged: %s" (plist-get session :error))
-    (format "  %s messages, %s ago%s" (plist-get session :messages)
-            (tiro-view-age (plist-get session :savedAt))
-            (if (plist-get session :agent) (concat ", " (plist-get session :agent)) ""))))
+;;;; Words
 
 (defun tiro-view-age (time)
   "Return how long ago TIME was, an RFC 3339 string or nil."
@@ -131,99 +115,9 @@
           ((< seconds 129600) (format "%d h" (round seconds 3600)))
           (t (format "%d days" (round seconds 86400))))))
 
-(defvar tiro-view-sessions-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "RET") #'tiro-view-load-session)
-    (define-key map (kbd "d") #'tiro-view-delete-session)
-    map)
-  "Keymap of `tiro-view-sessions-mode'.")
-
-(define-derived-mode tiro-view-sessions-mode tabulated-list-mode "Tiro-Sessions"
-  "Major mode of the list of saved sessions.
-\\<tiro-view-sessions-mode-map>\\[tiro-view-load-session] loads one, \\[tiro-view-delete-session] deletes one."
-  (setq tabulated-list-format [("Saved" 10 nil) ("Messages" 8 nil :right-align t)
-                               ("Agent" 10 nil) ("Id" 26 nil) ("Title" 0 nil)]
-        tabulated-list-entries #'tiro-view--entries)
-  (tabulated-list-init-header))
-
-(defun tiro-view--entries ()
-  "Return the rows of the list of saved sessions."
-  (mapcar (lambda (session)
-            (list (plist-get session :id)
-                  (vector (tiro-view-age (plist-get session :savedAt))
-                          (format "%s" (or (plist-get session :messages) ""))
-                          (or (plist-get session :agent) "")
-                          (or (plist-get session :id) "")
-                          (or (plist-get session :error) (plist-get session :title) ""))))
-          (tiro-view-sessions)))
-
-(defun tiro-view-list-sessions ()
-  "Show the list of saved sessions."
-  (with-current-buffer (get-buffer-create "*tiro sessions*")
-    (tiro-view-sessions-mode)
-    (tabulated-list-print))
-  (pop-to-buffer "*tiro sessions*"))
-
-(defun tiro-view-load-session ()
-  "Load the session on this line."
-  (interactive nil tiro-view-sessions-mode)
-  (tiro-session-load (or (tabulated-list-get-id) (user-error "No session on this line")))
-  (pop-to-buffer "*tiro*"))
-
-(defun tiro-view-delete-session ()
-  "Delete the session on this line, after asking."
-  (interactive nil tiro-view-sessions-mode)
-  (let ((id (or (tabulated-list-get-id) (user-error "No session on this line"))))
-    (when (y-or-n-p (format "Delete %s for good? " id))
-      (tiro-session-call 'tiro/session/delete (list :id id))
-      (when (equal id (tiro-session-id tiro-session)) (tiro-session-refresh))
-      (revert-buffer))))
-
-;;;; What a search found
-
-(defvar tiro-view-search-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "RET") #'tiro-view-load-hit)
-    map)
-  "Keymap of `tiro-view-search-mode'.")
-
-(define-derived-mode tiro-view-search-mode tabulated-list-mode "Tiro-Search"
-  "Major mode of what a search in all sessions found, the newest message first.
-\\<tiro-view-search-mode-map>\\[tiro-view-load-hit] loads the session of one."
-  (setq tabulated-list-format [("Saved" 10 nil) ("Who" 9 nil) ("Session" 26 nil)
-                               ("Message" 0 nil)])
-  (tabulated-list-init-header))
-
-(defun tiro-view-search (query)
-  "Show the messages of all sessions that hold QUERY."
-  ;; The first search reads every file, which may take minutes.
-  (let ((hits (plist-get (tiro-session-call 'tiro/session/search
-                                            (list :query query :limit 200) 1800)
-                         :hits)))
-    (when (seq-empty-p hits) (user-error "Tiro: nothing was found for %s" query))
-    (with-current-buffer (get-buffer-create "*tiro search*")
-      (tiro-view-search-mode)
-      (setq tabulated-list-entries (mapcar #'tiro-view--hit hits))
-      (setq-local revert-buffer-function (lambda (&rest _) (tiro-view-search query)))
-      (tabulated-list-print))
-    (pop-to-buffer "*tiro search*")))
-
-(defun tiro-view--hit (hit)
-  "Return the row of HIT."
-  (list hit
-        (vector (if (plist-get hit :savedAt) (tiro-view-age (plist-get hit :savedAt)) "")
-                (plist-get hit :role)
-                (or (plist-get hit :id) "")
-                (concat (if (eq t (plist-get hit :takenBack)) "(taken back) " "")
-                        (plist-get hit :snippet)))))
-
-(defun tiro-view-load-hit ()
-  "Load the session of the message on this line."
-  (interactive nil tiro-view-search-mode)
-  (let ((hit (or (tabulated-list-get-id) (user-error "No message on this line"))))
-    (unless (equal (plist-get hit :id) (tiro-session-id tiro-session))
-      (tiro-session-load nil (plist-get hit :path)))
-    (pop-to-buffer "*tiro*")))
+(defun tiro-view-messages (count)
+  "Return COUNT messages in words."
+  (format "%d message%s" count (if (= count 1) "" "s")))
 
 (provide 'tiro-view)
 ;;; tiro-view.el ends here

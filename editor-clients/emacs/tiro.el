@@ -17,7 +17,7 @@
 ;;
 ;;   (global-set-key (kbd "C-c o") 'tiro-command-map)
 ;;
-;; This file holds the options, the commands and their map.  Policy:
+;; This file holds the options and how to ask.  Policy:
 ;; nothing runs when it is loaded, no key and no option outside of this
 ;; package is touched, the server is started by the first command.
 
@@ -63,12 +63,15 @@ A log makes Emacs several times slower while an answer arrives."
 Commands that Tiro runs see what is on the disk."
   :type 'boolean)
 
+(require 'tiro-agent)
 (require 'tiro-attachment)
 (require 'tiro-chat)
 (require 'tiro-diagnostics)
 (require 'tiro-edit)
+(require 'tiro-keys)
 (require 'tiro-permission)
 (require 'tiro-rpc)
+(require 'tiro-saved)
 (require 'tiro-session)
 (require 'tiro-view)
 
@@ -136,183 +139,6 @@ It is taken into account from the next step on."
   (interactive)
   (tiro-permission-reject-all)
   (tiro-session-cancel))
-
-;;;; The session
-
-(defun tiro-show-session ()
-  "Show the summary of the current session."
-  (interactive)
-  (tiro-view-show-session))
-
-(defun tiro-clear-session ()
-  "Save the current session and start an empty one.
-Ask first only if it is not saved anywhere, or an answer is being written."
-  (interactive)
-  (let ((view (tiro-session-call 'tiro/session/get '(:limit 1))))
-    (when (and (or (null (tiro-session-turn tiro-session))
-                   (y-or-n-p "An answer is being written; end it and clear? "))
-               (or (zerop (plist-get view :total)) (plist-get view :path)
-                   (y-or-n-p "This session is not saved; clear it for good? ")))
-      (let* ((result (tiro-session-call 'tiro/session/clear))
-             (cleared (plist-get result :cleared))
-             (saved-as (plist-get result :savedAs)))
-        (tiro-session-refresh)
-        (message "Tiro: %s"
-                 (cond ((zerop cleared) "the session was empty; a new one starts")
-                       (saved-as (format "cleared %s; saved as %s" (tiro--messages cleared)
-                                         (abbreviate-file-name saved-as)))
-                       (t (format "cleared %s, which were not saved"
-                                  (tiro--messages cleared)))))))))
-
-(defun tiro--messages (count)
-  "Return COUNT messages in words."
-  (format "%d message%s" count (if (= count 1) "" "s")))
-
-(defun tiro-new-session (title)
-  "Save the current session and start a new one called TITLE."
-  (interactive (list (read-string "Title (empty: none): ")))
-  (tiro-session-take-view
-   (tiro-session-call 'tiro/session/new
-                      (and (not (string-blank-p title)) (list :title title))))
-  (message "Tiro: a new session starts; the old one is in %s"
-           (substitute-command-keys "\\[tiro-load-session]")))
-
-(defun tiro-save-session (&optional path)
-  "Save the current session; with a prefix argument a copy to PATH."
-  (interactive (list (and current-prefix-arg
-                          (expand-file-name (read-file-name "Save a copy as: ")))))
-  (let ((result (tiro-session-call 'tiro/session/save (and path (list :path path)))))
-    (message "Tiro: saved %s, %s bytes" (abbreviate-file-name (plist-get result :path))
-             (plist-get result :bytes))))
-
-(defun tiro-load-session (id &optional file)
-  "Make the saved session ID the current one, and show it.
-With a prefix argument it is read from FILE, and lives there from then
-on.  The session that was current is saved first."
-  (interactive (if current-prefix-arg
-                   (list nil (expand-file-name (read-file-name "Load session from: " nil nil t)))
-                 (list (tiro-view-read-session "Load session"))))
-  (tiro-session-load id file)
-  (pop-to-buffer (tiro-chat-buffer))
-  (message "Tiro: %s goes on" (tiro-session-id tiro-session)))
-
-(defun tiro-resume-session ()
-  "Go on with the session that was saved last."
-  (interactive)
-  (tiro-session-resume)
-  (pop-to-buffer (tiro-chat-buffer)))
-
-(defun tiro-list-sessions ()
-  "Show the list of saved sessions."
-  (interactive)
-  (tiro-view-list-sessions))
-
-(defvar tiro--search-history nil "History of what was searched for.")
-
-(defun tiro-search-sessions (query)
-  "Show the messages of all sessions that hold every word of QUERY.
-\"A phrase\" has to stand as it is; word* may have any ending."
-  (interactive (list (read-string "Search sessions: " nil 'tiro--search-history)))
-  (when (string-blank-p query) (user-error "Tiro: give a word to search for"))
-  (tiro-view-search query))
-
-(defconst tiro--export-formats
-  '(("md" . "markdown") ("json" . "json") ("yaml" . "yaml") ("yml" . "yaml")
-    ("jsonl" . "jsonl"))
-  "Endings of file names and what is written to them.")
-
-(defun tiro-export (path)
-  "Write the current session to PATH, whose ending says in which format.
-That is md for reading, json or yaml for everything, jsonl for a message
-a line.  What looks like a key is left out."
-  (interactive
-   (list (read-file-name "Export to (.md, .json, .yaml, .jsonl): " nil nil nil
-                         (concat (or (tiro-session-id tiro-session) "session") ".md"))))
-  (let* ((path (expand-file-name path))
-         (format (or (cdr (assoc-string (file-name-extension path) tiro--export-formats t))
-                     (user-error "Tiro: the name has to end in %s"
-                                 (mapconcat (lambda (it) (concat "." (car it)))
-                                            tiro--export-formats ", "))))
-         (result (tiro-session-call 'tiro/session/export
-                                    (list :format format :path path))))
-    (message "Tiro: exported to %s%s" (abbreviate-file-name (plist-get result :path))
-             (if (eq t (plist-get result :redacted)) "; what looks like a key was left out" ""))))
-
-(defun tiro-import (path)
-  "Make the session in PATH, an export of any format, the current one."
-  (interactive (list (read-file-name "Import: " nil nil t)))
-  (let ((view (tiro-session-call 'tiro/session/import (list :path (expand-file-name path)))))
-    (tiro-session-refresh)
-    (pop-to-buffer (tiro-chat-buffer))
-    (message "Tiro: %s" (string-join (cons (format "imported as %s" (plist-get view :id))
-                                           (append (plist-get view :notes) nil))
-                                     "; "))))
-
-(defun tiro-explain ()
-  "Show exactly what the model would get with the prompt that is being typed."
-  (interactive)
-  (tiro-view-explain (if (get-buffer "*tiro*")
-                         (with-current-buffer "*tiro*" (string-trim (tiro-transcript-draft)))
-                       "")))
-
-(defun tiro-show-context-size ()
-  "Say how full the model's window is, and with what."
-  (interactive)
-  (let* ((size (tiro-session-call 'tiro/session/contextSize))
-         (parts (cl-loop for (key value) on (plist-get size :breakdown) by #'cddr
-                         unless (zerop value)
-                         collect (format "%s %s" (substring (symbol-name key) 1) value))))
-    (setf (tiro-session-context-size tiro-session) size)
-    (message "Tiro: %s of %s tokens: %s" (plist-get size :tokens)
-             (or (plist-get size :contextWindow) "unknown")
-             (if parts (string-join parts ", ") "nothing yet"))))
-
-;;;; Agent and model
-
-(defun tiro-show-current-agent ()
-  "Say which agent is selected, or that the default will be used."
-  (interactive)
-  (if-let ((agent (plist-get (tiro-session-call 'tiro/session/getAgent) :agent)))
-      (message "Tiro: agent %s: %s" (plist-get agent :name) (plist-get agent :description))
-    (message "Tiro: no agent is selected; the default, %s, will be used"
-             (plist-get (tiro-session-call 'tiro/agents/list) :default))))
-
-(defun tiro-select-agent (name)
-  "Let the agent NAME answer from now on."
-  (interactive
-   (list (tiro--read-choice
-          "Agent" (plist-get (tiro-session-call 'tiro/agents/list) :agents)
-          :description (tiro-session-agent tiro-session))))
-  (let ((agent (plist-get (tiro-session-call 'tiro/session/setAgent (list :name name))
-                          :agent)))
-    (setf (tiro-session-agent tiro-session) (plist-get agent :name))
-    (force-mode-line-update t)
-    (message "Tiro: agent %s" (plist-get agent :name))))
-
-(defun tiro-select-model (name)
-  "Use the model NAME in this session."
-  (interactive
-   (list (tiro--read-choice
-          "Model" (seq-filter (lambda (model) (eq t (plist-get model :available)))
-                                (plist-get (tiro-session-call 'tiro/models/list) :models))
-          :provider (tiro-session-model tiro-session))))
-  (let ((result (tiro-session-call 'tiro/models/set (list :name name))))
-    (setf (tiro-session-model tiro-session) (plist-get result :model))
-    (force-mode-line-update t)
-    (message "Tiro: model %s" (plist-get result :model))))
-
-(defun tiro--read-choice (prompt choices field current)
-  "Read the :name of one of CHOICES with PROMPT; FIELD is shown beside it.
-CURRENT is the name that is used now, or nil."
-  (let* ((table (mapcar (lambda (choice) (cons (plist-get choice :name) choice)) choices))
-         (completion-extra-properties
-          (list :annotation-function
-                (lambda (name)
-                  (when-let ((text (plist-get (cdr (assoc name table)) field)))
-                    (concat "  " text))))))
-    (completing-read (format-prompt prompt current)
-                     (or table (user-error "Tiro: there is none to choose"))
-                     nil t nil nil current)))
 
 ;;;; Permission
 
@@ -406,42 +232,6 @@ Asks first where the turn is of another session."
   (tiro-session-stop)
   (message "Tiro: the server has ended"))
 
-;;;; Keys
-
-(defvar tiro-command-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "o") #'tiro)
-    (define-key map (kbd "a") #'tiro-ask)
-    (define-key map (kbd "r") #'tiro-ask-region)
-    (define-key map (kbd "p") #'tiro-ask-at-point)
-    (define-key map (kbd "b") #'tiro-ask-buffer)
-    (define-key map (kbd ".") #'tiro-steer)
-    (define-key map (kbd "k") #'tiro-cancel)
-    (define-key map (kbd "s") #'tiro-show-session)
-    (define-key map (kbd "c") #'tiro-clear-session)
-    (define-key map (kbd "N") #'tiro-new-session)
-    (define-key map (kbd "S") #'tiro-save-session)
-    (define-key map (kbd "l") #'tiro-load-session)
-    (define-key map (kbd "R") #'tiro-resume-session)
-    (define-key map (kbd "L") #'tiro-list-sessions)
-    (define-key map (kbd "f") #'tiro-search-sessions)
-    (define-key map (kbd "x") #'tiro-export)
-    (define-key map (kbd "I") #'tiro-import)
-    (define-key map (kbd "E") #'tiro-explain)
-    (define-key map (kbd "z") #'tiro-show-context-size)
-    (define-key map (kbd "i") #'tiro-show-current-agent)
-    (define-key map (kbd "A") #'tiro-select-agent)
-    (define-key map (kbd "m") #'tiro-select-model)
-    (define-key map (kbd "y") #'tiro-allow-once)
-    (define-key map (kbd "Y") #'tiro-allow-always)
-    (define-key map (kbd "n") #'tiro-reject)
-    (define-key map (kbd "d") #'tiro-show-diff)
-    (define-key map (kbd "u") #'tiro-undo-edits)
-    (define-key map (kbd "U") #'tiro-redo-edits)
-    (define-key map (kbd "e") #'tiro-show-stderr)
-    (define-key map (kbd "q") #'tiro-shutdown)
-    map)
-  "Keymap of the commands of Tiro, for a prefix of the user's own.")
 ;;;###autoload (autoload 'tiro-command-map "tiro" nil nil 'keymap)
 (fset 'tiro-command-map tiro-command-map)
 

@@ -325,7 +325,7 @@
       (with-current-buffer "*tiro search*"
         (goto-char (point-min))
         (search-forward "the first quokka")
-        (tiro-view-load-hit))
+        (tiro-saved-load-hit))
       (should (equal first (tiro-session-id tiro-session)))
       (tiro-search-sessions "quokka")
       (with-current-buffer "*tiro search*"
@@ -399,12 +399,12 @@
     (with-current-buffer "*tiro sessions*"
       (goto-char (point-min))
       (search-forward "the first")
-      (tiro-view-load-session))
+      (tiro-saved-load))
     (should (string-search "You: the first" (tiro-testing-chat)))
     (with-current-buffer "*tiro sessions*"
       (goto-char (point-min))
       (search-forward "the second")
-      (cl-letf (((symbol-function 'y-or-n-p) #'always)) (tiro-view-delete-session))
+      (cl-letf (((symbol-function 'y-or-n-p) #'always)) (tiro-saved-delete))
       (should-not (string-search "the second" (buffer-string))))
     (should (= 1 (length (tiro-testing-sessions))))))
 

@@ -25,7 +25,7 @@
       (with-current-buffer "*tiro sessions*"
         (goto-char (point-min))
         (search-forward "session-20250101-000000")
-        (let ((said (error-message-string (should-error (tiro-view-load-session)
+        (let ((said (error-message-string (should-error (tiro-saved-load)
                                                         :type 'user-error))))
           (should (string-prefix-p "Tiro: " said))))
       (should (string-search "You said: hello" (tiro-testing-chat)))

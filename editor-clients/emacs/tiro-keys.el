@@ -1,0 +1,61 @@
+;;; tiro-keys.el --- The keys of all commands  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 The Tiro authors
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; One table of keys, commands and labels: `tiro-command-map' and the menu
+;; are made of it, and README.md is compared with it.
+
+;;; Code:
+
+(defconst tiro-keys-table
+  '(("Ask"
+     ("o" tiro "Open the chat")
+     ("a" tiro-ask "Ask")
+     ("r" tiro-ask-region "Ask about the region")
+     ("p" tiro-ask-at-point "Ask about point")
+     ("b" tiro-ask-buffer "Ask about the buffer")
+     ("." tiro-steer "Tell the running answer")
+     ("k" tiro-cancel "Cancel"))
+    ("Session"
+     ("s" tiro-show-session "Show")
+     ("c" tiro-clear-session "Clear")
+     ("N" tiro-new-session "New")
+     ("S" tiro-save-session "Save")
+     ("l" tiro-load-session "Load")
+     ("R" tiro-resume-session "Resume the latest")
+     ("L" tiro-list-sessions "List")
+     ("f" tiro-search-sessions "Search")
+     ("x" tiro-export "Export")
+     ("I" tiro-import "Import"))
+    ("Agent and model"
+     ("i" tiro-show-current-agent "Which agent?")
+     ("A" tiro-select-agent "Agent")
+     ("m" tiro-select-model "Model")
+     ("E" tiro-explain "The next request")
+     ("z" tiro-show-context-size "How full is the window?"))
+    ("Tools and files"
+     ("y" tiro-allow-once "Allow once")
+     ("Y" tiro-allow-always "Allow always")
+     ("n" tiro-reject "Reject")
+     ("d" tiro-show-diff "Show what it would do")
+     ("u" tiro-undo-edits "Take edits back")
+     ("U" tiro-redo-edits "Make edits again"))
+    ("Server"
+     ("e" tiro-show-stderr "Its words")
+     ("q" tiro-shutdown "End")))
+  "Groups of commands: (TITLE (KEY COMMAND LABEL) ...).")
+
+(defvar tiro-command-map
+  (let ((map (make-sparse-keymap)))
+    (pcase-dolist (`(,_ . ,rows) tiro-keys-table)
+      (pcase-dolist (`(,key ,command ,_) rows)
+        (define-key map (kbd key) command)))
+    map)
+  "Keymap of the commands of Tiro, for a prefix of the user's own.")
+
+(provide 'tiro-keys)
+;;; tiro-keys.el ends here

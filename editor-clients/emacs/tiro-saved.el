@@ -1,0 +1,248 @@
+;;; tiro-saved.el --- Sessions: new, saved, loaded, sought, exported  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 The Tiro authors
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The commands that end, start, save, find and load sessions.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'subr-x)
+(require 'tabulated-list)
+(require 'tiro-chat)
+(require 'tiro-session)
+(require 'tiro-view)
+
+(defun tiro-clear-session ()
+  "Save the current session and start an empty one.
+Ask first only if it is not saved anywhere, or an answer is being written."
+  (interactive)
+  (let ((view (tiro-session-call 'tiro/session/get '(:limit 1))))
+    (when (and (or (null (tiro-session-turn tiro-session))
+                   (y-or-n-p "An answer is being written; end it and clear? "))
+               (or (zerop (plist-get view :total)) (plist-get view :path)
+                   (y-or-n-p "This session is not saved; clear it for good? ")))
+      (let* ((result (tiro-session-call 'tiro/session/clear))
+             (cleared (plist-get result :cleared))
+             (saved-as (plist-get result :savedAs)))
+        (tiro-session-refresh)
+        (message "Tiro: %s"
+                 (cond ((zerop cleared) "the session was empty; a new one starts")
+                       (saved-as (format "cleared %s; saved as %s" (tiro-view-messages cleared)
+                                         (abbreviate-file-name saved-as)))
+                       (t (format "cleared %s, which were not saved"
+                                  (tiro-view-messages cleared)))))))))
+
+(defun tiro-new-session (title)
+  "Save the current session and start a new one called TITLE."
+  (interactive (list (read-string "Title (empty: none): ")))
+  (tiro-session-take-view
+   (tiro-session-call 'tiro/session/new
+                      (and (not (string-blank-p title)) (list :title title))))
+  (message "Tiro: a new session starts; the old one is in %s"
+           (substitute-command-keys "\\[tiro-load-session]")))
+
+(defun tiro-save-session (&optional path)
+  "Save the current session; with a prefix argument a copy to PATH."
+  (interactive (list (and current-prefix-arg
+                          (expand-file-name (read-file-name "Save a copy as: ")))))
+  (let ((result (tiro-session-call 'tiro/session/save (and path (list :path path)))))
+    (message "Tiro: saved %s, %s bytes" (abbreviate-file-name (plist-get result :path))
+             (plist-get result :bytes))))
+
+(defun tiro-load-session (id &optional file)
+  "Make the saved session ID the current one, and show it.
+With a prefix argument it is read from FILE, and lives there from then
+on.  The session that was current is saved first."
+  (interactive (if current-prefix-arg
+                   (list nil (expand-file-name (read-file-name "Load session from: " nil nil t)))
+                 (list (tiro-saved-read "Load session"))))
+  (tiro-session-load id file)
+  (pop-to-buffer (tiro-chat-buffer))
+  (message "Tiro: %s goes on" (tiro-session-id tiro-session)))
+
+(defun tiro-resume-session ()
+  "Go on with the session that was saved last."
+  (interactive)
+  (tiro-session-resume)
+  (pop-to-buffer (tiro-chat-buffer)))
+
+(defvar tiro-saved--search-history nil "History of what was searched for.")
+
+(defun tiro-search-sessions (query)
+  "Show the messages of all sessions that hold every word of QUERY.
+\"A phrase\" has to stand as it is; word* may have any ending."
+  (interactive (list (read-string "Search sessions: " nil 'tiro-saved--search-history)))
+  (when (string-blank-p query) (user-error "Tiro: give a word to search for"))
+  (tiro-saved--show-hits query))
+
+(defconst tiro-saved--export-formats
+  '(("md" . "markdown") ("json" . "json") ("yaml" . "yaml") ("yml" . "yaml")
+    ("jsonl" . "jsonl"))
+  "Endings of file names and what is written to them.")
+
+(defun tiro-export (path)
+  "Write the current session to PATH, whose ending says in which format.
+That is md for reading, json or yaml for everything, jsonl for a message
+a line.  What looks like a key is left out."
+  (interactive
+   (list (read-file-name "Export to (.md, .json, .yaml, .jsonl): " nil nil nil
+                         (concat (or (tiro-session-id tiro-session) "session") ".md"))))
+  (let* ((path (expand-file-name path))
+         (format (or (cdr (assoc-string (file-name-extension path) tiro-saved--export-formats t))
+                     (user-error "Tiro: the name has to end in %s"
+                                 (mapconcat (lambda (it) (concat "." (car it)))
+                                            tiro-saved--export-formats ", "))))
+         (result (tiro-session-call 'tiro/session/export
+                                    (list :format format :path path))))
+    (message "Tiro: exported to %s%s" (abbreviate-file-name (plist-get result :path))
+             (if (eq t (plist-get result :redacted)) "; what looks like a key was left out" ""))))
+
+(defun tiro-import (path)
+  "Make the session in PATH, an export of any format, the current one."
+  (interactive (list (read-file-name "Import: " nil nil t)))
+  (let ((view (tiro-session-call 'tiro/session/import (list :path (expand-file-name path)))))
+    (tiro-session-refresh)
+    (pop-to-buffer (tiro-chat-buffer))
+    (message "Tiro: %s" (string-join (cons (format "imported as %s" (plist-get view :id))
+                                           (append (plist-get view :notes) nil))
+                                     "; "))))
+
+;;;; Saved sessions
+
+(defun tiro-saved-sessions (&optional limit)
+  "Return the saved sessions, newest first, up to LIMIT (1000)."
+  (append (plist-get (tiro-session-call 'tiro/session/list (list :limit (or limit 1000)))
+                     :sessions)
+          nil))
+
+(defun tiro-saved-read (prompt)
+  "Read one of the saved sessions with PROMPT and return its id."
+  (let* ((choices (mapcar (lambda (session)
+                            (cons (string-trim-right
+                                   (concat (plist-get session :id) "  "
+                                           (plist-get session :title)))
+                                  session))
+                          (or (tiro-saved-sessions) (user-error "Tiro: no session is saved yet"))))
+         (annotate (lambda (choice) (tiro-saved--annotation (cdr (assoc choice choices)))))
+         (choice (completing-read
+                  (format-prompt prompt (plist-get (cdar choices) :id))
+                  (lambda (string predicate action)
+                    (if (eq action 'metadata)
+                        ;; They come newest first and stay so.
+                        `(metadata (category . tiro-session)
+                                   (display-sort-function . identity)
+                                   (cycle-sort-function . identity)
+                                   (annotation-function . ,annotate))
+                      (complete-with-action action choices string predicate)))
+                  nil t nil nil (caar choices))))
+    (plist-get (cdr (assoc choice choices)) :id)))
+
+(defun tiro-saved--annotation (session)
+  "Return what to say beside SESSION in a list to choose from."
+  (if (plist-get session :error) (format "  damaged: %s" (plist-get session :error))
+    (format "  %s messages, %s ago%s" (plist-get session :messages)
+            (tiro-view-age (plist-get session :savedAt))
+            (if (plist-get session :agent) (concat ", " (plist-get session :agent)) ""))))
+
+(defvar tiro-saved-sessions-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "RET") #'tiro-saved-load)
+    (define-key map (kbd "d") #'tiro-saved-delete)
+    map)
+  "Keymap of `tiro-saved-sessions-mode'.")
+
+(define-derived-mode tiro-saved-sessions-mode tabulated-list-mode "Tiro-Sessions"
+  "Major mode of the list of saved sessions.
+\\<tiro-saved-sessions-mode-map>\\[tiro-saved-load] loads one, \\[tiro-saved-delete] deletes one."
+  (setq tabulated-list-format [("Saved" 10 nil) ("Messages" 8 nil :right-align t)
+                               ("Agent" 10 nil) ("Id" 26 nil) ("Title" 0 nil)]
+        tabulated-list-entries #'tiro-saved--entries)
+  (tabulated-list-init-header))
+
+(defun tiro-saved--entries ()
+  "Return the rows of the list of saved sessions."
+  (mapcar (lambda (session)
+            (list (plist-get session :id)
+                  (vector (tiro-view-age (plist-get session :savedAt))
+                          (format "%s" (or (plist-get session :messages) ""))
+                          (or (plist-get session :agent) "")
+                          (or (plist-get session :id) "")
+                          (or (plist-get session :error) (plist-get session :title) ""))))
+          (tiro-saved-sessions)))
+
+(defun tiro-list-sessions ()
+  "Show the list of saved sessions."
+  (interactive)
+  (with-current-buffer (get-buffer-create "*tiro sessions*")
+    (tiro-saved-sessions-mode)
+    (tabulated-list-print))
+  (pop-to-buffer "*tiro sessions*"))
+
+(defun tiro-saved-load ()
+  "Load the session on this line."
+  (interactive nil tiro-saved-sessions-mode)
+  (tiro-session-load (or (tabulated-list-get-id) (user-error "No session on this line")))
+  (pop-to-buffer "*tiro*"))
+
+(defun tiro-saved-delete ()
+  "Delete the session on this line, after asking."
+  (interactive nil tiro-saved-sessions-mode)
+  (let ((id (or (tabulated-list-get-id) (user-error "No session on this line"))))
+    (when (y-or-n-p (format "Delete %s for good? " id))
+      (tiro-session-call 'tiro/session/delete (list :id id))
+      (when (equal id (tiro-session-id tiro-session)) (tiro-session-refresh))
+      (revert-buffer))))
+
+;;;; What a search found
+
+(defvar tiro-saved-search-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "RET") #'tiro-saved-load-hit)
+    map)
+  "Keymap of `tiro-saved-search-mode'.")
+
+(define-derived-mode tiro-saved-search-mode tabulated-list-mode "Tiro-Search"
+  "Major mode of what a search in all sessions found, the newest message first.
+\\<tiro-saved-search-mode-map>\\[tiro-saved-load-hit] loads the session of one."
+  (setq tabulated-list-format [("Saved" 10 nil) ("Who" 9 nil) ("Session" 26 nil)
+                               ("Message" 0 nil)])
+  (tabulated-list-init-header))
+
+(defun tiro-saved--show-hits (query)
+  "Show the messages of all sessions that hold QUERY."
+  ;; The first search reads every file, which may take minutes.
+  (let ((hits (plist-get (tiro-session-call 'tiro/session/search
+                                            (list :query query :limit 200) 1800)
+                         :hits)))
+    (when (seq-empty-p hits) (user-error "Tiro: nothing was found for %s" query))
+    (with-current-buffer (get-buffer-create "*tiro search*")
+      (tiro-saved-search-mode)
+      (setq tabulated-list-entries (mapcar #'tiro-saved--hit hits))
+      (setq-local revert-buffer-function (lambda (&rest _) (tiro-saved--show-hits query)))
+      (tabulated-list-print))
+    (pop-to-buffer "*tiro search*")))
+
+(defun tiro-saved--hit (hit)
+  "Return the row of HIT."
+  (list hit
+        (vector (if (plist-get hit :savedAt) (tiro-view-age (plist-get hit :savedAt)) "")
+                (plist-get hit :role)
+                (or (plist-get hit :id) "")
+                (concat (if (eq t (plist-get hit :takenBack)) "(taken back) " "")
+                        (plist-get hit :snippet)))))
+
+(defun tiro-saved-load-hit ()
+  "Load the session of the message on this line."
+  (interactive nil tiro-saved-search-mode)
+  (let ((hit (or (tabulated-list-get-id) (user-error "No message on this line"))))
+    (unless (equal (plist-get hit :id) (tiro-session-id tiro-session))
+      (tiro-session-load nil (plist-get hit :path)))
+    (pop-to-buffer "*tiro*")))
+
+(provide 'tiro-saved)
+;;; tiro-saved.el ends here
