@@ -1,6 +1,7 @@
 """`tiro serve`: the process that an editor starts and talks to over stdio."""
 
 import asyncio
+import ctypes
 import functools
 import sys
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from tiro.protocol.service import OpenAssistant, build_server
 if TYPE_CHECKING:
     from tiro.protocol.recorded import RecordedConnection
 
+PR_SET_DUMPABLE = 4
 MAX_DIGITS = 100_000
 """Integers of any sensible size are read and written; Python's own limit is 4,300 digits."""
 
@@ -24,6 +26,7 @@ def main(stdio: Stdio | None = None, recorded: "RecordedConnection | None" = Non
 
     Whoever has kept the two for frames before importing this module hands them over.
     """
+    _close_to_other_programs()
     stdio, log = stdio or keep_stdio(), ProcessLog()
     recorder = recorded.recorder if recorded else None
 
@@ -64,3 +67,12 @@ async def _serve(
         log.follow(service.assistant.setup.settings.log)
         service.greeting.on_settings = lambda settings: log.follow(settings.log)
     return await live(service, stdio, listener)
+
+
+def _close_to_other_programs() -> None:
+    """Let no program of the same user look into this process: its keys, frames and memory.
+
+    Where the kernel can do that; root may look all the same. There is no core dump either.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0)

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -68,7 +69,7 @@ class Command:
         self._on_output = on_output
         self._told = b""
         self._output: int | None = None
-        self._life: int | None = None
+        self._is_told_to_end = False
         self._answer: asyncio.Future[_Answer] = self._loop.create_future()
         self._gone = asyncio.Event()
         self._start(argv, directory, environment)
@@ -79,9 +80,9 @@ class Command:
         self._read_rest()
         is_open = self._output is not None
         self._stop_reading()
-        if is_open and self._life is not None:
+        if is_open and not self._is_told_to_end:
             with contextlib.suppress(OSError):
-                os.write(self._life, b"d")
+                self._line.send(b"d")
         if answer.error is not None or (not is_open and not answer.background):
             self.end()
             await self._gone.wait()
@@ -91,9 +92,10 @@ class Command:
 
     def end(self) -> None:
         """Let the keeper end the command and all that it has started; may be called again."""
-        life, self._life = self._life, None
-        if life is not None:
-            os.close(life)
+        if not self._is_told_to_end:
+            self._is_told_to_end = True
+            with contextlib.suppress(OSError):  # the keeper may be gone
+                self._line.shutdown(socket.SHUT_WR)
             self._loop.call_later(PATIENCE_SECONDS, self._force)
 
     def _force(self) -> None:
@@ -105,30 +107,29 @@ class Command:
 
     def _start(self, argv: Sequence[str], directory: int, environment: Mapping[str, str]) -> None:
         output, output_end = os.pipe()
-        life_end, life = os.pipe()
-        control, control_end = os.pipe()
+        line, line_end = socket.socketpair()
         given = (str(output), str(output_end), str(directory), str(GRACE_SECONDS))
         try:
             self._keeper = subprocess.Popen(
                 [sys.executable, "-I", "-S", _PROGRAM, *given, *argv],
-                stdin=life_end,
-                stdout=control_end,
+                stdin=line_end.fileno(),
+                stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=(output, output_end, directory),
                 env=environment,
                 start_new_session=True,
             )
         except OSError as error:
-            for descriptor in (output, life, control):
-                os.close(descriptor)
+            os.close(output)
+            line.close()
             raise ToolError(NOT_STARTED.format(why=error.strerror)) from error
         finally:
-            for descriptor in (output_end, life_end, control_end):
-                os.close(descriptor)
-        self._output, self._life, self._control = output, life, control
+            os.close(output_end)
+            line_end.close()
+        self._output, self._line = output, line
         os.set_blocking(output, False)
         self._loop.add_reader(output, self._read)
-        self._loop.add_reader(control, self._hear)  # holds this object while the keeper lives
+        self._loop.add_reader(line, self._hear)  # holds this object while the keeper lives
 
     def _read(self) -> int:
         """Hand over what can be read at once; how much that was."""
@@ -157,23 +158,26 @@ class Command:
 
     def _hear(self) -> None:
         """Take what the keeper tells; it tells once, and its end is the end of everything."""
-        data = os.read(self._control, READ_BYTES)
+        try:
+            data = self._line.recv(READ_BYTES)
+        except ConnectionError:  # it was killed before it had read all
+            data = b""
         self._told += data
         if self._told.endswith(b"\n") and not self._answer.done():
             self._answer.set_result(_understood(self._told))
         if data:
             return
-        self._loop.remove_reader(self._control)
-        os.close(self._control)
+        self._loop.remove_reader(self._line)
         if not self._answer.done():
             self._answer.set_result(_Answer(error=GONE))
         self.end()
+        self._line.close()
         self._keeper.wait()  # it has closed its end, so it is as good as gone
         self._gone.set()
 
 
 def _understood(told: bytes) -> _Answer:
-    """The keeper's answer; a command may have written into its pipe."""
+    """The keeper's answer."""
     try:
         answer = msgspec.json.decode(told, type=_Answer)
     except ValueError:  # msgspec's errors are of this kind

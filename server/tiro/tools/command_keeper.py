@@ -2,14 +2,15 @@
 
 It is run by its path with nothing but the standard library; `tools/command.py` talks to it. Its
 arguments: the two ends of the pipe that the command writes to and the directory, as file
-descriptors; the seconds of grace; the command with its arguments. When the command has ended, one
-line of JSON goes to stdout: `status` (as Python shows it: below zero it is the signal) and
-`background`, the processes that it has left behind; or an `error` when it could not be started.
+descriptors; the seconds of grace; the command with its arguments. Stdin is one end of a socket, as
+nobody can open that through /proc. When the command has ended, one line of JSON goes there:
+`status` (as Python shows it: below zero it is the signal) and `background`, the processes that it
+has left behind; or an `error` when it could not be started.
 
-Stdin is the life line: when its other end closes, however its owner died, everything that the
-command has started is told to end, and killed when it does not. Until then background processes run
-on. A byte on stdin says that nobody else reads the pipe any more: what they print from then on is
-dropped, so that no broken pipe ends them.
+The socket is the life line too: when its other end closes, however its owner died, everything that
+the command has started is told to end, and killed when it does not. Until then background processes
+run on. A byte that comes says that nobody else reads the pipe any more: what they print from then
+on is dropped, so that no broken pipe ends them.
 """
 
 import contextlib
@@ -23,7 +24,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 1, 4, 36
 NOT_STARTED = 127
 LEAVING_SECONDS = 0.1
 """How long children that are about to end anyway may take after the command."""
@@ -142,7 +143,9 @@ def main() -> None:
     for descriptor in (read_end, write_end, directory):
         os.set_inheritable(descriptor, False)  # they are not for the command
     if IS_LINUX:
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+        prctl = ctypes.CDLL(None).prctl
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+        prctl(PR_SET_DUMPABLE, 0)  # its descriptors are not for the command
     try:
         keeper = Keeper((read_end, write_end), directory, float(sys.argv[4]), sys.argv[5:])
     except OSError as error:
@@ -201,7 +204,7 @@ def descendants(pid: int) -> Iterator[int]:
 def tell(answer: dict[str, Any]) -> None:
     """Say it in one line; nobody may be there to hear it."""
     with contextlib.suppress(OSError):
-        os.write(1, json.dumps(answer).encode() + b"\n")
+        os.write(0, json.dumps(answer).encode() + b"\n")
 
 
 if __name__ == "__main__":
