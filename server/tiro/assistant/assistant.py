@@ -1,8 +1,9 @@
 """`Assistant`: the composition root and the use cases, one method each.
 
 Law: one method at a time, in the caller's order, but for `start_turn`, which runs beside the others
-from its first event on. What a method changes is in the session's journal before it returns, as far
-as the disk allows. While a turn runs it holds the session's lock against other processes.
+while it waits for its model and from its first event on. What a method changes is in the session's
+journal before it returns, as far as the disk allows. While a turn runs it holds the session's lock
+against other processes.
 """
 
 import asyncio
@@ -36,6 +37,7 @@ from tiro.assistant.turns import Turns, new_turn_id
 from tiro.errors import (
     InvalidInputError,
 )
+from tiro.models.model import Model
 from tiro.models.observer import Observer
 from tiro.session import history
 from tiro.session.changes import DeleteState, SetState
@@ -136,8 +138,8 @@ class Assistant:
 
     @property
     def running_turn_id(self) -> str | None:
-        """The id of the running turn, if one runs."""
-        return self.turns.running.turn_id if self.turns.running else None
+        """The id of the turn that runs or is starting, if there is one."""
+        return self.turns.turn_id
 
     async def page(
         self,
@@ -331,6 +333,8 @@ class Assistant:
         """
         self.turns.refuse_another()
         running = await self._begin(prompt, attachments, agent, model)
+        if running is None:
+            return self.cancelled_turn()
         try:
             outcome = await running.outcome()
         finally:
@@ -404,12 +408,15 @@ class Assistant:
         attachments: Sequence[Attachment],
         agent: str | None,
         model: str | None,
-    ) -> RunningTurn:
-        session = self.session
+    ) -> RunningTurn | None:
+        """The turn, begun; None where it was stopped while it waited for its model."""
+        session, turn_id = self.session, new_turn_id()
         content = await content_of(prompt, attachments, self.workspace)
         await asyncio.to_thread(self.setup.look_at, self.workspace)
         info = self.setup.agent_for(session, agent)
-        chosen = await self.models.choose(self._wanted_model(session, info, model))
+        chosen = await self._chosen(turn_id, lambda: self._wanted_model(session, info, model))
+        if chosen is None:
+            return None
         self._tell_missing(session)
         given_up = threading.Event()
         holding = entered(self.manager.writing(session, given_up.is_set), given_up.set)
@@ -429,9 +436,21 @@ class Assistant:
         except BaseException:
             await holding.__aexit__(None, None, None)
             raise
-        turn_id = new_turn_id()
         turn.edits = self.edits.recorder_of(turn_id, session.id)
         return self.turns.start(turn_id, session, turn, holding)
+
+    async def _chosen(self, turn_id: str, wanted: Callable[[], str | None]) -> Model | None:
+        """The model of a turn; where settings change while it is looked for, that of the new ones.
+
+        Everything else goes on while a command prints a key, or a server is asked for its models.
+        """
+        while True:
+            models, name = self.models, wanted()
+            choosing, is_at_hand = models.choose(name), models.is_at_hand(name)
+            work = choosing if is_at_hand else self.turns.prepared(turn_id, choosing)
+            chosen = await work
+            if chosen is None or self.models is models:
+                return chosen
 
     def _tell_missing(self, session: Session) -> None:
         for told in self.setup.missing(session):

@@ -349,9 +349,11 @@ class Memory:
 
     async def chat(self, session: Session, name: str | None = None) -> Chat:
         """The session's model, or the one of this name, for a question besides the turn."""
-        setup = self._assistant.setup
-        default = setup.model_of(session) or setup.settings.model
-        return self._asking(session, await self._assistant.models.choose(name or default))
+        setup, models = self._assistant.setup, self._assistant.models
+        wanted = name or setup.model_of(session) or setup.settings.model
+        if not models.is_at_hand(wanted):
+            self.on_asking()
+        return self._asking(session, await models.choose(wanted))
 
     def _asking(
         self, session: Session, model: "Model", schema: dict[str, Any] | None = None

@@ -65,6 +65,10 @@ class Models:
         self._key_commands = dict(key_commands)
         self._cache = cache
         self._open: dict[str, Model] = {}
+        self._running: dict[str, asyncio.Task[str | ModelNotConfiguredError]] = {}
+        """The key commands that run, by provider."""
+        self._kills: dict[str, Callable[[], None]] = {}
+        """What ends each of them."""
         self.on_key: Callable[[str], None] = lambda key: None
         """Hears every key that a command printed, so that it is kept out of files."""
         self.first_usable: str | None = None
@@ -92,6 +96,13 @@ class Models:
                     tried=tried,
                 )
         raise ModelNotConfiguredError(ADVICE, tried=tried)
+
+    def is_at_hand(self, wanted: str | None) -> bool:
+        """Whether `choose` waits for nobody: no command has to print a key, no server to answer."""
+        provider, separator, _ = (wanted or "").partition("/")
+        settings = self._providers.get(provider)
+        is_named = bool(separator or (settings and settings.default_model))
+        return is_named and provider not in self._key_commands
 
     async def without_asking(self, wanted: str | None) -> Model:
         """The model of this name as far as it is known without asking or starting anything.
@@ -171,6 +182,8 @@ class Models:
     async def close(self) -> None:
         """Close every model, ending what they started."""
         models, self._open = list(self._open.values()), {}
+        for kill in self._kills.values():
+            kill()
         await asyncio.gather(*(model.close() for model in models), return_exceptions=True)
 
     async def _named(self, wanted: str) -> Model:
@@ -257,19 +270,35 @@ class Models:
     async def _with_key(
         self, provider: ProviderSettings, seconds: float = KEY_COMMAND_SECONDS
     ) -> ProviderSettings:
-        """The provider with its key, for which a command may have to run once."""
-        command = self._key_commands.get(provider.name)
+        """The provider with its key, for which a command may have to run, once for all who wait."""
+        command, name = self._key_commands.get(provider.name), provider.name
         if command is None:
-            return provider
+            return self._providers[name]
+        if name not in self._running:
+            self._running[name] = asyncio.create_task(self._printed(name, command, seconds))
+        key = await asyncio.shield(self._running[name])
+        if isinstance(key, ModelNotConfiguredError):
+            raise ModelNotConfiguredError(
+                str(key), tried=[{"provider": name, "reason": str(key)}]
+            ) from key
+        if self._key_commands.pop(name, None) is not None:
+            self._providers[name] = msgspec.structs.replace(provider, api_key=key)
+            self.on_key(key)
+        return self._providers[name]
+
+    async def _printed(
+        self, name: str, command: str | list[str], seconds: float
+    ) -> str | ModelNotConfiguredError:
+        """The key, or why there is none: there may be nobody left who waits for it."""
         try:
-            key = await asyncio.to_thread(run_key_command, command, seconds)
+            return await asyncio.to_thread(
+                run_key_command, command, seconds, lambda kill: self._kills.update({name: kill})
+            )
         except ModelNotConfiguredError as error:
-            tried = [{"provider": provider.name, "reason": str(error)}]
-            raise ModelNotConfiguredError(str(error), tried=tried) from error
-        del self._key_commands[provider.name]
-        self._providers[provider.name] = msgspec.structs.replace(provider, api_key=key)
-        self.on_key(key)
-        return self._providers[provider.name]
+            return error
+        finally:
+            self._running.pop(name)
+            self._kills.pop(name, None)
 
     def _rows_of(self, standing: Standing) -> list[ModelRow]:
         provider = standing.provider.name

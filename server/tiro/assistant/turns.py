@@ -1,31 +1,81 @@
 """The turns of the current session: one at a time, and what waits for its end."""
 
+import asyncio
 import contextlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from tiro.agents.turn_input import Turn
-from tiro.assistant.running_turn import EventListener, RunningTurn
+from tiro.assistant.running_turn import EventListener, RunningTurn, finished
 from tiro.errors import InvalidInputError, TurnInProgressError, TurnNotFoundError
 from tiro.session.session import Session
 
+T = TypeVar("T")
+
+
+class StartingTurn:
+    """A turn that waits for what it needs before it can run."""
+
+    def __init__(self, turn_id: str, waits_for: "asyncio.Task[Any]") -> None:
+        self.turn_id = turn_id
+        self.is_stopped = False
+        self._waits_for = waits_for
+        self._is_over = asyncio.Event()
+
+    async def stop(self) -> None:
+        """Let it not begin, and wait until it has given up."""
+        self.is_stopped = True
+        self._waits_for.cancel()
+        await self._is_over.wait()
+
+    def end(self) -> None:
+        """It waits no more."""
+        self._is_over.set()
+
 
 class Turns:
-    """At most one running turn."""
+    """At most one turn, which runs or is starting."""
 
     def __init__(self, on_event: EventListener) -> None:
         self._on_event = on_event
         self._waiting: list[Callable[[], None]] = []
         self.running: RunningTurn | None = None
+        self._starting: StartingTurn | None = None
+        self.beside_others: Callable[[Awaitable[Any]], Awaitable[Any]] = _awaited
+        """Waits for something while other use cases go on, and comes back to its place."""
+
+    @property
+    def turn_id(self) -> str | None:
+        """The id of the turn that runs or is starting."""
+        turn = self.running or self._starting
+        return turn.turn_id if turn else None
 
     def refuse_another(self) -> None:
-        """Raise TurnInProgressError while one runs."""
-        if self.running is not None:
+        """Raise TurnInProgressError while there is one."""
+        if self.turn_id is not None:
             raise TurnInProgressError(
                 "A turn is running in this session; wait for its end or cancel it",
-                turn_id=self.running.turn_id,
+                turn_id=self.turn_id,
             )
+
+    async def prepared(self, turn_id: str, work: Coroutine[Any, Any, T]) -> T | None:
+        """What a turn needs before it can run, while others go on; None where it was stopped.
+
+        It counts as a turn from now on. Raises what the work raises.
+        """
+        task: asyncio.Task[T] = asyncio.create_task(_awaited(self.beside_others(work)))
+        starting = self._starting = StartingTurn(turn_id, task)
+        try:
+            await asyncio.wait({task})
+            return None if starting.is_stopped else task.result()
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await finished(task)
+            self._starting = None
+            self._over()
+            starting.end()
 
     def start(
         self,
@@ -40,18 +90,18 @@ class Turns:
         return self.running
 
     def when_over(self, action: Callable[[], None]) -> None:
-        """Do it when no turn runs: at once, or at the end of the one that does."""
-        if self.running is None:
+        """Do it when there is no turn: at once, or at the end of the one that there is."""
+        if self.turn_id is None:
             action()
         else:
             self._waiting.append(action)
 
     async def cancel(self, turn_id: str | None = None) -> bool:
-        """Stop the running turn; False when none runs, TurnNotFoundError for another id."""
-        running = self._found(turn_id)
-        if running is None:
+        """Stop the turn; False when there is none, TurnNotFoundError for another id."""
+        turn = self._found(turn_id)
+        if turn is None:
             return False
-        await running.stop()
+        await turn.stop()
         return True
 
     def steer(self, text: str, turn_id: str | None = None) -> None:
@@ -62,20 +112,19 @@ class Turns:
         """
         if not text.strip():
             raise InvalidInputError("The text is empty; write what to tell the turn")
-        running = self._found(turn_id)
-        if running is None or not running.steer(text):
+        turn = self._found(turn_id)
+        if not isinstance(turn, RunningTurn) or not turn.steer(text):
             raise TurnNotFoundError(
                 "No turn is running that could take this; send it as a prompt", turn_id=turn_id
             )
 
-    def _found(self, turn_id: str | None) -> RunningTurn | None:
-        running = self.running
-        if turn_id is not None and (running is None or running.turn_id != turn_id):
+    def _found(self, turn_id: str | None) -> RunningTurn | StartingTurn | None:
+        if turn_id is not None and turn_id != self.turn_id:
             raise TurnNotFoundError(f"The turn {turn_id!r} is not running", turn_id=turn_id)
-        return running
+        return self.running or self._starting
 
     def _over(self) -> None:
-        """The turn has ended and its session is clean: whatever waited for this happens now."""
+        """There is no turn any more, and its session is clean: what waited for this happens."""
         self.running = None
         waiting, self._waiting = self._waiting, []
         for action in waiting:
@@ -85,3 +134,7 @@ class Turns:
 def new_turn_id() -> str:
     """An id that no other turn has."""
     return uuid4().hex
+
+
+async def _awaited(work: Awaitable[T]) -> T:
+    return await work

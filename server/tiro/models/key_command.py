@@ -6,6 +6,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 
 from tiro.errors import ModelNotConfiguredError
 
@@ -16,10 +17,15 @@ MAX_OUTPUT_BYTES = 8192
 """A key with some notes below it is shorter by far; what prints more prints no key."""
 
 
-def run_key_command(command: str | list[str], seconds: float = KEY_COMMAND_SECONDS) -> str:
+def run_key_command(
+    command: str | list[str],
+    seconds: float = KEY_COMMAND_SECONDS,
+    on_start: Callable[[Callable[[], None]], None] = lambda kill: None,
+) -> str:
     """The API key that a command prints; a string goes to the shell, a list does not.
 
-    Blocks. Raises ModelNotConfiguredError without a word of the output, which may be secret.
+    Blocks; `on_start` hears how to end it early. Raises ModelNotConfiguredError without a word of
+    the output, which may be secret.
     """
     try:
         process = subprocess.Popen(
@@ -34,6 +40,7 @@ def run_key_command(command: str | list[str], seconds: float = KEY_COMMAND_SECON
         raise ModelNotConfiguredError(
             f"The api_key_command could not be started ({error.strerror}); correct it"
         ) from error
+    on_start(lambda: _kill(process))
     try:
         output = _output(process, seconds)
     except subprocess.TimeoutExpired:

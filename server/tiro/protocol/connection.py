@@ -2,14 +2,15 @@
 
 Law: requests that touch the session run one after another, in the order in which they arrived. A
 turn is part of that order until it has started, and what asks a model until it asks; from then on
-they run beside it. Nothing of a turn is sent after its answer, and its answer comes before that of
-the request that ended it.
+they run beside it. While a turn waits for its model, others go on, and then it takes its place
+again. Nothing of a turn is sent after its answer, and its answer comes before that of the request
+that ended it.
 """
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from tiro.agents import events
@@ -39,6 +40,7 @@ class Run:
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_over = asyncio.Event()
         self.cancelled = asyncio.Event()
+        self.is_in_order = False
         self.waiting: asyncio.Task[Any] | None = asyncio.current_task()
         """The request itself, while it waits for its order."""
         self.events: TurnEvents | None = None
@@ -149,6 +151,7 @@ class Connection:
         try:
             if not await self._is_its_turn(run):
                 return cancelled()
+            run.is_in_order = True
             try:
                 if run.cancelled.is_set() or self.is_closing:
                     return cancelled()
@@ -162,10 +165,9 @@ class Connection:
                     await _stop(turn)
                     raise
                 finally:
-                    self._starting = None
                     self._unstarted.discard(run)
             finally:
-                self.order.release()
+                self._leave_order(run)
             try:
                 return await asyncio.shield(turn)
             except asyncio.CancelledError:
@@ -175,6 +177,24 @@ class Connection:
                 raise
         finally:
             self._close(run)
+
+    async def out_of_order(self, work: Awaitable[T]) -> T:
+        """Let others go on while the turn that is starting waits for this; then it is in order.
+
+        Where the work fails or is cancelled, the turn stays out of the order.
+        """
+        run = self._starting
+        assert run is not None
+        self._leave_order(run)
+        result = await work
+        await self.order.acquire()
+        run.is_in_order, self._starting = True, run
+        return result
+
+    def _leave_order(self, run: Run) -> None:
+        if run.is_in_order:
+            run.is_in_order, self._starting = False, None
+            self.order.release()
 
     async def _is_its_turn(self, run: Run) -> bool:
         """Take the order, unless the turn is cancelled while it waits for it."""
@@ -204,6 +224,12 @@ class Connection:
             await run.is_over.wait()
         return is_cancelled
 
+    async def turns_started(self) -> None:
+        """Wait until every turn that was asked for has started, or has ended without."""
+        await self.requests_before()
+        for run in tuple(self._unstarted):
+            await asyncio.wait({run.started})
+
     async def turns_answered(self) -> None:
         """Wait until every turn that runs now has been answered."""
         for run in tuple(self._runs):
@@ -216,6 +242,8 @@ class Connection:
             self._by_turn.pop(run.events.turn_id, None)
         self._unstarted.discard(run)
         self._runs.discard(run)
+        if not run.started.done():
+            run.started.set_result(None)
         run.is_over.set()
 
     # --- progress -----------------------------------------------------------------------------

@@ -350,7 +350,8 @@ async def turn_cancel(desk: Desk, params: types.TurnCancelParams) -> types.TurnC
 
 @handles("tiro/turn/steer")
 async def turn_steer(desk: Desk, params: types.TurnSteerParams) -> types.TurnSteerResult:
-    """Say something to the running turn."""
+    """Say something to the running turn, or to the one that is starting."""
+    await desk.connection.turns_started()
     desk.assistant.turns.steer(params.text, params.turn_id)
     is_stored = desk.assistant.manager.is_stored(desk.assistant.session)
     return types.TurnSteerResult(queued=True, stored=msgspec.UNSET if is_stored else False)

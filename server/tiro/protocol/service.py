@@ -88,6 +88,7 @@ def build_server(open_assistant: OpenAssistant) -> Service:
     editor.turn_id = lambda: assistant.running_turn_id
     assistant.tell = assistant.edits.tell = editor.say_once
     assistant.memory.on_asking = connection.let_others_go_on
+    assistant.turns.beside_others = connection.out_of_order
     desk = Desk(assistant, connection)
     for method in HANDLERS:
         server.feature(method)(_worker(desk, method))

@@ -996,7 +996,7 @@ METHODS: dict[str, Method] = {
     "tiro/state/set": Method(StateSetParams, Empty),
     "tiro/state/delete": Method(StateDeleteParams, DeletedResult),
     "tiro/turn/start": Method(TurnStartParams, TurnResult, is_ordered=False),
-    "tiro/turn/steer": Method(TurnSteerParams, TurnSteerResult),
+    "tiro/turn/steer": Method(TurnSteerParams, TurnSteerResult, is_ordered=False),
     "tiro/turn/cancel": Method(TurnCancelParams, TurnCancelResult, is_ordered=False),
     "tiro/agents/list": Method(AgentsListParams, AgentsListResult, is_ordered=False),
     "tiro/models/list": Method(Empty, ModelsListResult, is_ordered=False),
@@ -1009,7 +1009,10 @@ METHODS: dict[str, Method] = {
     ),
     "tiro/status": Method(Empty, StatusResult, is_ordered=False),
 }
-"""Client → server. `turn/start` and `search` are in order until they have begun."""
+"""Client → server. `turn/start` and `search` are in order until they have begun.
+
+`turn/steer` waits for the turns before it to start.
+"""
 
 NOTIFICATIONS: dict[str, Any] = {
     "tiro/turn/event": EVENTS,
