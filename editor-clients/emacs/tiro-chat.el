@@ -153,9 +153,11 @@ A chat buffer that was killed stays so until it is asked for again."
        ("retry" (tiro-transcript-add
                  'note (format "Trying again in %s s: %s" (plist-get event :waitSeconds)
                                (plist-get event :reason))))
-       ("resize" (tiro-transcript-add
-                  'note (format "%s older messages left the window"
-                                (plist-get event :evicted))))
+       ("resize"
+        (let ((evicted (plist-get event :evicted)) (refused (plist-get event :memoRefused)))
+          (unless (eql evicted 0)
+            (tiro-transcript-add 'note (format "%s older messages left the window" evicted)))
+          (when refused (tiro-transcript-add 'note refused))))
        ("finished" (tiro-chat--finished (plist-get event :stopReason)))))))
 
 (defconst tiro-chat--stop-notes

@@ -447,6 +447,24 @@ def test_failing_model_is_told_and_the_chat_goes_on(chat: Chat, provider: Provid
     assert [m["content"] for m in provider.last.messages] == ["look"]
 
 
+def test_refused_summary_is_told_with_the_next_question(
+    chat: Chat, provider: Provider, home: Home
+) -> None:
+    """Issue of the memory, 5: in the terminal it spoils no line that is being typed."""
+    home.write_config(
+        providers={"fake": home.fake()},
+        session={"max_history": 2, "summary": {"enabled": True}},
+    )
+    provider.otherwise(lambda r: replies.text("An answer" if r.tool_names else " "))
+    chat.start()
+    chat.ask("one", "An answer")
+    chat.ask("two", "An answer")
+    provider.wait_for(3)
+    chat.ask("three", "The summary cannot be used: it is empty")
+    chat.ask("four", "An answer")
+    assert chat.screen().count("The summary cannot be used") == 1
+
+
 # --- in a pipe -----------------------------------------------------------------------------
 
 

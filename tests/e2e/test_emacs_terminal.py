@@ -149,6 +149,30 @@ def test_reading_back_is_not_disturbed(terminal: Terminal, provider: Provider) -
     terminal.wait_for("more")
 
 
+def test_refused_summary_is_told_beside_what_is_typed(
+    terminal: Terminal, provider: Provider, home: Home
+) -> None:
+    """Issue of the memory, 5: it comes when it is known, and the draft stays."""
+    home.write_config(
+        providers={"fake": home.fake()},
+        session={"max_history": 2, "summary": {"enabled": True}},
+    )
+    hold = Hold()
+    refused = replies.Reply([replies.ROLE, hold, *replies.text("").steps[1:]])
+    provider.script(replies.text("One."), replies.text("Two."), refused)
+    terminal.open_chat()
+    terminal.ask("first")
+    terminal.wait_for("One.")
+    terminal.ask("second")
+    hold.wait()
+    terminal.type("half typed")
+    terminal.wait_for("> half typed")
+    hold.release()
+    screen = terminal.wait_for("The summary cannot be used")
+    assert screen.index("Two.") < screen.index("The summary cannot be used")
+    assert "> half typed" in screen
+
+
 def test_ask_from_a_file_about_the_region(terminal: Terminal, provider: Provider) -> None:
     """A question from the minibuffer with the region; the chat shows beside the file."""
     provider.script(replies.text("It counts."))

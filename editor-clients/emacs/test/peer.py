@@ -1,9 +1,9 @@
 """A stand-in for `tiro serve` that does on demand what the real server does rarely or not yet.
 
 It speaks the protocol over stdio; the prompt says what happens: `permission`, `flood N`, `die`,
-`stale`, `progress`, `changed REASON`, `message TEXT`, `unknown`, `fail`, `edit JSON` (a workspace
-edit), `diff N` (a permission request that shows N added lines), `diagnostics PATH`. Other prompts
-are echoed.
+`stale`, `progress`, `changed REASON`, `refused TEXT` (a resize without its memo), `message TEXT`,
+`unknown`, `fail`, `edit JSON` (a workspace edit), `diff N` (a permission request that shows N added
+lines), `diagnostics PATH`. Other prompts are echoed.
 """
 
 import json
@@ -124,6 +124,12 @@ def changed(_: str, reason: str) -> None:
     send(method="tiro/session/changed", params=params)
 
 
+def refused(turn_id: str, text: str) -> None:
+    """Tell of a resize whose memo was not taken."""
+    sizes = {"tokensBefore": 90, "tokensAfter": 90}
+    event(turn_id, "resize", decision={"type": "lite"}, evicted=0, memoRefused=text, **sizes)
+
+
 def message(_: str, text: str) -> None:
     """Show a message."""
     send(method="window/showMessage", params={"type": 2, "message": text})
@@ -149,6 +155,7 @@ DEEDS = {
     "stale": stale,
     "progress": progress,
     "changed": changed,
+    "refused": refused,
     "message": message,
     "unknown": unknown,
     "diagnostics": diagnostics,

@@ -71,7 +71,10 @@
     (tiro-testing-ask "message config.yaml:3 has no key \"modle\"")
     (should (string-search "\nconfig.yaml:3 has no key" (tiro-testing-chat)))
     (tiro-testing-ask "changed saveFailed")
-    (should (string-search "cannot be saved" (tiro-testing-chat)))))
+    (should (string-search "cannot be saved" (tiro-testing-chat)))
+    (tiro-testing-ask "refused The memo cannot be used: it is empty")
+    (should (string-search "\nThe memo cannot be used: it is empty\n" (tiro-testing-chat)))
+    (should-not (string-search "left the window" (tiro-testing-chat)))))
 
 (ert-deftest tiro-session-change-by-another-is-shown-when-the-turn-is-over ()
   "B11: what another process wrote is asked for, but not in the midst of an answer."

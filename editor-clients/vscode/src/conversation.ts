@@ -124,6 +124,8 @@ export class Conversation {
         return this.#toolResult(event);
       case "stored":
         return this.#stored(event);
+      case "resize":
+        return this.#resized(event.memoRefused);
       case "finished":
         return this.#finish(event.stopReason);
       default:
@@ -149,6 +151,11 @@ export class Conversation {
   #start(): TranscriptChange[] {
     this.#prompt = undefined;
     return [];
+  }
+
+  /** What left the window is the session's number; why its memo was not written is not. */
+  #resized(memoRefused: string | null): TranscriptChange[] {
+    return memoRefused === null ? [] : this.notice("info", memoRefused);
   }
 
   #stream(event: TextEvent | ThinkingEvent): TranscriptChange[] {

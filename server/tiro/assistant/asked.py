@@ -71,6 +71,11 @@ def overtaken() -> ResizeError:
     )
 
 
+def is_overtaken(error: Exception) -> bool:
+    """Whether an error only says that a result came too late."""
+    return isinstance(error, ResizeError) and error.data.get("reason") == "overtaken"
+
+
 def _leaves_messages(change: Change) -> bool:
     """Whether the messages that were there still say the same, and may still leave the window."""
     if isinstance(change, Set):

@@ -9,6 +9,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 
+from tiro.assistant.asked import is_overtaken
 from tiro.session.core import Core
 from tiro.session.memo_reading import Runs, behind, keep_up, read
 from tiro.session.resize import Budget
@@ -26,8 +27,13 @@ log = logging.getLogger(__name__)
 class Upkeep:
     """The one reading that may run."""
 
-    def __init__(self, writing: Writing, budget: Callable[[], Budget | None]) -> None:
-        self._writing, self._budget = writing, budget
+    def __init__(
+        self,
+        writing: Writing,
+        budget: Callable[[], Budget | None],
+        on_failure: Callable[[Core, str], None],
+    ) -> None:
+        self._writing, self._budget, self._on_failure = writing, budget, on_failure
         self._task: asyncio.Task[None] | None = None
 
     def start(self, session: Session) -> None:
@@ -49,6 +55,8 @@ class Upkeep:
                 pass
         except Exception as error:
             log.warning("The memo of session %s was not brought up to date: %s", session.id, error)
+            if not is_overtaken(error):
+                self._on_failure(session, str(error))
         finally:
             if session.memo_goal == goal:
                 session.memo_goal = 0
@@ -61,6 +69,8 @@ class Upkeep:
         memo, cursor, budget = session.memo, session.memo_cursor, self._budget()
         runs = Runs(settings.limit("chars"), budget.chunk() if budget else None, REQUESTS)
         reading = await read(session, memo, left, settings, runs)
+        if reading.refused is not None:
+            self._on_failure(session, reading.refused)
         if not reading.count:
             return False
         async with self._writing(session):

@@ -13,7 +13,7 @@ from uuid import uuid4
 import msgspec
 
 from tiro.agents.asking import Chat
-from tiro.assistant.asked import Asked, overtaken
+from tiro.assistant.asked import Asked, is_overtaken, overtaken
 from tiro.assistant.memo_upkeep import Upkeep
 from tiro.assistant.results import MemoryView, Preview, Resized
 from tiro.assistant.running_turn import entered
@@ -37,6 +37,15 @@ MAX_OUTPUT_TOKENS = 4_000
 
 MOST_TURNS_SKIPPED = 15
 """How many turns a summary that failed again and again is not asked for, at most."""
+
+NO_SUMMARY = (
+    "The summary of this conversation is not up to date: {}. What left the window is kept, and it"
+    " is tried again after a later turn"
+)
+NO_MEMO = (
+    "The memo of this conversation is not up to date: {}. What it has not read is kept, and it is"
+    " tried again with the next resize"
+)
 
 NOTHING = ResizeOutcome(None, 0)
 
@@ -84,7 +93,7 @@ class Memory:
         self._failing: Session | None = None
         self._failures = self._skipped = 0
         """How often in a row its summary did not come, and for how many turns none was asked."""
-        self._upkeep = Upkeep(self._current, self._budget)
+        self._upkeep = Upkeep(self._current, self._budget, self._memo_refused)
         self._unpaid: tuple[Session | None, Usage] = (None, Usage())
         """What questions have cost that no change has told yet: they come under the next lock."""
 
@@ -242,6 +251,7 @@ class Memory:
                 await self._start_summary(session)
         except Exception as error:
             log.warning("No summary of session %s: %s; it is tried again", session.id, error)
+            self._summary_failed(session, error)
 
     async def close(self) -> None:
         """End what runs in the background; what it was about goes on waiting."""
@@ -266,9 +276,9 @@ class Memory:
         summarizer = await self._summarizer(session)
         if session.summary_in_progress or self._assistant.manager.current is not session:
             return
-        summarizer.storing = self._background
+        summarizer.storing, summarizer.on_failure = self._background, self._summary_failed
         self._summarizers.add(summarizer)
-        self._failures, self._skipped = self._failures + 1, 0  # until one is stored
+        self._skipped = 0
         task = summarizer.fire_and_forget(session, None, session.pending(), session.summary)
         task.add_done_callback(lambda _: self._summarizers.discard(summarizer))
 
@@ -287,6 +297,18 @@ class Memory:
         if self._failing is session:
             self._failures = 0
         self._on_notice(Notice("summary", session, {}))
+
+    def _summary_failed(self, session: Core, error: Exception) -> None:
+        """Count it; the user hears of the first one in a row."""
+        if self._failing is not session or is_overtaken(error):
+            return
+        self._failures += 1
+        if self._failures == 1:
+            self._assistant.tell(NO_SUMMARY.format(error))
+
+    def _memo_refused(self, session: Core, why: str) -> None:
+        if self._assistant.manager.current is session:
+            self._assistant.tell(NO_MEMO.format(why))
 
     # --- how it is done ---
 

@@ -148,10 +148,17 @@ class Screen:
             case {"type": "retry", "reason": reason, "waitSeconds": seconds}:
                 self.end_text()
                 self.tell(f"{reason}; trying again in {seconds:.0f} s")
-            case {"type": "resize", "evicted": evicted, "tokensBefore": a, "tokensAfter": b}:
-                self.tell(f"{evicted} older messages left the window: {a:,} → {b:,} tokens")
+            case {"type": "resize"}:
+                self._show_resize(event)
             case _:
                 pass
+
+    def _show_resize(self, event: dict[str, Any]) -> None:
+        if evicted := event["evicted"]:
+            size = f"{event['tokensBefore']:,} → {event['tokensAfter']:,} tokens"
+            self.tell(f"{evicted} older messages left the window: {size}")
+        if (refused := event["memoRefused"]) is not None:
+            self.tell(refused)
 
     def _show_tool(self, use: dict[str, Any], status: str) -> None:
         """A tool use that goes on is the status line; when it has ended it gets a line."""

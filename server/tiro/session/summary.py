@@ -56,6 +56,8 @@ class Summarizer:
         self.max_characters = max_characters
         self.storing: Callable[[Core], AbstractAsyncContextManager[Any]] = _at_once
         """What is entered while a summary is stored, such as a lock; raising in it drops it."""
+        self.on_failure: Callable[[Core, Exception], None] = lambda session, error: None
+        """Called when a job in the background ends without the summary that it was for."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def summarize_async(
@@ -153,6 +155,7 @@ class Summarizer:
             log.warning("The summary of session %s was cancelled; it is tried again", session.id)
         except Exception as error:
             log.warning("No summary of session %s: %s; it is tried again", session.id, error)
+            self.on_failure(session, error)
         finally:
             if session.summary_job == number:
                 session.summary_in_progress = False

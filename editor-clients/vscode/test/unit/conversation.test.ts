@@ -180,6 +180,14 @@ test("what is said to a running turn shows where the turn takes it", () => {
   ]);
 });
 
+test("a resize is silent, and says why the memo was not brought up to date", () => {
+  const conversation = new Conversation();
+  const resize = { type: "resize" as const, evicted: 3, tokensBefore: 900, tokensAfter: 400 };
+  expect(play(conversation, { ...resize, memoRefused: null })).toEqual([]);
+  play(conversation, { ...resize, memoRefused: "The memo cannot be used: it is empty" });
+  expect(shown(conversation)).toEqual(["notice The memo cannot be used: it is empty"]);
+});
+
 test("an event of a kind that is not known yet changes nothing", () => {
   const conversation = new Conversation();
   expect(play(conversation, { type: "steered" as TurnEvent["type"] })).toEqual([]);

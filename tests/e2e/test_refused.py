@@ -1,0 +1,100 @@
+"""What a user hears of a summary or a memo that was written in the background and not taken."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.e2e import replies
+from tests.e2e.client import Server
+from tests.e2e.conftest import StartServer
+from tests.e2e.home import Home
+from tests.e2e.provider import Provider, Recorded
+from tests.e2e.talk import add, ask, fill, until
+
+WORDS = "some words and more of them "
+
+
+def told(server: Server) -> list[str]:
+    """What the server had an editor show, in order."""
+    return [shown["message"] for shown in server.named("window/showMessage")]
+
+
+def is_in_progress(server: Server) -> bool:
+    return bool(server.request("tiro/memo/get")["summaryInProgress"])
+
+
+def summarising(server: Server) -> None:
+    """A session whose next turn pushes messages out of the window."""
+    server.request("tiro/session/configure", {"maxHistory": 2, "summaryEnabled": True})
+    fill(server, *(f"question {n}" for n in range(6)))
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (replies.text(" \n"), "it is empty"),
+        (replies.text("half", finish="length"), "it was cut off"),
+        (replies.text("No.", finish="content_filter"), "refused"),
+        (replies.error(400, "no such thing"), "no such thing"),
+    ],
+)
+def test_the_first_of_several_refused_summaries_is_told(
+    start: StartServer, provider: Provider, reply: replies.Reply, reason: str
+) -> None:
+    """Issue of the memory, 5; N3.7: the reason, in words, once; the messages go on waiting."""
+    server = start()
+    summarising(server)
+    provider.otherwise(lambda r: replies.text("ok") if r.tool_names else reply)
+    for n in range(3):
+        ask(server, f"turn {n}")
+        until(lambda: not is_in_progress(server))
+    assert len(shown := told(server)) == 1
+    assert reason in shown[0]
+    assert "summary of this conversation is not up to date" in shown[0]
+    assert server.request("tiro/memo/get")["summary"] == ""
+
+
+def test_a_summary_that_comes_too_late_is_no_failure(
+    start: StartServer, provider: Provider
+) -> None:
+    """N4.8: who began a new session need not hear of the old one's summary."""
+    server, hold = start(), replies.Hold()
+    summarising(server)
+    late = replies.Reply([replies.ROLE, hold, *replies.text("late").steps[1:]])
+    provider.script(replies.text("ok"), late)
+    ask(server, "hello")
+    hold.wait()
+    server.request("tiro/session/clear")
+    hold.release()
+    provider.chats[1].answered.wait(10)
+    ask(server, "hello again")
+    assert told(server) == []
+
+
+def test_a_memo_that_was_refused_after_the_turn_is_told(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """Issue of the memory, 5: what is read into the memo after the reply has no event of a turn."""
+    models = {"fake-model": {"context_window": 4_000}}
+    home.write_config(
+        providers={"fake": home.fake(models=models)},
+        session={"memo": {"enabled": True}, "max_history": None},
+    )
+    server, memos = start(), ['{"memo": {"read": 1}}', "This is no JSON"]
+
+    def answer(request: Recorded) -> replies.Reply:
+        return replies.text("ok" if request.tool_names else memos.pop(0))
+
+    provider.otherwise(answer)
+    for n in range(60):
+        add(server, "user", f"OLD-{n} {WORDS * 30}")
+    ask(server, "one")
+    until(lambda: bool(told(server)))
+    assert memos == []
+    assert len(shown := told(server)) == 1
+    assert "memo of this conversation is not up to date" in shown[0]
+    assert "it is no JSON object" in shown[0]
+    memo: Any = server.request("tiro/memo/get")["memo"]
+    assert "This is no JSON" not in json.dumps(memo)
+    assert memo["read"] == 1
