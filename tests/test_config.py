@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiro import config
 from tiro.agents.permissions import PERMISSION_SETS, Rules
 from tiro.assistant.model_choice import Models
-from tiro.config import Config, Settings, load
+from tiro.config import directories
+from tiro.config.files import Config, load
+from tiro.config.settings import Settings
 from tiro.errors import ModelNotConfiguredError
 from tiro.models.model import ModelFacts, Price
 
@@ -742,20 +743,20 @@ store: {url: [SECRET]}
 def test_config_directory_follows_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIRO_CONFIG_DIR", "~/ä b/tiro")
     home = Path(os.environ["HOME"])
-    assert config.config_directory() == home / "ä b/tiro"
-    assert config.sessions_directory() == home / "ä b/tiro/sessions"
-    assert config.sessions_directory(Path("/x")) == Path("/x/sessions")
+    assert directories.config_directory() == home / "ä b/tiro"
+    assert directories.sessions_directory() == home / "ä b/tiro/sessions"
+    assert directories.sessions_directory(Path("/x")) == Path("/x/sessions")
 
 
 def test_directories_of_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     home = Path(os.environ["HOME"])
     monkeypatch.delenv("TIRO_CONFIG_DIR")
-    assert config.config_directory() == home / ".config/tiro"
+    assert directories.config_directory() == home / ".config/tiro"
     monkeypatch.setenv("XDG_CONFIG_HOME", "/elsewhere")
-    assert config.config_directory() == Path("/elsewhere/tiro")
-    assert config.cache_directory() == home / ".cache/tiro"
+    assert directories.config_directory() == Path("/elsewhere/tiro")
+    assert directories.cache_directory() == home / ".cache/tiro"
     monkeypatch.delenv("HOME")
-    assert config.cache_directory().is_absolute()
+    assert directories.cache_directory().is_absolute()
 
 
 def test_loading_makes_and_changes_nothing(tmp_path: Path) -> None:

@@ -460,11 +460,11 @@ def _recorded(file: str) -> "RecordedConnection":
 @contextlib.contextmanager
 def _local_models() -> "Iterator[LocalModels]":
     """The local models; a name that none of them has is a failure here, not the want of a model."""
-    from tiro import config
+    from tiro.config.directories import cache_directory
     from tiro.models.local import LocalModels
 
     try:
-        yield LocalModels(config.cache_directory())
+        yield LocalModels(cache_directory())
     except ModelNotConfiguredError as error:
         raise TiroError(str(error)) from error
 

@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.provider import API_KEY, MODEL, Provider
 from tiro import ModelNotConfiguredError
 from tiro.assistant.model_choice import Models
-from tiro.config import BUILT_IN_PROVIDERS
+from tiro.config.settings import BUILT_IN_PROVIDERS
 from tiro.models.model import ModelFacts, ProviderSettings
 
 

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-from tiro.config import cache_directory
+from tiro.config.directories import cache_directory
 from tiro.models.local import LocalModels
 from tiro.models.weights import DEFAULT_MODEL
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tiro.config import LogSettings, state_directory
+from tiro.config.directories import state_directory
+from tiro.config.settings import LogSettings
 from tiro.protocol.log import OURS, ProcessLog, path_of
 
 SECRET = "sk-c0ffee-5ec4e7"

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from pathlib import Path
 from typing import Any
 
-from tiro import __version__, config
+from tiro import __version__
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.events import TurnOutcome
 from tiro.agents.permissions import PermissionDecision
@@ -34,6 +34,7 @@ from tiro.assistant.saved_sessions import SavedSessions
 from tiro.assistant.setup import KeepOut, Setup
 from tiro.assistant.titles import Titles
 from tiro.assistant.turns import Turns, new_turn_id
+from tiro.config.directories import cache_directory, config_directory
 from tiro.errors import (
     InvalidInputError,
 )
@@ -78,7 +79,7 @@ class Assistant:
         self.tell: Callable[[str], None] = lambda text: None
         """Hears what the user should know, and may be told more than once."""
         self._observer, self._keep_out = observer, keep_out
-        self._config_dir = config_dir or config.config_directory()
+        self._config_dir = config_dir or config_directory()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._beside: set[asyncio.Task[None]] = set()
         self.setup = Setup.load(self._config_dir, [], {})
@@ -89,7 +90,7 @@ class Assistant:
         )
         self.memory = Memory(self, self._noticed)
         self.titles = Titles(self, self._noticed)
-        self.calibrations = Calibrations(config.cache_directory())
+        self.calibrations = Calibrations(cache_directory())
         self.models = self._open_models()
 
     # --- how it is set up ---

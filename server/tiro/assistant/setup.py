@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from tiro import config
 from tiro.agents.agent_files import read_agents
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.delegate import Begin, delegate_tool, id_within
@@ -22,7 +21,9 @@ from tiro.agents.turn_input import Turn, offered_tools, schemas_of
 from tiro.assistant.fit import Fitting, budget_of
 from tiro.assistant.instructions import Instructions, read_instructions
 from tiro.assistant.model_choice import Models
-from tiro.config import Settings
+from tiro.config import files
+from tiro.config.directories import cache_directory
+from tiro.config.settings import Settings
 from tiro.errors import AgentNotFoundError
 from tiro.models.model import Model
 from tiro.models.observer import Observer
@@ -88,7 +89,7 @@ class Setup(msgspec.Struct, kw_only=True):
         In a workspace that is not `trusted` only tools that read are offered, and what needs an
         `editor` is offered only where it can be asked.
         """
-        loaded = config.load(directory, roots, given)
+        loaded = files.load(directory, roots, given)
         problems, agents = loaded.problems, AgentRegistry()
         problems += _add_agents(agents, directory, roots if trusted else [])
         names = [agent.name for agent in agents.selectable()]
@@ -316,7 +317,7 @@ class Setup(msgspec.Struct, kw_only=True):
                 name: msgspec.structs.replace(provider, observer=observer)
                 for name, provider in providers.items()
             }
-        models = Models(providers, settings.key_commands, config.cache_directory())
+        models = Models(providers, settings.key_commands, cache_directory())
 
         def keep_key_out(key: str) -> None:
             if settings.session.redact:
@@ -328,9 +329,7 @@ class Setup(msgspec.Struct, kw_only=True):
 
     def manager(self, directory: Path, on_notice: Callable[[Notice], None]) -> SessionManager:
         """The keeper of the sessions in this directory."""
-        manager = SessionManager(
-            directory, on_notice=on_notice, cache_directory=config.cache_directory()
-        )
+        manager = SessionManager(directory, on_notice=on_notice, cache_directory=cache_directory())
         self.apply_to(manager)
         return manager
 

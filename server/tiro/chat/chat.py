@@ -10,13 +10,14 @@ from typing import Any
 
 import msgspec
 
-from tiro import __version__, config
+from tiro import __version__
 from tiro.chat import slash
 from tiro.chat.lines import Keyboard, PipedLines
 from tiro.chat.link import Link
 from tiro.chat.past_lines import PastLines, usual_file
 from tiro.chat.screen import Screen
 from tiro.chat.talk import StoppedError, Talk
+from tiro.config.files import load
 from tiro.errors import SessionNotFoundError, TiroError
 from tiro.protocol.client import RemoteError, ServerGoneError
 from tiro.terminal import raised_there
@@ -158,7 +159,7 @@ class Chat:
         return await self._talk.answer(method, params)
 
     def _keyboard(self) -> Keyboard:
-        secrets = config.load(workspace_roots=[Path.cwd()]).settings.secrets()
+        secrets = load(workspace_roots=[Path.cwd()]).settings.secrets()
         return Keyboard(PastLines(usual_file(), secrets), self._complete)
 
     def _complete(self, line: str) -> list[str]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tiro.config import state_directory
+from tiro.config.directories import state_directory
 from tiro.session.redact import redact
 from tiro.stores.disk import Disk, replace_file
 

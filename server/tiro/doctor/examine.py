@@ -9,11 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from tiro import __version__, config
+from tiro import __version__
 from tiro.assistant.model_choice import ANSWER_SECONDS, Models
 from tiro.assistant.setup import Setup
 from tiro.assistant.standing import Standing, first, missing_key
-from tiro.config import Settings
+from tiro.config.directories import cache_directory, config_directory, sessions_directory
+from tiro.config.settings import Settings
 from tiro.doctor.findings import (
     DamagedSession,
     Findings,
@@ -33,7 +34,7 @@ from tiro.stores.index import Index
 def examine() -> Findings:
     """Everything that can be found within about three seconds; nothing is started or changed."""
     roots = _workspace_roots()
-    setup = Setup.load(config.config_directory(), roots, {})
+    setup = Setup.load(config_directory(), roots, {})
     settings = setup.settings
     standings = asyncio.run(_standings(settings))
     model, because, is_ready = _model_of(settings, standings)
@@ -41,11 +42,11 @@ def examine() -> Findings:
         version=__version__,
         python=platform.python_version(),
         platform=platform.platform(),
-        config_directory=str(config.config_directory()),
+        config_directory=str(config_directory()),
         config_files=[str(path) for path in setup.files],
         problems=setup.problems,
         is_config_broken=setup.is_broken,
-        sessions=_sessions(config.sessions_directory()),
+        sessions=_sessions(sessions_directory()),
         providers=list(map(_found, standings)),
         local=_local(),
         model=model,
@@ -71,7 +72,7 @@ def _workspace_roots() -> list[Path]:
 
 async def _standings(settings: Settings) -> list[Standing]:
     """How things are with each configured provider, all asked at the same time."""
-    models = Models(settings.providers, settings.key_commands, config.cache_directory())
+    models = Models(settings.providers, settings.key_commands, cache_directory())
     return await models.standings([settings.model], ANSWER_SECONDS)
 
 
@@ -131,7 +132,7 @@ def _sessions(directory: Path) -> SessionsFound:
 
 
 def _local() -> LocalFound:
-    models = LocalModels(config.cache_directory())
+    models = LocalModels(cache_directory())
     provider = ProviderSettings(name="local", api="local")
     try:
         ready = [row.name for row in models.list() if row.state == "ready"]

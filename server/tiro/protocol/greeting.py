@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tiro.assistant.assistant import Assistant
-    from tiro.config import Settings
+    from tiro.config.settings import Settings
 
 logger = logging.getLogger(__name__)
 

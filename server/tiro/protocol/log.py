@@ -14,7 +14,8 @@ import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from tiro.config import LogSettings, state_directory
+from tiro.config.directories import state_directory
+from tiro.config.settings import LogSettings
 from tiro.errors import StorageError
 from tiro.session.redact import redact, redact_shapes
 from tiro.stores.disk import Disk, make_directories

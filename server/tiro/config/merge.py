@@ -1,21 +1,17 @@
-"""Configuration: find the files, read and merge them, report every wrong key and value.
+"""Sources of settings merged, the lowest first; every wrong key and value is told with its place.
 
-Precedence, highest first: the editor's settings, `<workspace>/.tiro/config.yaml`,
-`<config dir>/config.yaml`, the defaults. Each leaf is converted by itself, so that one wrong key
-costs only its own value: it is reported with file, line and path, and what stands below it in the
-order holds. A workspace is not trusted: its file may set only what `WORKSPACE_MAY_SET` names, and
-its permission rules only narrow.
+Each leaf is converted by itself, so that one wrong key costs only its own value: it is reported
+with file, line and path, and what stands below it in the order holds. A workspace is not trusted:
+its file may set only what `WORKSPACE_MAY_SET` names, and its permission rules only narrow.
 """
 
 import difflib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 import msgspec
-import platformdirs
 
 from tiro.agents.permissions import (
     KEY_OF_TOOL,
@@ -25,103 +21,10 @@ from tiro.agents.permissions import (
     problem_of,
     understood,
 )
-from tiro.agents.registry import DEFAULT_AGENT
-from tiro.agents.settings import Seconds, SessionDefaults, TurnSettings
-from tiro.agents.settings_file import UnusableFileError, read_settings
 from tiro.agents.wording import expected, shown
+from tiro.config.settings import Document, ProviderConfig, Settings
 from tiro.models.address import EXAMPLE, problem_of_address
-from tiro.models.model import ModelFacts, ProviderApi, ProviderSettings
-from tiro.models.provider_secrets import secrets_of
-
-FILE_NAME = "config.yaml"
-WORKSPACE_FILE = Path(".tiro", FILE_NAME)
-
-
-class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`store`: where sessions live."""
-
-    kind: Literal["files", "sqlite", "redis"] = "files"
-    path: str | None = None
-    url: str | None = None
-
-    def __repr__(self) -> str:
-        return f"StoreSettings(kind={self.kind!r})"
-
-
-class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`log`: what is told of the server's work; never what is said in it."""
-
-    level: Literal["debug", "info", "warning", "error"] = "warning"
-    file: str | None = None
-    """A path, or a name in the directory for state; None: stderr."""
-
-
-class ProviderConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry of `providers`, as it is written."""
-
-    api: ProviderApi | None = None
-    base_url: str | None = None
-    api_key: str | None = None
-    api_key_env: str | None = None
-    api_key_command: str | list[str] | None = None
-    headers: dict[str, str] = {}
-    proxy: str | None = None
-    timeout_seconds: Seconds | None = None
-    default_model: str | None = None
-    models: dict[str, ModelFacts] = {}
-
-    def __repr__(self) -> str:
-        return f"ProviderConfig(api={self.api!r})"
-
-
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a configuration decides, with every default."""
-
-    model: str | None = None
-    """`provider/name`; None: the first usable provider."""
-    providers: dict[str, ProviderSettings] = {}
-    key_commands: dict[str, str | list[str]] = {}
-    """The providers whose key a command prints; it is run by `run_key_command`, when needed."""
-    agent: str = DEFAULT_AGENT
-    session: SessionDefaults = SessionDefaults()
-    turn: TurnSettings = TurnSettings()
-    permission_set: Literal["strict", "open"] = "strict"
-    permission: dict[str, Any] = {}
-    workspace_permission: dict[str, Any] = {}
-    """Rules of the workspace's own file; they only narrow."""
-    unread: PermissionDecision | None = None
-    """What holds at least while there may be rules that cannot be read."""
-    store: StoreSettings = StoreSettings()
-    log: LogSettings = LogSettings()
-
-    def secrets(self) -> list[str]:
-        """The exact values of configured keys and headers; they belong into no file or log."""
-        return [value for provider in self.providers.values() for value in secrets_of(provider)]
-
-
-class Config(msgspec.Struct, frozen=True):
-    """The settings, what is wrong with their sources, and the files that are there."""
-
-    settings: Settings
-    problems: list[str]
-    files: list[Path]
-    is_broken: bool = False
-    """A file is there that cannot be read at all; the first problem says which and why."""
-    named_providers: frozenset[str] = frozenset()
-    """All that are configured, also those that are left out because something is wrong."""
-
-
-BUILT_IN_PROVIDERS = {
-    name: {"api": api, "base_url": url, "api_key_env": key_env}
-    for name, api, url, key_env in (
-        ("anthropic", "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
-        ("openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
-        ("openrouter", "openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-        ("ollama", "openai", "http://127.0.0.1:11434/v1", None),
-        ("llamacpp", "openai", "http://127.0.0.1:8080/v1", None),
-        ("local", "local", None, None),
-    )
-}
+from tiro.models.model import ProviderSettings
 
 WORKSPACE_MAY_SET = (
     *("agent", "model", "session.max_history", "session.mode", "session.limit", "session.resize"),
@@ -129,64 +32,6 @@ WORKSPACE_MAY_SET = (
 )
 _SECRET_KEYS = frozenset({"api_key", "api_key_command", "headers", "proxy", "base_url", "url"})
 """Values under these keys may hold a secret and are never shown."""
-
-
-def config_directory() -> Path:
-    """`$TIRO_CONFIG_DIR`, else the platform's directory for a user's configuration of tiro."""
-    given = os.environ.get("TIRO_CONFIG_DIR")
-    if given:
-        return Path(os.path.abspath(os.path.expanduser(given)))
-    return platformdirs.user_config_path("tiro", appauthor=False)
-
-
-def sessions_directory(directory: Path | None = None) -> Path:
-    """Where sessions are saved."""
-    return (directory or config_directory()) / "sessions"
-
-
-def state_directory() -> Path:
-    """Where logs lie."""
-    return platformdirs.user_state_path("tiro", appauthor=False)
-
-
-def cache_directory() -> Path:
-    """Where indexes and local models lie; deleting it costs time only."""
-    return platformdirs.user_cache_path("tiro", appauthor=False)
-
-
-def load(
-    directory: Path | None = None,
-    workspace_roots: Sequence[Path] = (),
-    editor_settings: Mapping[str, Any] | None = None,
-) -> Config:
-    """Read everything, merge it, and report what is wrong; never raises for what a user wrote."""
-    merge = _Merge()
-    merge.take(_Source("the defaults", {"providers": BUILT_IN_PROVIDERS}))
-    main = (directory or config_directory()) / FILE_NAME
-    places = [(main, None), *((root / WORKSPACE_FILE, root) for root in reversed(workspace_roots))]
-    files = [path for path, root in places if _take_file(path, root, merge)]
-    if editor_settings:
-        merge.take(_Source("The editor's settings", dict(editor_settings)))
-    settings = merge.settings()
-    problems, named = [*merge.broken, *merge.problems], frozenset(merge.named_providers)
-    return Config(settings, problems, files, bool(merge.broken), named)
-
-
-class _Source(msgspec.Struct, frozen=True):
-    """Settings from one place, in the form of the file."""
-
-    name: str
-    tree: Mapping[Any, Any]
-    lines: Mapping[tuple[str, ...], int] = {}
-    is_workspace: bool = False
-
-    def __repr__(self) -> str:
-        return f"_Source({self.name!r})"
-
-    def where(self, path: tuple[str, ...]) -> str:
-        """The place of a key, for people."""
-        line = next(filter(None, (self.lines.get(path[:n]) for n in range(len(path), 0, -1))), None)
-        return self.name if line is None else f"{self.name}, line {line}"
 
 
 ADDRESSES: dict[str, tuple[str, ...]] = {
@@ -204,21 +49,24 @@ NOT_YET: dict[tuple[str, ...], str] = {
 """Keys that may be set already, and what holds whatever they say."""
 
 
-class _Document(msgspec.Struct, frozen=True, kw_only=True):
-    """What a configuration file may hold."""
+class Source(msgspec.Struct, frozen=True):
+    """Settings from one place, in the form of the file."""
 
-    model: str | None = None
-    providers: dict[str, ProviderConfig] = {}
-    agent: str = DEFAULT_AGENT
-    session: SessionDefaults = SessionDefaults()
-    turn: TurnSettings = TurnSettings()
-    permission_set: Literal["strict", "open"] = "strict"
-    permission: dict[str, Any] = {}
-    store: StoreSettings = StoreSettings()
-    log: LogSettings = LogSettings()
+    name: str
+    tree: Mapping[Any, Any]
+    lines: Mapping[tuple[str, ...], int] = {}
+    is_workspace: bool = False
+
+    def __repr__(self) -> str:
+        return f"Source({self.name!r})"
+
+    def where(self, path: tuple[str, ...]) -> str:
+        """The place of a key, for people."""
+        line = next(filter(None, (self.lines.get(path[:n]) for n in range(len(path), 0, -1))), None)
+        return self.name if line is None else f"{self.name}, line {line}"
 
 
-class _Merge:
+class Merge:
     """Takes sources, the lowest first, and keeps of each key the last value that was usable."""
 
     def __init__(self) -> None:
@@ -228,13 +76,13 @@ class _Merge:
         self.unread: PermissionDecision | None = None
         self._values: dict[str, Any] = {}
         self._workspace_permission: dict[str, Any] = {}
-        self._models: list[tuple[_Source, str | None]] = []
-        self._named_in: dict[str, _Source] = {}
+        self._models: list[tuple[Source, str | None]] = []
+        self._named_in: dict[str, Source] = {}
         self.named_providers: set[str] = set()
 
-    def take(self, source: _Source) -> None:
+    def take(self, source: Source) -> None:
         """Merge a source over what there is."""
-        self._struct(_Document, source.tree, (), source, self._values)
+        self._struct(Document, source.tree, (), source, self._values)
         if "model" in self._values:
             self._models.append((source, self._values.pop("model")))
         named = source.tree.get("providers")
@@ -245,7 +93,7 @@ class _Merge:
     def settings(self) -> Settings:
         """The merged settings."""
         self._values["model"] = self._model()
-        document = _build(_Document, self._values)
+        document = _build(Document, self._values)
         providers, commands = {}, {}
         for name, entry in document.providers.items():
             provider = self._provider(name, entry)
@@ -260,7 +108,7 @@ class _Merge:
             unread=self.unread,
             **{
                 field: getattr(document, field)
-                for field in _Document.__struct_fields__
+                for field in Document.__struct_fields__
                 if field != "providers"
             },
         )
@@ -270,7 +118,7 @@ class _Merge:
         kind: type[msgspec.Struct],
         given: Any,
         path: tuple[str, ...],
-        source: _Source,
+        source: Source,
         into: dict[str, Any],
     ) -> bool:
         """Take every key of a section; False when it is none."""
@@ -289,7 +137,7 @@ class _Merge:
         return True
 
     def _value(
-        self, kind: Any, value: Any, here: tuple[str, ...], source: _Source, into: dict[str, Any]
+        self, kind: Any, value: Any, here: tuple[str, ...], source: Source, into: dict[str, Any]
     ) -> None:
         """Take one key: a section, a table of sections, a permission table or a leaf."""
         key = here[-1]
@@ -310,7 +158,7 @@ class _Merge:
             self._leaf(kind, value, here, source, into)
 
     def _leaf(
-        self, kind: Any, value: Any, here: tuple[str, ...], source: _Source, into: dict[str, Any]
+        self, kind: Any, value: Any, here: tuple[str, ...], source: Source, into: dict[str, Any]
     ) -> None:
         """Take one value, or tell what it must be."""
         key = here[-1]
@@ -325,7 +173,7 @@ class _Merge:
             self._tell(source, here, f"has no effect yet; for now it is always {only}")
 
     def _address(
-        self, value: Any, here: tuple[str, ...], source: _Source, into: dict[str, Any]
+        self, value: Any, here: tuple[str, ...], source: Source, into: dict[str, Any]
     ) -> None:
         """Take an address, also a wrong one: what stands below it is not what was meant."""
         key = here[-1]
@@ -338,7 +186,7 @@ class _Merge:
         if problem is not None:
             self._tell(source, here, problem, "nothing is sent there until it is corrected")
 
-    def _permission(self, given: Any, source: _Source) -> None:
+    def _permission(self, given: Any, source: Source) -> None:
         """Take permission rules, key by key; those of a workspace go into a table of their own.
 
         A denial must not be lost by a typing error: what is no decision counts as deny.
@@ -363,7 +211,7 @@ class _Merge:
                 if narrowed:
                     self._workspace_permission[key] = narrowed
 
-    def _unknown_key(self, key: str, rule: Any, table: Mapping[Any, Any], source: _Source) -> None:
+    def _unknown_key(self, key: str, rule: Any, table: Mapping[Any, Any], source: Source) -> None:
         """Tell of a key that there is not; what it forbids holds for the one that was meant."""
         meant = KEY_OF_TOOL.get(key) or _closest(key, PERMISSION_KEYS)
         told = f"is no permission key{_did_you_mean(meant)}; there are {', '.join(PERMISSION_KEYS)}"
@@ -420,34 +268,10 @@ class _Merge:
         self.unread = self.unread or PermissionDecision("ask", rule, source)
 
     def _tell(
-        self, source: _Source, path: tuple[str, ...], what: str, so: str = "it is ignored"
+        self, source: Source, path: tuple[str, ...], what: str, so: str = "it is ignored"
     ) -> None:
         """Note one problem as one sentence."""
         self.problems.append(f"{source.where(path)}: {'.'.join(path)} {what}; {so}")
-
-
-def _take_file(path: Path, root: Path | None, merge: _Merge) -> bool:
-    """Merge one file, or tell why it cannot be used; False when there is none."""
-    is_workspace = root is not None
-    try:
-        found = read_settings(path, root)
-    except UnusableFileError as error:
-        told = f"{path}{error}; the whole file is ignored"
-        if error.text is None or "permission" in error.text:
-            merge.cannot_read(path.name, is_workspace)
-            told += ", and as it may forbid something, everything asks"
-        merge.broken.append(told)
-        return True
-    if found is None:
-        return False
-    for key in found.repeated:
-        told = f"{path}, line {found.lines[key]}: {'.'.join(key)} is given twice; this one holds"
-        if key[0] == "permission":
-            merge.cannot_read(f"all of {path.name}", is_workspace)
-            told += ", and until one is gone everything asks"
-        merge.problems.append(told)
-    merge.take(_Source(str(path), found.tree, found.lines, is_workspace))
-    return True
 
 
 def _build(kind: Callable[..., Any], values: Mapping[str, Any]) -> Any:

@@ -1,0 +1,73 @@
+"""Find the configuration files, read them, merge them with what an editor sets.
+
+Precedence, highest first: the editor's settings, `<workspace>/.tiro/config.yaml`,
+`<config dir>/config.yaml`, the defaults.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tiro.agents.settings_file import UnusableFileError, read_settings
+from tiro.config.directories import config_directory
+from tiro.config.merge import Merge, Source
+from tiro.config.settings import BUILT_IN_PROVIDERS, Settings
+
+FILE_NAME = "config.yaml"
+WORKSPACE_FILE = Path(".tiro", FILE_NAME)
+
+
+class Config(msgspec.Struct, frozen=True):
+    """The settings, what is wrong with their sources, and the files that are there."""
+
+    settings: Settings
+    problems: list[str]
+    files: list[Path]
+    is_broken: bool = False
+    """A file is there that cannot be read at all; the first problem says which and why."""
+    named_providers: frozenset[str] = frozenset()
+    """All that are configured, also those that are left out because something is wrong."""
+
+
+def load(
+    directory: Path | None = None,
+    workspace_roots: Sequence[Path] = (),
+    editor_settings: Mapping[str, Any] | None = None,
+) -> Config:
+    """Read everything, merge it, and report what is wrong; never raises for what a user wrote."""
+    merge = Merge()
+    merge.take(Source("the defaults", {"providers": BUILT_IN_PROVIDERS}))
+    main = (directory or config_directory()) / FILE_NAME
+    places = [(main, None), *((root / WORKSPACE_FILE, root) for root in reversed(workspace_roots))]
+    files = [path for path, root in places if _take_file(path, root, merge)]
+    if editor_settings:
+        merge.take(Source("The editor's settings", dict(editor_settings)))
+    settings = merge.settings()
+    problems, named = [*merge.broken, *merge.problems], frozenset(merge.named_providers)
+    return Config(settings, problems, files, bool(merge.broken), named)
+
+
+def _take_file(path: Path, root: Path | None, merge: Merge) -> bool:
+    """Merge one file, or tell why it cannot be used; False when there is none."""
+    is_workspace = root is not None
+    try:
+        found = read_settings(path, root)
+    except UnusableFileError as error:
+        told = f"{path}{error}; the whole file is ignored"
+        if error.text is None or "permission" in error.text:
+            merge.cannot_read(path.name, is_workspace)
+            told += ", and as it may forbid something, everything asks"
+        merge.broken.append(told)
+        return True
+    if found is None:
+        return False
+    for key in found.repeated:
+        told = f"{path}, line {found.lines[key]}: {'.'.join(key)} is given twice; this one holds"
+        if key[0] == "permission":
+            merge.cannot_read(f"all of {path.name}", is_workspace)
+            told += ", and until one is gone everything asks"
+        merge.problems.append(told)
+    merge.take(Source(str(path), found.tree, found.lines, is_workspace))
+    return True

@@ -1,0 +1,100 @@
+"""What can be set: a configuration file as a type, and the settings that all sources come to."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from tiro.agents.permissions import PermissionDecision
+from tiro.agents.registry import DEFAULT_AGENT
+from tiro.agents.settings import Seconds, SessionDefaults, TurnSettings
+from tiro.models.model import ModelFacts, ProviderApi, ProviderSettings
+from tiro.models.provider_secrets import secrets_of
+
+
+class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`store`: where sessions live."""
+
+    kind: Literal["files", "sqlite", "redis"] = "files"
+    path: str | None = None
+    url: str | None = None
+
+    def __repr__(self) -> str:
+        return f"StoreSettings(kind={self.kind!r})"
+
+
+class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`log`: what is told of the server's work; never what is said in it."""
+
+    level: Literal["debug", "info", "warning", "error"] = "warning"
+    file: str | None = None
+    """A path, or a name in the directory for state; None: stderr."""
+
+
+class ProviderConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of `providers`, as it is written."""
+
+    api: ProviderApi | None = None
+    base_url: str | None = None
+    api_key: str | None = None
+    api_key_env: str | None = None
+    api_key_command: str | list[str] | None = None
+    headers: dict[str, str] = {}
+    proxy: str | None = None
+    timeout_seconds: Seconds | None = None
+    default_model: str | None = None
+    models: dict[str, ModelFacts] = {}
+
+    def __repr__(self) -> str:
+        return f"ProviderConfig(api={self.api!r})"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a configuration decides, with every default."""
+
+    model: str | None = None
+    """`provider/name`; None: the first usable provider."""
+    providers: dict[str, ProviderSettings] = {}
+    key_commands: dict[str, str | list[str]] = {}
+    """The providers whose key a command prints; it is run by `run_key_command`, when needed."""
+    agent: str = DEFAULT_AGENT
+    session: SessionDefaults = SessionDefaults()
+    turn: TurnSettings = TurnSettings()
+    permission_set: Literal["strict", "open"] = "strict"
+    permission: dict[str, Any] = {}
+    workspace_permission: dict[str, Any] = {}
+    """Rules of the workspace's own file; they only narrow."""
+    unread: PermissionDecision | None = None
+    """What holds at least while there may be rules that cannot be read."""
+    store: StoreSettings = StoreSettings()
+    log: LogSettings = LogSettings()
+
+    def secrets(self) -> list[str]:
+        """The exact values of configured keys and headers; they belong into no file or log."""
+        return [value for provider in self.providers.values() for value in secrets_of(provider)]
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """What a configuration file may hold."""
+
+    model: str | None = None
+    providers: dict[str, ProviderConfig] = {}
+    agent: str = DEFAULT_AGENT
+    session: SessionDefaults = SessionDefaults()
+    turn: TurnSettings = TurnSettings()
+    permission_set: Literal["strict", "open"] = "strict"
+    permission: dict[str, Any] = {}
+    store: StoreSettings = StoreSettings()
+    log: LogSettings = LogSettings()
+
+
+BUILT_IN_PROVIDERS = {
+    name: {"api": api, "base_url": url, "api_key_env": key_env}
+    for name, api, url, key_env in (
+        ("anthropic", "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+        ("openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+        ("openrouter", "openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+        ("ollama", "openai", "http://127.0.0.1:11434/v1", None),
+        ("llamacpp", "openai", "http://127.0.0.1:8080/v1", None),
+        ("local", "local", None, None),
+    )
+}
