@@ -53,6 +53,40 @@ def test_every_field_of_the_front_matter(tmp_path: Path) -> None:
     assert kind(agent.permission, "bash", "ls") == "ask"
 
 
+def test_options_are_parameters_and_those_that_are_not_sent_are_told(tmp_path: Path) -> None:
+    """M5.3: `options`; what a repository brings switches nothing on."""
+    given = (
+        "options: {seed: 7, top_k: 40, stop: [END], reasoning: {effort: high}, max_tokens: 9,"
+        " stream: false, n: 2, max_completion_tokens: many, when: 2026-01-01, bad: .nan}"
+    )
+    files = {"a.md": f"---\n{given}\n---\nHi"}
+    own = files_of(tmp_path / "agents", files)
+    assert own.agents[0].options == {
+        "seed": 7, "top_k": 40, "stop": ["END"], "reasoning": {"effort": "high"}, "max_tokens": 9,
+    }  # fmt: skip
+    told = [problem.partition("a.md, line 2: options.")[2] for problem in own.problems]
+    assert told == [
+        "stream is Tiro's own to say; it is ignored",
+        "n is Tiro's own to say; it is ignored",
+        "max_completion_tokens must be a whole number from 1; it is ignored",
+        "when is nothing that JSON can say; it is ignored",
+        "bad is nothing that JSON can say; it is ignored",
+    ]
+    theirs = files_of(tmp_path / ".tiro/agents", files, tmp_path)
+    assert theirs.agents[0].options == {"seed": 7, "top_k": 40, "max_tokens": 9}
+    assert any("stop must be a number in an agent of a workspace" in p for p in theirs.problems)
+
+
+@pytest.mark.parametrize("color", ["#aabbcc", "'#abc'", "red; x", "''", "'#12345'", "teal"])
+def test_a_color_is_one_or_is_told(tmp_path: Path, color: str) -> None:
+    """M5.3; without quotation marks a # begins a comment, and nothing is left."""
+    found = files_of(tmp_path / "agents", {"a.md": f"---\ncolor: {color}\n---\nHi"})
+    is_good = color in ("'#abc'", "teal")
+    assert found.agents[0].color == (color.strip("'") if is_good else None)
+    told = ["'#rrggbb' in quotes" in problem for problem in found.problems]
+    assert told == ([] if is_good else [True])
+
+
 @pytest.mark.parametrize("text", ["Just a text.\n", "", "--\nmode: all\n--\n", "---\nmode: all\n"])
 def test_a_file_without_front_matter_is_not_loaded(tmp_path: Path, text: str) -> None:
     """M5.11."""

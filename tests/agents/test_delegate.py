@@ -123,6 +123,22 @@ def test_who_can_be_called_and_who_can_call(tmp_path: Path) -> None:
         assert NAME not in [t.name for t in case.setup.tools_of(case.setup.agents.needed(name))]
 
 
+def test_explore_that_reads_the_same_again_and_again_is_stopped_and_told_why(
+    tmp_path: Path,
+) -> None:
+    """M5.6, M5.9: a loop of `explore` is denied as all it has no rule for; nobody is asked."""
+    again = [uses((f"c{at}", "read_file", {"path": "a.txt"})) for at in range(7)]
+    case = Case(tmp_path, uses(a_task()), *again, says("so be it"))
+    happened = case.run()
+    inner = [e for e in happened if isinstance(e, events.ToolResult) and "/" in e.tool_use_id]
+    assert [e.is_error for e in inner] == [False, False] + [True] * 5
+    assert "the same call for the third time in a row" in inner[2].content
+    assert case.editor.questions == []
+    _, (_, text, is_error) = told(case.session)[2]
+    assert is_error
+    assert "made the same calls 5 times" in text
+
+
 @pytest.mark.parametrize("agent", ["build", "nobody"])
 def test_another_name_is_refused_and_nothing_is_run(tmp_path: Path, agent: str) -> None:
     case = Case(tmp_path, uses(a_task(agent)), says("so I do it"))

@@ -98,6 +98,7 @@ def test_register_replaces_and_unregister_tells_whether_there_was_one() -> None:
         AgentInfo(name="a/b"),
         AgentInfo(name="a", mode="odd"),  # type: ignore[arg-type]  # what a file may hold
         AgentInfo(name="a", steps=0),
+        AgentInfo(name="a", options={"messages": []}),
         AgentInfo(name="a", permission="maybe"),  # type: ignore[arg-type]
         AgentInfo(name="a", permission={"read": "maybe"}),  # type: ignore[dict-item]
     ],

@@ -13,6 +13,7 @@ from tests.e2e.provider import MODEL, Provider
 from tests.e2e.replies import Hold
 from tests.e2e.talk import ask, begin_ask, view, window
 from tests.e2e.test_commands import run
+from tests.e2e.test_resume import notices, problems
 from tests.e2e.turns import events
 
 READING = {"read_file", "list_files", "glob", "grep"}
@@ -85,12 +86,15 @@ temperature: 0.25
 top_p: 0.5
 model: fake/mine
 steps: 2
+color: teal
+options: {seed: 7, max_tokens: 99, stream: false}
 tools: [read, glob]
 ---
 You are mine.
 """
 THEIRS = """---
 description: Theirs
+options: {seed: 8, service_tier: priority}
 permission: {write: allow, bash: deny}
 ---
 You are theirs.
@@ -107,8 +111,12 @@ def test_agents_in_files_are_selected_obeyed_and_restored(
     home.write(".tiro/agents/theirs.md", THEIRS)
     home.write(".tiro/agents/plain.md", "No front matter.")
     server = start()
-    names = [agent["name"] for agent in server.request("tiro/agents/list")["agents"]]
-    assert names == ["build", "plan", "mine", "theirs"]
+    listed = {agent["name"]: agent for agent in server.request("tiro/agents/list")["agents"]}
+    assert list(listed) == ["build", "plan", "mine", "theirs"]
+    assert [agent["color"] for agent in listed.values()] == [None, None, "teal", None]
+    told = "\n".join(server.request("tiro/status")["problems"])
+    assert "options.stream is Tiro's own to say" in told
+    assert "options.service_tier must be a number in an agent of a workspace" in told
     assert run(server, "tiro.selectAgent", "mine")["agent"]["tools"] == [
         "read_file", "list_files", "glob",
     ]  # fmt: skip
@@ -117,6 +125,7 @@ def test_agents_in_files_are_selected_obeyed_and_restored(
     assert len(provider.chats) == 2
     body = provider.last.body
     assert (body["temperature"], body["top_p"], body["model"]) == (0.25, 0.5, "mine")
+    assert (body["seed"], body["max_tokens"], body["stream"]) == (7, 99, True)
     assert "You are mine." in provider.last.system
     assert provider.last.tool_names == ["read_file", "list_files", "glob"]
     run(server, "tiro.saveSession")
@@ -134,8 +143,49 @@ def test_agents_in_files_are_selected_obeyed_and_restored(
     ask(server)
     assert [(a["agent"], a["toolUse"]["name"]) for a in asked] == [("theirs", "write_file")]
     assert "run_command" not in provider.last.tool_names
-    assert provider.last.body["model"] == MODEL
+    assert (provider.last.body["model"], provider.last.body["seed"]) == (MODEL, 8)
+    assert "service_tier" not in provider.last.body
     assert not (home.workspace / "x").exists()
+
+
+def test_agents_follow_their_files_while_the_server_runs(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """M5.11, M4.3: added, changed, broken, removed and back again; rights get no wider."""
+    home.write_config(permission={"bash": "allow"})
+    server = start()
+    asked = answering(server, "reject")
+    run_it = replies.tools(("b1", "run_command", {"command": "touch new"}))
+    server.request("tiro/session/configure", {"title": "t"})
+    assert server.error("tiro/session/setAgent", {"name": "mine"}).code == -32030
+    file = home.config_dir / "agents" / "mine.md"
+    file.parent.mkdir()
+    file.write_text("---\npermission: {bash: deny}\n---\nFirst.")
+    assert "mine" in [agent["name"] for agent in server.request("tiro/agents/list")["agents"]]
+    server.request("tiro/session/setAgent", {"name": "mine"})
+    provider.script(run_it)
+    ask(server)
+    assert provider.last.system == "First."
+    assert "run_command" not in provider.last.tool_names
+    file.write_text("---\npermission: {bash: deny}\n---\nSecond, as of now.")
+    ask(server)
+    assert provider.last.system == "Second, as of now."
+    for broken in ("---\npermission: {bash: dney}\n---\nThird.", None):
+        file.unlink() if broken is None else file.write_text(broken)
+        provider.script(run_it)
+        ask(server)
+        assert provider.last.system != "Second, as of now."
+        assert asked.pop()["rule"] == "the agent 'mine' is missing: ask"
+        told = problems(server, "mine.md") + problems(server, "'mine'")
+        assert len(told) == 1 + (broken is not None)
+        assert notices(server, "'mine' is not there any more")
+    assert len(notices(server, "dney")) == 1, "what is wrong with it is told when it is found"
+    file.write_text("---\npermission: {bash: deny}\n---\nBack.")
+    ask(server)
+    assert provider.last.system == "Back."
+    assert not problems(server, "mine")
+    assert not asked
+    assert not (home.workspace / "new").exists()
 
 
 # One works for another

@@ -46,6 +46,23 @@ def test_the_title_agent_names_it_after_the_first_turn(naming: Server, provider:
     assert json.loads(Path(path).read_text("utf-8"))["title"] == "Renaming a function"
 
 
+def test_the_title_agent_can_be_the_user_s_own(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """M5.3, M5.11: its prompt, and the parameters of its requests."""
+    home.write_config(session={"titles": "model"})
+    (home.config_dir / "agents").mkdir()
+    front = "mode: primary\nhidden: true\ntemperature: 0.25\noptions: {seed: 7, max_tokens: 9}"
+    (home.config_dir / "agents" / "title.md").write_text(f"---\n{front}\n---\nName it.")
+    server = start()
+    provider.script(replies.text("Yes."), replies.text("A name"))
+    ask(server, PROMPT)
+    titled(server, "A name")
+    body = provider.last.body
+    assert provider.last.system == "Name it."
+    assert (body["temperature"], body["seed"], body["max_tokens"]) == (0.25, 7, 9)
+
+
 def test_the_answer_does_not_wait_and_the_user_s_own_title_wins(
     naming: Server, provider: Provider
 ) -> None:

@@ -67,6 +67,13 @@ def test_a_whole_request() -> None:
     }
 
 
+def test_options_are_sent_by_their_own_names_and_change_nothing_of_ours() -> None:
+    """M5.3."""
+    options = {"seed": 7, "messages": [], "stream": False, "temperature": 0.5, "max_tokens": 1}
+    asked = request(user("hi"), temperature=1.0, options=options)
+    assert body(asked) == {**body(request(user("hi"))), "seed": 7, "temperature": 0.5}
+
+
 def test_what_is_refused_or_empty_is_not_sent() -> None:
     parts = {"top_p", "temperature", "cache_control", "tools"}
     asked = request(user("hi"), system=" \n", tools=[TOOL], temperature=0.5, top_p=0.5)

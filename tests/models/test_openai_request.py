@@ -86,6 +86,15 @@ def test_a_whole_request() -> None:
     check_strict(asked)
 
 
+def test_options_are_sent_by_their_own_names_and_change_nothing_of_ours() -> None:
+    """M5.3."""
+    options = {"seed": 7, "messages": [], "stream": False, "temperature": 0.5, "max_tokens": 1}
+    asked = request(user("hi"), temperature=1.0, options=options)
+    more = {"seed": 7, "temperature": 0.5}
+    assert to_wire_request(asked) == {**to_wire_request(request(user("hi"))), **more}
+    assert "temperature" not in to_wire_request(asked, refused={"temperature"})
+
+
 def test_what_is_not_set_is_not_sent() -> None:
     assert set(to_wire_request(request(user("hi")))) == {
         "model",

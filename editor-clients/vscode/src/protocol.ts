@@ -160,6 +160,7 @@ export interface Agent {
   hidden: boolean;
   native: boolean;
   model: string | null;
+  color: string | null;
   tools: string[];
 }
 

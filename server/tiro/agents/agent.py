@@ -14,6 +14,7 @@ import msgspec
 from tiro import __version__
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.asking import answer_of
+from tiro.agents.options import output_limit
 from tiro.agents.prompt import session_prompt
 from tiro.agents.recorded import as_text, recorded
 from tiro.agents.registry import AgentRegistry
@@ -214,8 +215,10 @@ class Agent:
                 model=name.partition("/")[2] or name,
                 messages=provider_view(window, session.archive_rows, thinking=True),
                 system=session_prompt(session, self.info.prompt),
+                max_output_tokens=output_limit(self.info.options),
                 temperature=self.info.temperature,
                 top_p=self.info.top_p,
+                options=self.info.options,
             )
 
     async def _record(self, session: Session, result: Result) -> None:

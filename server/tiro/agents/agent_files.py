@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 
 from tiro.agents.agent_info import AgentInfo, Mode
+from tiro.agents.options import faults_of, usable_options
 from tiro.agents.permissions import (
     KEY_OF_TOOL,
     PERMISSION_KEYS,
@@ -33,6 +34,10 @@ from tiro.agents.yaml_tree import YamlTree, parse_yaml
 TOOL_KEYS = tuple(
     key for key in PERMISSION_KEYS if key not in ("external_directory", "doom_loop", "*")
 )
+COLOR = msgspec.Meta(
+    pattern=r"^(#[0-9a-fA-F]{3}|#[0-9a-fA-F]{6}|[a-zA-Z]+)$",
+    description="a name such as teal, or '#rrggbb' in quotes",
+)
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
@@ -44,7 +49,7 @@ class FrontMatter(msgspec.Struct, frozen=True, kw_only=True):
     hidden: bool = False
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
-    color: str | None = None
+    color: Annotated[str, COLOR] = ""
     model: str | None = None
     steps: Annotated[int, msgspec.Meta(ge=1)] | None = None
     options: dict[str, Any] = {}
@@ -108,6 +113,8 @@ def _read_agent(path: Path, root: Path | None, problems: list[str]) -> AgentInfo
     front = _front_matter(found[1])
     permission = _permission(front.tree)
     fields = _fields(path, front, problems)
+    if "options" in fields:
+        fields["options"] = _options(path, front, fields["options"], problems, is_own=root is None)
     mode = fields.pop("mode", "all").strip().lower()
     return AgentInfo(
         name=path.stem,
@@ -150,6 +157,16 @@ def _fields(path: Path, front: YamlTree, problems: list[str]) -> dict[str, Any]:
             told = f"must be {expected(kinds[key])}, not {shown(value)}"
             problems.append(f"{where} {told}; it is ignored")
     return fields
+
+
+def _options(
+    path: Path, front: YamlTree, given: dict[str, Any], problems: list[str], *, is_own: bool
+) -> dict[str, Any]:
+    """The parameters that are sent; the others are told and left out."""
+    for name, fault in faults_of(given, is_own=is_own):
+        line = front.lines.get(("options", name), 1)
+        problems.append(f"{path}, line {line}: options.{name} {fault}; it is ignored")
+    return usable_options(given, is_own=is_own)
 
 
 _RULE_KEYS = ("permission", "permissions", "tools")

@@ -23,11 +23,13 @@ class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     top_p: float | None = None
     color: str | None = None
+    """What editors may show it in: a name, or `#rrggbb`."""
     model: str | None = None
     """`provider/name`; None: the session's."""
     prompt: str = ""
     """The system prompt."""
     options: Mapping[str, Any] = {}
+    """More parameters of its requests, by the provider's own names."""
     steps: int | None = None
     """The most requests to the model in one turn; None: as configured."""
     permission: Permission = None

@@ -6,10 +6,15 @@ from typing import Any
 
 import msgspec
 
+from tiro.agents.agent_info import AgentInfo
+from tiro.agents.options import output_limit
 from tiro.errors import ModelError
 from tiro.models.model import Finished, Model, ModelRequest, TextDelta, ToolUseDone
 from tiro.session.handlers import awaited
 from tiro.session.messages import Message, StopReason, TextBlock, Usage, blocks_of, text_of
+
+NOBODY = AgentInfo(name="nobody")
+"""Asks with no parameters of its own."""
 
 NO_END = "The answer of the model broke off; try again"
 
@@ -27,7 +32,7 @@ class Chat:
     """A model in the form that a summariser and a memo ask for (N3.2).
 
     `on_usage` hears what each question cost, `on_asking` that one begins. A model that can be held
-    to the JSON Schema `response_schema` is.
+    to the JSON Schema `response_schema` is; the parameters of the requests are those of `agent`.
     """
 
     def __init__(
@@ -37,12 +42,14 @@ class Chat:
         max_output_tokens: int | None = None,
         on_asking: Callable[[], None] = lambda: None,
         response_schema: dict[str, Any] | None = None,
+        agent: AgentInfo = NOBODY,
     ) -> None:
         self.model = model
         self._on_usage = on_usage
         self._max_output_tokens = max_output_tokens
         self._on_asking = on_asking
         self._response_schema = response_schema
+        self._agent = agent
 
     async def chat(
         self,
@@ -59,6 +66,7 @@ class Chat:
             text="\n".join(m["content"] for m in messages if m["role"] != "system"),
             max_output_tokens=self._max_output_tokens,
             response_schema=self._response_schema,
+            agent=self._agent,
         )
         if reply.usage is not None:
             self._on_usage(reply.usage)
@@ -72,8 +80,9 @@ async def ask(
     text: str,
     max_output_tokens: int | None = None,
     response_schema: dict[str, Any] | None = None,
+    agent: AgentInfo = NOBODY,
 ) -> Reply:
-    """Put one question to a model and wait for all of its answer.
+    """Put one question to a model and wait for all of its answer, with an agent's parameters.
 
     Raises ModelError or ContextOverflowError; a cancel closes the connection at once.
     """
@@ -81,7 +90,10 @@ async def ask(
         model=model.name.partition("/")[2] or model.name,
         messages=[Message("user", [{"type": "text", "text": text}])],
         system=system,
-        max_output_tokens=max_output_tokens,
+        max_output_tokens=output_limit(agent.options) or max_output_tokens,
+        temperature=agent.temperature,
+        top_p=agent.top_p,
+        options=agent.options,
         response_schema=response_schema,
     )
     return await streamed(model, request)

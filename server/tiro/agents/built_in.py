@@ -1,4 +1,9 @@
-"""The seven agents that are always there, with their rules (M5.2, M5.7 to M5.9, M5.13)."""
+"""The seven agents that are always there, with their rules (M5.2, M5.7 to M5.9, M5.13).
+
+Users select `build` and `plan`; these give tasks to `general` and `explore`. Tiro itself asks
+`compaction` and `title`. `summary` is for programs: they find it in the registry, while what leaves
+a window is summed up by a prompt of its own (N3.4), since that has to serve the model later on.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -47,6 +47,10 @@ KEYS_OF_EFFECT: Mapping[Effect, frozenset[str]] = {
 """The keys whose own rules are enough for an effect; whatever goes by another is held to both."""
 
 TIMES_IN_A_ROW = 3
+REPEATED = "the same call for the third time in a row"
+CONDITIONS = ("external_directory", "doom_loop")
+"""Keys that are no tool's; whoever reads of a decision by one is told why it counts."""
+
 OUTSIDE = "Outside the workspace: {path}"
 
 Call = tuple[str, Any]
@@ -162,10 +166,9 @@ class Gate(msgspec.Struct, frozen=True):
                     kind="allow" if is_settled else "ask",
                     rule=f"{decision.rule} (named in a command)",
                 )
-            elif aim.key == "external_directory" and decision.kind != "allow":
-                decision = msgspec.structs.replace(
-                    decision, rule=f"{decision.rule} ({aim.subject})"
-                )
+            elif aim.key in CONDITIONS and decision.kind != "allow":
+                why = REPEATED if aim.key == "doom_loop" else aim.subject
+                decision = msgspec.structs.replace(decision, rule=f"{decision.rule} ({why})")
             yield aim, decision
 
     def _places(self, tool: Tool, given: dict[str, Any]) -> list[Place]:

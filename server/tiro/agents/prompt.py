@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tiro.agents.agent_info import AgentInfo
+from tiro.agents.options import output_limit
 from tiro.models.model import Model, ModelRequest, ToolSchema
 from tiro.session.core import Core
 from tiro.session.memo import BOOKKEEPING
@@ -68,9 +69,10 @@ def build_request(
         messages=provider_view(session.oldest_first(), session.archive_rows, thinking=True),
         system=session_prompt(session, prompt),
         tools=list(tools),
-        max_output_tokens=max_output_tokens,
+        max_output_tokens=output_limit(agent.options) or max_output_tokens,
         temperature=agent.temperature,
         top_p=agent.top_p,
+        options=agent.options,
     )
 
 

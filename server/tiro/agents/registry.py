@@ -5,6 +5,7 @@ from typing import get_args
 
 from tiro.agents.agent_info import AgentInfo, Mode
 from tiro.agents.built_in import built_in_agents
+from tiro.agents.options import faults_of
 from tiro.agents.permissions import problem_of
 from tiro.errors import AgentNotFoundError
 
@@ -62,6 +63,10 @@ class AgentRegistry:
             )
         self._default = name
 
+    def adopt(self, other: "AgentRegistry") -> None:
+        """Take over the agents and the default of another one."""
+        self._agents, self._default = dict(other._agents), other._default
+
     def reset(self) -> None:
         """Back to the built-in agents and their default."""
         self._agents = {agent.name: agent for agent in built_in_agents()}
@@ -84,5 +89,7 @@ def _problem_of(agent: AgentInfo) -> str | None:
         return f"The mode of agent {agent.name!r} must be primary, subagent or all"
     if agent.steps is not None and agent.steps < 1:
         return f"The steps of agent {agent.name!r} must be at least 1"
+    for name, fault in faults_of(agent.options, is_own=True):
+        return f"Option {name!r} of agent {agent.name!r} {fault}"
     permission = problem_of(agent.permission)
     return None if permission is None else f"Permission of agent {agent.name!r}: {permission}"

@@ -28,6 +28,8 @@ def choice(words: Sequence[str]) -> str:
 
 def _options(kind: inspect.Type) -> list[str]:
     match kind:
+        case inspect.Metadata(extra_json_schema={"description": str(words)}):
+            return [words]
         case inspect.UnionType(types=kinds):
             return [option for one in kinds for option in _options(one)]
         case inspect.LiteralType(values=values):

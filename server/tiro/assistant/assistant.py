@@ -252,6 +252,7 @@ class Assistant:
 
     async def set_agent(self, name: str | None) -> AgentInfo | None:
         """Select an agent, or none; a running turn keeps its own."""
+        self.setup.folders.look()
         agent = None if name is None else self.setup.selectable(name)
         async with self._changing() as session:
             session.set_agent(name)
@@ -361,7 +362,8 @@ class Assistant:
     # --- agents, models, status ---
 
     def list_agents(self, everything: bool | None = None) -> Sequence[AgentInfo]:
-        """The agents a user may select, or all of them."""
+        """The agents a user may select, or all of them, as their files are now."""
+        self.setup.folders.look()
         agents = self.setup.agents
         return agents.list() if everything else agents.selectable()
 
@@ -380,6 +382,7 @@ class Assistant:
 
     def status(self) -> Status:
         """How this server is set up, and what is wrong with it."""
+        self.setup.folders.look()
         model = self.current_model()
         problems = [*self.setup.problems, *self.setup.instructions.problems]
         problems += self.setup.missing(self.session)
@@ -413,7 +416,8 @@ class Assistant:
         """The turn, begun; None where it was stopped while it waited for its model."""
         session, turn_id = self.session, new_turn_id()
         content = await content_of(prompt, attachments, self.workspace)
-        await asyncio.to_thread(self.setup.look_at, self.workspace)
+        for problem in await asyncio.to_thread(self.setup.look_at, self.workspace):
+            self.tell(problem)
         info = self.setup.agent_for(session, agent)
         chosen = await self._chosen(turn_id, lambda: self._wanted_model(session, info, model))
         if chosen is None:

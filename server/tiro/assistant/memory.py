@@ -12,7 +12,8 @@ from uuid import uuid4
 
 import msgspec
 
-from tiro.agents.asking import Chat
+from tiro.agents.agent_info import AgentInfo
+from tiro.agents.asking import NOBODY, Chat
 from tiro.assistant.asked import Asked, is_overtaken, overtaken
 from tiro.assistant.memo_upkeep import Upkeep
 from tiro.assistant.results import MemoryView, Preview, Resized
@@ -185,7 +186,7 @@ class Memory:
             return self._resized(session, NOTHING, before)
         with Asked(self._assistant, session, self.writing) as asked:
             agent = self._assistant.setup.agents.needed("compaction")
-            summarizer = await self._summarizer(session, agent.model)
+            summarizer = await self._summarizer(session, agent)
             summarizer.storing = asked.storing
             window = {message.seq for message in session.newest_first}
             if not await summary.compact(session, summarizer, agent.prompt):
@@ -362,23 +363,29 @@ class Memory:
             self._draft.watch.close()
             self._draft = None
 
-    async def _summarizer(self, session: Session, model: str | None = None) -> Summarizer:
+    async def _summarizer(self, session: Session, agent: AgentInfo = NOBODY) -> Summarizer:
         """Who writes summaries for this session, in pieces that fit the model's window."""
-        chat = await self.chat(session, model or session.settings["session.summary.model"])
+        chat = await self.chat(session, agent, session.settings["session.summary.model"])
         window = chat.model.facts.context_window
         characters = MAX_CHARACTERS if window is None else min(MAX_CHARACTERS, window // 2)
         return Summarizer(chat, chat.model.name, max_characters=characters)
 
-    async def chat(self, session: Session, name: str | None = None) -> Chat:
-        """The session's model, or the one of this name, for a question besides the turn."""
+    async def chat(
+        self, session: Session, agent: AgentInfo = NOBODY, model: str | None = None
+    ) -> Chat:
+        """For a question besides the turn: the agent's model, else this one or the session's."""
         setup, models = self._assistant.setup, self._assistant.models
-        wanted = name or setup.model_of(session) or setup.settings.model
+        wanted = agent.model or model or setup.model_of(session) or setup.settings.model
         if not models.is_at_hand(wanted):
             self.on_asking()
-        return self._asking(session, await models.choose(wanted))
+        return self._asking(session, await models.choose(wanted), agent=agent)
 
     def _asking(
-        self, session: Session, model: "Model", schema: dict[str, Any] | None = None
+        self,
+        session: Session,
+        model: "Model",
+        schema: dict[str, Any] | None = None,
+        agent: AgentInfo = NOBODY,
     ) -> Chat:
         window = model.facts.context_window
         most = MAX_OUTPUT_TOKENS if window is None else min(MAX_OUTPUT_TOKENS, window // 4)
@@ -387,7 +394,7 @@ class Memory:
             owner, before = self._unpaid
             self._unpaid = (session, before + usage if owner is session else usage)
 
-        return Chat(model, count, most, lambda: self.on_asking(), schema)
+        return Chat(model, count, most, lambda: self.on_asking(), schema, agent)
 
     @contextlib.asynccontextmanager
     async def writing(self, session: Core) -> AsyncIterator[Session]:

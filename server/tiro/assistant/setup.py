@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
-from tiro.agents.agent_files import read_agents
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.delegate import Begin, delegate_tool, id_within
 from tiro.agents.permissions import PERMISSION_SETS, PermissionDecision, Rules
 from tiro.agents.prompt import request_size
 from tiro.agents.registry import AgentRegistry
 from tiro.agents.turn_input import Turn, offered_tools, schemas_of
+from tiro.assistant.agent_folders import AgentFolders
 from tiro.assistant.fit import Fitting, budget_of
 from tiro.assistant.instructions import Instructions, read_instructions
 from tiro.assistant.model_choice import Models
@@ -62,18 +62,28 @@ class Setup(msgspec.Struct, kw_only=True):
     settings: Settings
     files: list[Path]
     """The configuration files that are there."""
-    problems: list[str]
-    """What is wrong with the configuration, one sentence each."""
+    config_problems: list[str]
+    """What is wrong with them, one sentence each."""
     is_broken: bool
     """A file of it cannot be read at all; the first problem says which."""
     named_providers: frozenset[str] = frozenset()
     """Those that are configured, also where something is wrong with one."""
-    agents: AgentRegistry
+    folders: AgentFolders
     tools: Sequence[Tool]
     is_trusted: bool = True
     """Whether the user trusts the workspace."""
     instructions: Instructions = Instructions()
     """Those of the workspace, as they were when they were last looked at."""
+
+    @property
+    def agents(self) -> AgentRegistry:
+        """The agents there are."""
+        return self.folders.registry
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with the configuration and the agents' files, one sentence each."""
+        return [*self.config_problems, *self.folders.problems]
 
     @classmethod
     def load(
@@ -90,16 +100,7 @@ class Setup(msgspec.Struct, kw_only=True):
         `editor` is offered only where it can be asked.
         """
         loaded = files.load(directory, roots, given)
-        problems, agents = loaded.problems, AgentRegistry()
-        problems += _add_agents(agents, directory, roots if trusted else [])
-        names = [agent.name for agent in agents.selectable()]
-        if loaded.settings.agent not in names:
-            problems.append(
-                f"The default agent {loaded.settings.agent!r} cannot be selected;"
-                f" there are {', '.join(names)}"
-            )
-        else:
-            agents.set_default(loaded.settings.agent)
+        folders = AgentFolders(directory, roots if trusted else [], loaded.settings.agent)
         tools = [
             *file_tools(),
             *search_tools(),
@@ -111,18 +112,22 @@ class Setup(msgspec.Struct, kw_only=True):
         return cls(
             settings=loaded.settings,
             files=loaded.files,
-            problems=problems,
+            config_problems=loaded.problems,
             is_broken=loaded.is_broken,
             named_providers=loaded.named_providers,
-            agents=agents,
+            folders=folders,
             tools=[tool for tool in tools if trusted or tool.effect == "read"],
             is_trusted=trusted,
         )
 
-    def look_at(self, workspace: Workspace) -> None:
-        """Read the workspace's instructions anew; a workspace that is not trusted gives none."""
+    def look_at(self, workspace: Workspace) -> list[str]:
+        """Read the workspace's instructions and agents anew; what is newly wrong with the agents.
+
+        A workspace that is not trusted gives neither.
+        """
         if self.is_trusted:
             self.instructions = read_instructions(workspace)
+        return self.folders.look()
 
     def system(self, agent: AgentInfo) -> str:
         """The system prompt of an agent's requests, without what a session adds to it."""
@@ -380,40 +385,6 @@ class Setup(msgspec.Struct, kw_only=True):
         others = [a for a in self.agents.list() if a.mode != "primary" and a.name != agent.name]
         others = others if self.is_trusted else []  # only tools that read are offered there
         return [*self.tools, delegate_tool(others, begin)] if others else [*self.tools]
-
-
-def _add_agents(agents: AgentRegistry, directory: Path, roots: Sequence[Path]) -> list[str]:
-    """Register the user's own agents, then those of workspaces; what is wrong with them (M5.11).
-
-    A workspace is not trusted: its agents take no name that there is already.
-    """
-    own = directory / "agents"
-    found = read_agents(own)
-    problems = found.problems
-    for agent in found.agents:
-        problems += _register(agents, agent, own)
-    for root in roots:
-        folder = root / ".tiro" / "agents"
-        here = read_agents(folder, root)
-        problems += here.problems
-        for agent in here.agents:
-            if agents.get(agent.name) is None:
-                problems += _register(agents, agent, folder)
-            else:
-                problems.append(
-                    f"{folder / agent.name}.md: there is an agent {agent.name!r} already; a"
-                    " workspace cannot replace it"
-                )
-    return problems
-
-
-def _register(agents: AgentRegistry, agent: AgentInfo, folder: Path) -> list[str]:
-    """Add an agent of a file; what keeps it from being one, such as its name."""
-    try:
-        agents.register(agent)
-    except ValueError as error:
-        return [f"{str(folder / agent.name) + '.md'!r}: {error}; it is not loaded"]
-    return []
 
 
 async def _no_turn(info: AgentInfo, task: str, run: ToolRun) -> Turn:

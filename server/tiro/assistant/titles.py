@@ -73,7 +73,7 @@ class Titles:
 
     async def _asked(self, session: Session) -> str | None:
         agent = self._assistant.setup.agents.needed("title")
-        chat = await self._assistant.memory.chat(session, agent.model)
+        chat = await self._assistant.memory.chat(session, agent)
         shown = "\n\n".join(_shown(message) for message in _beginning(session))
         messages = [
             {"role": "system", "content": agent.prompt},

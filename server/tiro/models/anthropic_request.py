@@ -12,6 +12,7 @@ from tiro.models.model import ModelFacts, ModelRequest, ToolSchema
 from tiro.models.request_parts import (
     EMPTY_RESULT,
     block_text,
+    options_of,
     read_picture,
     to_wire_tool_ids,
     to_wire_tool_name,
@@ -75,6 +76,7 @@ def to_wire_request(
         wire["temperature"] = request.temperature
     if request.top_p is not None:
         wire["top_p"] = request.top_p
+    wire |= options_of(request)
     wire = {key: value for key, value in wire.items() if key not in refused}
     if "cache_control" not in refused:
         _mark_for_the_cache(wire)

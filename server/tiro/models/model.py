@@ -6,7 +6,7 @@ closes the connection at once.
 """
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
@@ -16,6 +16,14 @@ from tiro.session.messages import AttachmentBlock, Message, StopReason, Usage
 
 MAX_COUNT = 10**12
 """More tokens than this no provider counts; beyond it a number means nothing."""
+
+LIMIT_PARAMETERS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+"""What providers call the limit of an answer; a request has a field for it."""
+OWN_PARAMETERS = frozenset(
+    {"model", "messages", "system", "tools", "functions", "stream", "stream_options"}
+    | {"n", "best_of", "response_format", *LIMIT_PARAMETERS}
+)
+"""What Tiro itself says in a request, or reads in one way only: no option changes it."""
 
 ProviderApi = Literal["openai", "anthropic", "local"]
 
@@ -40,6 +48,8 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
+    options: Mapping[str, Any] = {}
+    """More parameters, by the provider's own names; see `OWN_PARAMETERS` for what is none."""
     response_schema: dict[str, Any] | None = None
     """The JSON Schema of the answer; a provider that knows none is asked in words only."""
 

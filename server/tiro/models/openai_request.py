@@ -8,6 +8,7 @@ from tiro.models.model import ModelRequest, ToolSchema
 from tiro.models.request_parts import (
     EMPTY_RESULT,
     block_text,
+    options_of,
     read_picture,
     to_wire_tool_ids,
     to_wire_tool_name,
@@ -72,6 +73,7 @@ def to_wire_request(
         wire["temperature"] = request.temperature
     if request.top_p is not None:
         wire["top_p"] = request.top_p
+    wire |= options_of(request)
     if request.response_schema is not None:
         named = {"name": "answer", "schema": request.response_schema}
         wire["response_format"] = {"type": "json_schema", "json_schema": named}

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 import msgspec
 
-from tiro.models.model import attachment_text
+from tiro.models.model import OWN_PARAMETERS, ModelRequest, attachment_text
 from tiro.session.messages import (
     AttachmentBlock,
     Block,
@@ -29,6 +29,11 @@ IMAGE_LEFT_OUT = "[An image was here; it is left out, since this model takes no 
 _GOOD_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 _BAD_NAME_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 _MAX_NAME_LENGTH = 64
+
+
+def options_of(request: ModelRequest) -> dict[str, Any]:
+    """The parameters that a request adds, less those that are Tiro's own."""
+    return {key: value for key, value in request.options.items() if key not in OWN_PARAMETERS}
 
 
 def to_wire_tool_ids(blocks: Iterable[Block]) -> dict[str, str]:

@@ -84,6 +84,7 @@ class Agent(Wire, frozen=True):
     hidden: bool = False
     native: bool = False
     model: str | None = None
+    color: str | None = None
     tools: list[str] = []
 
 

@@ -160,6 +160,7 @@ def to_wire_agent(assistant: "Assistant", agent: AgentInfo | None) -> types.Agen
         hidden=agent.hidden,
         native=agent.native,
         model=agent.model,
+        color=agent.color,
         tools=[tool.name for tool in assistant.setup.tools_of(agent)],
     )
 

@@ -1,0 +1,89 @@
+"""The agents in files: the user's and the workspaces', read anew when a file changes (M5.11).
+
+A workspace is not trusted: its agents take no name that there is already.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tiro.agents.agent_files import read_agents
+from tiro.agents.agent_info import AgentInfo
+from tiro.agents.registry import AgentRegistry
+
+Stamp = tuple[str, int, int, int]
+
+
+class AgentFolders:
+    """Keeps a registry true to what lies in the folders."""
+
+    def __init__(self, directory: Path, roots: Sequence[Path], default: str) -> None:
+        self.registry = AgentRegistry()
+        self.problems: list[str] = []
+        """What is wrong with the files, one sentence each."""
+        self._own = directory / "agents"
+        self._roots = roots
+        self._default = default
+        self._stamps: list[Stamp] | None = None
+        self.look()
+
+    def look(self) -> list[str]:
+        """Read the files anew where one changed; what is wrong now and was not before."""
+        stamps = sorted(self._stamped())
+        if stamps == self._stamps:
+            return []
+        found = AgentRegistry()
+        problems = [*_add_agents(found, self._own, self._roots)]
+        names = [agent.name for agent in found.selectable()]
+        if self._default in names:
+            found.set_default(self._default)
+        else:
+            problems.append(
+                f"The default agent {self._default!r} cannot be selected;"
+                f" there are {', '.join(names)}"
+            )
+        before, self.problems, self._stamps = self.problems, problems, stamps
+        self.registry.adopt(found)
+        return [problem for problem in problems if problem not in before]
+
+    def _stamped(self) -> Iterator[Stamp]:
+        """What changes with each file, or with another in its place."""
+        for folder in (self._own, *map(_folder_of, self._roots)):
+            for path in folder.glob("*.md"):
+                try:
+                    found = path.stat()
+                except OSError:  # such as a link that leads nowhere
+                    yield (str(path), 0, 0, 0)
+                else:
+                    yield (str(path), found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def _add_agents(agents: AgentRegistry, own: Path, roots: Sequence[Path]) -> Iterator[str]:
+    """Register the user's own agents, then those of workspaces; what is wrong with them."""
+    found = read_agents(own)
+    yield from found.problems
+    for agent in found.agents:
+        yield from _register(agents, agent, own)
+    for root in roots:
+        folder = _folder_of(root)
+        here = read_agents(folder, root)
+        yield from here.problems
+        for agent in here.agents:
+            if agents.get(agent.name) is None:
+                yield from _register(agents, agent, folder)
+            else:
+                yield (
+                    f"{folder / agent.name}.md: there is an agent {agent.name!r} already; a"
+                    " workspace cannot replace it"
+                )
+
+
+def _folder_of(root: Path) -> Path:
+    return root / ".tiro" / "agents"
+
+
+def _register(agents: AgentRegistry, agent: AgentInfo, folder: Path) -> Iterator[str]:
+    """Add an agent of a file; what keeps it from being one, such as its name."""
+    try:
+        agents.register(agent)
+    except ValueError as error:
+        yield f"{str(folder / agent.name) + '.md'!r}: {error}; it is not loaded"
