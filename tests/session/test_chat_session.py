@@ -132,7 +132,7 @@ def test_the_schema_of_a_memo_is_nobodys_business() -> None:
 
 
 def test_the_defaults() -> None:
-    """A2.1 to A2.7, U8.1."""
+    """A2.1, A2.2, A2.3, A2.4, A2.5, A2.6, A2.7, U8.1."""
     settings = Session().settings
     assert settings.integer("session.resize.every_n_turns") == 8
     assert settings.limit("chars") == settings["session.resize.max_messages_text_length"] == 12_000
@@ -141,6 +141,39 @@ def test_the_defaults() -> None:
     assert settings["session.memo.enabled"] is None
     assert settings["session.mode"] == "lite"
     assert not settings["session.limit"]
+
+
+def test_the_default_limit_of_characters_is_reached_at_12000() -> None:
+    """A2.2, A3.6: characters, not tokens: one below it stays."""
+    role = len("user") + 1
+    assert talk("x" * (11_999 - role)).judge_resize() is None
+    decision = talk("é" * (12_000 - role)).judge_resize()
+    assert decision is not None
+    assert (decision["type"], decision["reason"]) == ("deep", "max_messages_text_length")
+
+
+def test_no_number_of_messages_is_too_many_by_default() -> None:
+    """A2.3: not even those of a single turn; a number that is set is kept."""
+    session = talk("?")
+    for _ in range(700):
+        session.add_message("tool", "ok")
+    assert session.judge_resize() is None
+    decision = session.set_settings("session.resize.max_keep_messages_count", 700).judge_resize()
+    assert decision is not None
+    assert (decision["type"], decision["reason"]) == ("lite", "max_keep_messages_count")
+    assert len(session.resize()) == 700
+
+
+def test_the_mode_decides_about_the_memo_and_is_lite_by_default() -> None:
+    """A2.6, A5.1: memo distils, lite only shortens; no third word is a mode."""
+    written = talk("one", memo_update_handler=lambda *_: {"k": 1})
+    written.resize("lite")
+    assert "k" not in written.memo
+    written.set_settings("session.mode", "memo").add_message("user", "two")
+    written.resize("lite")
+    assert written.memo["k"] == 1
+    with pytest.raises(ValueError, match="mode"):
+        written.configure(mode="full")
 
 
 @pytest.mark.parametrize(

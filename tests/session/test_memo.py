@@ -523,7 +523,7 @@ def test_no_model_and_no_handler_leave_the_memo() -> None:
     ],
 )
 def test_attachments_are_named(part: Any, summary: Any) -> None:
-    """A6.1 to A6.4."""
+    """A6.1, A6.2, A6.3, A6.4."""
     message = {"role": "user", "content": [part]}
     assert attachment_summaries(message) == ([] if summary is None else [summary])
     assert attachment_summaries({"role": "user", "content": "text"}) == []

@@ -85,7 +85,7 @@ def test_a_min_keep_that_makes_no_sense_is_refused(min_keep: int) -> None:
 
 
 def test_a_trim_keeps_whole_turns() -> None:
-    """N2.2 to N2.4, N2.7: the base cut moves back to the previous user message."""
+    """N2.2, N2.3, N2.4, N2.7: the base cut moves back to the previous user message."""
     session = Session()
     for message in (user("1"), uses("a"), result("a"), says(), user("5"), says()):
         session.append_message(message)
@@ -116,7 +116,7 @@ def test_min_keep_zero_evicts_everything() -> None:
 
 @given(sound_histories(), st.integers(1, 12), st.integers(0, 11))
 def test_every_trim_is_legal(messages: list[Message], limit: int, min_keep: int) -> None:
-    """N2.2 to N2.5."""
+    """N2.2, N2.3, N2.4, N2.5."""
     session = Session()
     for message in messages:
         session.append_message(message)
