@@ -51,6 +51,7 @@ A string is told then.")
     (define-key map (kbd "C-c C-k") 'tiro-cancel)
     (define-key map (kbd "C-c C-y") 'tiro-allow-once)
     (define-key map (kbd "C-c C-n") 'tiro-reject)
+    (define-key map (kbd "C-c C-p") 'tiro-toggle-pin)
     map)
   "Keymap of `tiro-chat-mode'.")
 
@@ -63,6 +64,7 @@ Type at the end and send with \\[tiro-prompt-send]; \\[newline] breaks the line.
 \\{tiro-chat-mode-map}"
   (setq-local mode-line-process '(:eval (tiro-chat-mode-line)))
   (setq-local header-line-format '(:eval (tiro-chat-header-line)))
+  (setq tiro-message-session t)
   (setq-local truncate-lines nil)
   (setq-local word-wrap t)
   (setq-local scroll-conservatively 101)
@@ -133,7 +135,8 @@ A chat buffer that was killed stays so until it is asked for again."
     ('over (tiro-chat--over value))
     ('stale (setq tiro-chat--late value))
     ('notice (tiro-chat--notice value))
-    ('progress (tiro-chat--progress value))))
+    ('progress (tiro-chat--progress value))
+    ('pins (tiro-transcript-mark-pinned (tiro-session-pins tiro-session)))))
 
 (add-hook 'tiro-session-functions #'tiro-chat--on-session)
 
@@ -150,6 +153,7 @@ A chat buffer that was killed stays so until it is asked for again."
        ("toolResult" (tiro-message-show-tool-result
                       (plist-get event :toolUseId) (plist-get event :content)
                       (eq t (plist-get event :isError))))
+       ("stored" (tiro-message-stored (plist-get event :seq)))
        ("retry" (tiro-transcript-add
                  'note (format "Trying again in %s s: %s" (plist-get event :waitSeconds)
                                (plist-get event :reason))))
@@ -271,6 +275,8 @@ A chat buffer that was killed stays so until it is asked for again."
   "Return the state for the mode line: what runs and how full the window is."
   (concat (cond (tiro-permission-pending ":approve?")
                 ((tiro-session-turn tiro-session) ":busy")
+                ((tiro-session-work tiro-session)
+                 (concat ":" (car (tiro-session-work tiro-session))))
                 ((tiro-session-running-p) ":idle")
                 (t ":stopped"))
           (when-let ((size (tiro-session-context-size tiro-session)))

@@ -33,10 +33,10 @@ TURNID, TYPE, N, ROLE, SESSIONID, AGENT and MODEL are fields of it."
       (when (equal type "usage")
         (setf (tiro-session-context-size tiro-session) (plist-get event :contextSize))
         (tiro-session-tell 'state))
-      (tiro-session-tell 'event event)
       ;; The second event tells that the prompt itself is stored.
       (when (and (equal type "stored") (equal role "user") (> n 2) (cdr turn))
-        (tiro-session-tell 'told (pop (cdr turn)))))))
+        (tiro-session-tell 'told (pop (cdr turn))))
+      (tiro-session-tell 'event event))))
 
 (defconst tiro-event--change-texts
   '(("saveFailed" . "This session cannot be saved; it goes on in memory")

@@ -31,12 +31,18 @@
      ("f" tiro-search-sessions "Search")
      ("x" tiro-export "Export")
      ("I" tiro-import "Import"))
+    ("Memory"
+     ("v" tiro-resize "Preview a resize")
+     ("V" tiro-undo-resize "Undo a resize")
+     ("K" tiro-compact "Compact")
+     ("M" tiro-edit-memory "Memo and summary")
+     ("P" tiro-toggle-pin "Pin the message at point")
+     ("z" tiro-show-context-size "How full is the window?"))
     ("Agent and model"
      ("i" tiro-show-current-agent "Which agent?")
      ("A" tiro-select-agent "Agent")
      ("m" tiro-select-model "Model")
-     ("E" tiro-explain "The next request")
-     ("z" tiro-show-context-size "How full is the window?"))
+     ("E" tiro-explain "The next request"))
     ("Tools and files"
      ("y" tiro-allow-once "Allow once")
      ("Y" tiro-allow-always "Allow always")

@@ -14,6 +14,7 @@
 (require 'button)
 (require 'cl-lib)
 (require 'tiro-attachment)
+(require 'tiro-session)
 (require 'tiro-transcript)
 (require 'tiro-view)
 
@@ -29,7 +30,12 @@
        (when (eq t (plist-get (plist-get (plist-get message :metadata) :tiro) :interrupted))
          (tiro-transcript-add 'note "[interrupted]")))
       ("tool" (seq-do #'tiro-message--show-block (tiro-message--blocks content)))
-      (_ (tiro-transcript-add 'note (format "[%s] %s" role (tiro-message--text content)))))))
+      (_ (tiro-transcript-add 'note (format "[%s] %s" role (tiro-message-text content)))))
+    (tiro-message-stored (plist-get message :seq))))
+
+(defun tiro-message-stored (seq)
+  "Note that what was shown last is the message SEQ."
+  (tiro-transcript-note-seq seq (memql seq (tiro-session-pins tiro-session))))
 
 (defun tiro-message-show-prompt (prompt attachments)
   "Show that the user asked PROMPT with ATTACHMENTS."
@@ -45,7 +51,7 @@
   "Show CONTENT, that of a user message."
   (let ((blocks (tiro-message--blocks content)))
     (tiro-message-show-prompt
-     (tiro-message--text content)
+     (tiro-message-text content)
      (seq-filter (lambda (block) (equal (plist-get block :type) "attachment")) blocks))))
 
 (defun tiro-message--show-block (block)
@@ -57,7 +63,7 @@
     ("tool_use" (tiro-message-show-tool-use block "interrupted"))
     ("tool_result" (tiro-message-show-tool-result
                     (plist-get block :tool_use_id)
-                    (tiro-message--text (plist-get block :content))
+                    (tiro-message-text (plist-get block :content))
                     (eq t (plist-get block :is_error))))
     (type (tiro-transcript-add 'note (format "[%s]" type)))))
 
@@ -67,7 +73,7 @@
         ((vectorp content) content)
         (content (list content))))
 
-(defun tiro-message--text (content)
+(defun tiro-message-text (content)
   "Return the text in CONTENT; blocks that are no text in brackets."
   (mapconcat (lambda (block)
                (pcase (plist-get block :type)
@@ -77,6 +83,25 @@
              (seq-remove (lambda (block) (equal (plist-get block :type) "attachment"))
                          (tiro-message--blocks content))
              "\n"))
+
+(defun tiro-message-line (message)
+  "Return MESSAGE as one line: its seq, its role and how it begins."
+  (format "#%s %s%s: %s" (plist-get message :seq) (plist-get message :role)
+          (if (memql (plist-get message :seq) (tiro-session-pins tiro-session)) ", pinned" "")
+          (tiro-view-one-line (tiro-message-text (plist-get message :content)) 70)))
+
+(defvar-local tiro-message-session nil
+  "The id of the session whose messages this buffer shows; t: the current one.")
+
+(defun tiro-message-at-point ()
+  "Return the seq of the message at point; it is one of the current session."
+  (let ((seq (tiro-transcript-seq-at-point)))
+    (unless (and seq tiro-message-session)
+      (user-error "Tiro: put point on a message, in the chat or in what %s shows"
+                  (substitute-command-keys "\\[tiro-show-session]")))
+    (unless (member tiro-message-session (list t (tiro-session-id tiro-session)))
+      (user-error "Tiro: this shows another session; look again first"))
+    seq))
 
 ;;;; Tool uses
 

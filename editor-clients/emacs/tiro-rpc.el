@@ -29,6 +29,8 @@
            :documentation "What the server tells about itself, a plist.")
    (process :initform nil :accessor tiro-rpc-process
             :documentation "The server's process.")
+   (last-id :initform nil :accessor tiro-rpc-last-id
+            :documentation "The id of the request that was sent last.")
    (ending :initform nil :accessor tiro-rpc-ending
            :documentation "Non-nil once we asked the server to end."))
   :documentation "A connection to a Tiro server.")
@@ -214,14 +216,19 @@ An error or no answer within TIMEOUT-SECONDS (60) signals `jsonrpc-error'."
       (_ (jsonrpc-error :code -1 :message "The server did not answer")))))
 
 (defun tiro-rpc-send (connection method params on-result on-error)
-  "Send METHOD with PARAMS over CONNECTION and return at once.
+  "Send METHOD with PARAMS over CONNECTION; return the request's id at once.
 ON-RESULT is called with the result, ON-ERROR with a plist of :code,
 :message and :data; neither may wait or prompt.  There is no timeout."
   (unless (tiro-rpc-live-p connection)
     (jsonrpc-error :code -1 :message "The server is not running"))
   (tiro-rpc--trim-stderr connection)
   (jsonrpc-async-request connection method params :timeout nil
-                         :success-fn on-result :error-fn on-error))
+                         :success-fn on-result :error-fn on-error)
+  (tiro-rpc-last-id connection))
+
+(defun tiro-rpc-cancel (connection id)
+  "Tell the server of CONNECTION that the answer to the request ID is not wanted."
+  (jsonrpc-notify connection '$/cancelRequest (list :id id)))
 
 (defun tiro-rpc-error-text (err)
   "Return the sentence for the user in ERR, a plist or a `jsonrpc-error'."
@@ -248,7 +255,7 @@ ON-RESULT is called with the result, ON-ERROR with a plist of :code,
    &rest args &key id method params result &allow-other-keys)
   "Send ARGS over CONNECTION with clean text, or hold back a later RESULT.
 ID, METHOD and PARAMS are those of JSON-RPC."
-  (ignore method)
+  (when (and id method) (setf (tiro-rpc-last-id connection) id))
   (cond
    ((tiro-rpc-later-p result)
     (setf (tiro-rpc-later-connection result) connection
@@ -289,6 +296,10 @@ ID, METHOD and PARAMS are those of JSON-RPC."
         value)))
    ((consp value) (mapcar #'tiro-rpc-clean value))
    ((vectorp value) (vconcat (mapcar #'tiro-rpc-clean value)))
+   ((hash-table-p value)
+    (let ((clean (make-hash-table :test #'equal)))
+      (maphash (lambda (key it) (puthash key (tiro-rpc-clean it) clean)) value)
+      clean))
    (t value)))
 
 (defun tiro-rpc-uri (file)

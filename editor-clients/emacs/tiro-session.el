@@ -32,7 +32,9 @@
   roots                                 ; workspace roots told to the server
   id title agent model                  ; strings or nil
   context-size                          ; plist, or nil
+  pins                                  ; seqs of messages that stay in the window
   turn                                  ; the running turn, or nil
+  work                                  ; (LABEL . ID) of a request that takes long
   lost                                  ; t: the server died, go on with ID
   earlier)                              ; plist of a session to resume, or nil
 
@@ -51,6 +53,7 @@
             tell VALUE, a sentence
 `notice'    VALUE is a sentence for the user
 `progress'  VALUE is a plist of :token and :text about long work
+`pins'      other messages are pinned now
 `offer'     VALUE, a plist of :id, :title and :savedAt, can be resumed
 `state'     something in the mode line changed")
 
@@ -116,6 +119,7 @@
           (tail (tiro-rpc-stderr-tail connection)))
       (setf (tiro-session-connection tiro-session) nil
             (tiro-session-turn tiro-session) nil
+            (tiro-session-work tiro-session) nil
             (tiro-session-lost tiro-session) (not (tiro-rpc-ending connection)))
       (tiro-buffer-forget)
       (when turn (tiro-session-tell 'over 'lost))
@@ -164,6 +168,39 @@ So does no answer within TIMEOUT-SECONDS (60)."
       (tiro-rpc-request (tiro-session-live) method params timeout-seconds)
     (jsonrpc-error (user-error "Tiro: %s" (tiro-rpc-error-text err)))))
 
+(defun tiro-session-work-on (label method params on-result)
+  "Ask for METHOD with PARAMS, which may take long, and return at once.
+ON-RESULT is called with the result, and may wait and prompt.  LABEL is
+shown in the mode line meanwhile; `tiro-session-cancel' ends it."
+  (when-let ((work (tiro-session-work tiro-session)))
+    (user-error "Tiro is still %s; %s ends that" (car work)
+                (substitute-command-keys "\\[tiro-cancel]")))
+  (let* ((work (cons label nil))
+         (done (lambda (function value)
+                 (when (eq work (tiro-session-work tiro-session))
+                   (setf (tiro-session-work tiro-session) nil)
+                   (tiro-session-tell 'state))
+                 (run-at-time 0 nil function value))))
+    (setcdr work (tiro-rpc-send
+                  (tiro-session-live) method params
+                  (lambda (result) (funcall done on-result result))
+                  (lambda (err) (funcall done #'tiro-session--tell-failure err))))
+    (setf (tiro-session-work tiro-session) work)
+    (tiro-session-tell 'state)
+    (message "Tiro is %s; %s ends that" label (substitute-command-keys "\\[tiro-cancel]"))))
+
+(defun tiro-session--tell-failure (err)
+  "Say why work that takes long failed: ERR, a plist."
+  (pcase (plist-get err :code)
+    (-32800 (message "Tiro: ended; nothing was changed"))
+    (-1 nil)                            ; the server died, which is told elsewhere
+    (_ (message "Tiro: %s" (tiro-rpc-error-text err)))))
+
+(defun tiro-session-update ()
+  "Ask for the facts of the current session and note them."
+  (tiro-session-note (tiro-session-call 'tiro/session/get '(:limit 1)))
+  (tiro-session-tell 'state))
+
 (defun tiro-session-take-view (view)
   "Make VIEW, a SessionView, the session that is shown."
   (unless (plist-get view :busy) (setf (tiro-session-turn tiro-session) nil))
@@ -207,6 +244,7 @@ Then tell NOTICE, if there is one."
     (setf (tiro-session-id tiro-session) (plist-get view :id)
           (tiro-session-title tiro-session) (plist-get view :title)
           (tiro-session-agent tiro-session) (plist-get view :agent)
+          (tiro-session-pins tiro-session) (append (plist-get view :pins) nil)
           ;; Without a model of its own the one that answered last stays shown.
           (tiro-session-model tiro-session)
           (or (plist-get view :model) (and same (tiro-session-model tiro-session)))
@@ -261,12 +299,15 @@ Then tell NOTICE, if there is one."
       (tiro-session-tell 'state))))
 
 (defun tiro-session-cancel ()
-  "Cancel the running turn."
-  (let ((turn (tiro-session-turn tiro-session)))
-    (unless turn (user-error "Tiro: nothing is running"))
-    (tiro-rpc-send (tiro-session-connection tiro-session) 'tiro/turn/cancel
-                   (and (car turn) (list :turnId (car turn)))
-                   #'ignore #'ignore)))
+  "Cancel the running turn, or the work that takes long."
+  (let ((turn (tiro-session-turn tiro-session))
+        (work (tiro-session-work tiro-session))
+        (connection (tiro-session-connection tiro-session)))
+    (cond (turn (tiro-rpc-send connection 'tiro/turn/cancel
+                               (and (car turn) (list :turnId (car turn)))
+                               #'ignore #'ignore))
+          (work (tiro-rpc-cancel connection (cdr work)))
+          (t (user-error "Tiro: nothing is running")))))
 
 (defun tiro-session-steer (text)
   "Say TEXT to the running turn; it takes it before its next step."

@@ -45,6 +45,14 @@
 (defface tiro-prompt '((t :inherit minibuffer-prompt))
   "Face of the sign before the prompt area." :group 'tiro)
 
+(defface tiro-pin '((t :inherit warning))
+  "Face of the mark beside a message that is pinned." :group 'tiro)
+
+(defconst tiro-transcript--pin
+  (let ((mark (propertize "| " 'face 'tiro-pin)))
+    (list 'line-prefix mark 'wrap-prefix mark 'help-echo "pinned: it stays in the window"))
+  "Text properties that mark a message as pinned.")
+
 (defconst tiro-transcript--faces
   '((user . tiro-user) (text . tiro-assistant) (thinking . tiro-thinking)
     (note . tiro-note) (diff . default) (error . tiro-error) (permission . tiro-permission)
@@ -55,6 +63,8 @@
   "Marker of the end of the transcript, where text is added.")
 (defvar-local tiro-transcript-prompt nil
   "Marker of the start of the prompt area, behind its sign.")
+(defvar-local tiro-transcript--since nil
+  "Marker of the end of the last message that is complete.")
 (defvar-local tiro-transcript--kind nil
   "The kind of text that was added last, or nil at the start.")
 (defvar-local tiro-transcript--column 0
@@ -71,6 +81,7 @@
   (let ((inhibit-read-only t) (draft (tiro-transcript-draft)))
     (erase-buffer)
     (setq tiro-transcript-end (copy-marker (point-min))
+          tiro-transcript--since (copy-marker (point-min))
           tiro-transcript--kind nil
           tiro-transcript--column 0
           tiro-transcript--lines (make-hash-table :test #'equal)
@@ -146,6 +157,46 @@ PROPERTIES are text properties of the line."
       (setq tiro-transcript--kind kind
             tiro-transcript--column (max 1 (length line))))))
 
+;;;; Which message stands where
+
+(defun tiro-transcript-note-seq (seq pinned)
+  "Note that what was added since the last message is message SEQ.
+PINNED says whether it is marked as that."
+  (when seq
+    (tiro-transcript--annotate
+     (lambda ()
+       (put-text-property tiro-transcript--since tiro-transcript-end 'tiro-seq seq)
+       (when pinned
+         (tiro-transcript--mark tiro-transcript--since tiro-transcript-end t)))))
+  (set-marker tiro-transcript--since tiro-transcript-end))
+
+(defun tiro-transcript-seq-at-point ()
+  "Return the seq of the message at point, or nil."
+  (or (get-text-property (point) 'tiro-seq)
+      (and (> (point) (point-min)) (get-text-property (1- (point)) 'tiro-seq))))
+
+(defun tiro-transcript-mark-pinned (pins)
+  "Mark the messages whose seq is in the list PINS, and only those."
+  (tiro-transcript--annotate
+   (lambda ()
+     (let ((start (point-min)))
+       (while (< start tiro-transcript-end)
+         (let ((end (next-single-property-change start 'tiro-seq nil tiro-transcript-end)))
+           (tiro-transcript--mark start end (memq (get-text-property start 'tiro-seq) pins))
+           (setq start end)))))))
+
+(defun tiro-transcript--mark (start end pinned)
+  "Mark what stands from START to END as PINNED, or as not."
+  (if pinned
+      (add-text-properties start end tiro-transcript--pin)
+    (remove-text-properties start end tiro-transcript--pin)))
+
+(defun tiro-transcript--annotate (function)
+  "Call FUNCTION, which changes nothing but text properties."
+  (with-silent-modifications (funcall function)))
+
+;;;; Lines that change
+
 (defun tiro-transcript-value (key)
   "Return what was noted for the line KEY."
   (gethash key tiro-transcript--values))
@@ -158,6 +209,7 @@ PROPERTIES are text properties of the line."
   "Run BODY with everything it adds standing before the whole transcript."
   (declare (indent 0) (debug t))
   `(let ((tiro-transcript-end (copy-marker (point-min)))
+         (tiro-transcript--since (copy-marker (point-min)))
          (tiro-transcript--kind nil)
          (tiro-transcript--column 0))
      ,@body
@@ -274,7 +326,8 @@ A value of `filter-buffer-substring-function'."
          (from (+ end 0))                    ; a number, also of a marker
          (at-end (= from tiro-transcript-end))
          (delta (- (length text) (- end start)))
-         (shown (propertize text 'read-only t 'front-sticky '(read-only))))
+         (seq (and (< start from) (get-text-property start 'tiro-seq)))
+         (shown (propertize text 'read-only t 'front-sticky '(read-only) 'tiro-seq seq)))
     (let ((buffer-undo-list t) (deactivate-mark nil))
       (save-excursion
         (goto-char start)

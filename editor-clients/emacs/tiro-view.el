@@ -6,8 +6,8 @@
 
 ;;; Commentary:
 
-;; Buffers that show something and are quit with q: the session's summary,
-;; the list of saved sessions, the details of a tool use.
+;; Buffers that show something and are quit with q, and words that several
+;; of them use.
 
 ;;; Code:
 
@@ -29,10 +29,11 @@
   (setq-local truncate-lines nil)
   (setq-local word-wrap t))
 
-(defun tiro-view-show-text (name text &optional again)
-  "Show TEXT in the buffer NAME; AGAIN is called to show it anew."
+(defun tiro-view-show-text (name text &optional again mode)
+  "Show TEXT in the buffer NAME; AGAIN is called to show it anew.
+MODE is its major mode, `tiro-view-mode' by default."
   (with-current-buffer (get-buffer-create name)
-    (unless (derived-mode-p 'tiro-view-mode) (tiro-view-mode))
+    (unless (derived-mode-p 'tiro-view-mode) (funcall (or mode #'tiro-view-mode)))
     (setq-local revert-buffer-function (lambda (&rest _) (when again (funcall again))))
     (let ((inhibit-read-only t))
       (erase-buffer)
@@ -40,48 +41,17 @@
       (goto-char (point-min))))
   (pop-to-buffer name))
 
-;;;; The current session
-
-(defun tiro-show-session ()
-  "Show the summary of the current session."
-  (interactive)
-  (let ((summary (plist-get (tiro-session-call 'tiro/session/show) :text))
-        (view (tiro-session-call 'tiro/session/get '(:limit 1))))
-    (tiro-view-show-text "*tiro session*"
-                         (concat (or summary "The session is empty.") "\n\n"
-                                 (tiro-view--fields view))
-                         #'tiro-show-session)))
-
-(defun tiro-view--fields (view)
-  "Return the facts in VIEW, a SessionView, as lines."
-  (let ((size (plist-get view :contextSize)))
-    (cl-loop
-     for (label value) in
-     `(("Session" ,(or (plist-get view :id) "not stored yet"))
-       ("Title" ,(plist-get view :title))
-       ("Agent" ,(or (plist-get view :agent) "none selected: the default is used"))
-       ("Model" ,(plist-get view :model))
-       ("Messages" ,(format "%s in the window, %s in the archive"
-                            (plist-get view :total) (plist-get view :archived)))
-       ("Tokens" ,(and size (format "%s%s" (plist-get size :tokens)
-                                    (if (plist-get size :contextWindow)
-                                        (format " of %s" (plist-get size :contextWindow)) ""))))
-       ("File" ,(and (plist-get view :path) (abbreviate-file-name (plist-get view :path)))))
-     when value concat (format "%-9s %s\n" label value))))
-
 ;;;; The next request
 
 (defun tiro-view-explain (draft)
   "Show the request that DRAFT would send, and what of the session is not in it."
-  (let ((explained (tiro-session-call 'tiro/session/explain (list :draft draft)))
-        (json-encoding-pretty-print t)
-        (json-false :json-false))
+  (let ((explained (tiro-session-call 'tiro/session/explain (list :draft draft))))
     (tiro-view-show-text
      "*tiro request*"
      (format "To %s, about %s tokens\n\n%s\n"
              (or (plist-get explained :model) "the first model that answers")
              (plist-get (plist-get explained :tokens) :tokens)
-             (json-encode explained))
+             (tiro-view-json explained))
      (lambda () (tiro-view-explain draft)))))
 
 (defun tiro-explain ()
@@ -99,11 +69,25 @@
                          unless (zerop value)
                          collect (format "%s %s" (substring (symbol-name key) 1) value))))
     (setf (tiro-session-context-size tiro-session) size)
-    (message "Tiro: %s of %s tokens: %s" (plist-get size :tokens)
-             (or (plist-get size :contextWindow) "unknown")
+    (message "Tiro: the next request takes %s tokens%s: %s" (plist-get size :tokens)
+             (if-let ((limit (plist-get size :contextWindow)))
+                 (format " of the model's %s (%d%%)" limit
+                         (round (* 100.0 (plist-get size :tokens)) limit))
+               "; how many the model takes is not known")
              (if parts (string-join parts ", ") "nothing yet"))))
 
 ;;;; Words
+
+(defun tiro-view-json (value)
+  "Return VALUE, as it came over the wire, as JSON for the eye."
+  (let ((json-encoding-pretty-print t) (json-false :json-false))
+    (json-encode value)))
+
+(defun tiro-view-one-line (text width)
+  "Return TEXT as one line of at most WIDTH columns."
+  (truncate-string-to-width
+   (string-trim (replace-regexp-in-string "[\n\r\t]+" " " (substring text 0 (min 1000 (length text)))))
+   width nil nil "..."))
 
 (defun tiro-view-age (time)
   "Return how long ago TIME was, an RFC 3339 string or nil."

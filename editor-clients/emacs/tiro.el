@@ -69,6 +69,8 @@ Commands that Tiro runs see what is on the disk."
 (require 'tiro-diagnostics)
 (require 'tiro-edit)
 (require 'tiro-keys)
+(require 'tiro-memory)
+(require 'tiro-outline)
 (require 'tiro-permission)
 (require 'tiro-rpc)
 (require 'tiro-saved)

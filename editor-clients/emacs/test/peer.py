@@ -17,6 +17,7 @@ os.dup2(2, 1)
 sending = threading.Lock()
 answers: dict[str, Any] = {}
 answered = threading.Condition()
+waiting: list[int] = []
 
 
 def send(**message: Any) -> None:
@@ -200,6 +201,8 @@ def respond(request: dict[str, Any], number: int) -> None:
             for body in (result.encode(), note.encode()):
                 frames.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
             frames.flush()
+    elif method == "tiro/session/compact":  # waits until it is cancelled
+        waiting.append(request["id"])
     else:
         send(id=request["id"], result=results.get(method))
 
@@ -213,6 +216,9 @@ def main() -> None:
             with answered:
                 answers[frame["id"]] = frame.get("result") or frame.get("error") or {}
                 answered.notify_all()
+        elif frame["method"] == "$/cancelRequest" and waiting:
+            error = {"code": -32800, "message": "The request was cancelled"}
+            send(id=waiting.pop(), error=error)
         elif "id" in frame:
             respond(frame, number)
     os._exit(0)

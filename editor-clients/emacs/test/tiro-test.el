@@ -438,7 +438,7 @@
 (ert-deftest tiro-context-size-is-told ()
   (tiro-testing-with-server
     (tiro-testing-ask "hello")
-    (should (string-match-p "[0-9]+ of 100000 tokens: .*user [0-9]+"
+    (should (string-match-p "takes [0-9]+ tokens of the model.s 100000 ([0-9]+%): .*user [0-9]+"
                             (tiro-test-said #'tiro-show-context-size)))))
 
 (ert-deftest tiro-killed-server-loses-nothing-acknowledged ()

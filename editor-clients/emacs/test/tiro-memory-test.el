@@ -1,0 +1,165 @@
+;;; tiro-memory-test.el --- Tests of resize, memo, summary and pins  -*- lexical-binding: t; -*-
+
+;;; Code:
+
+(require 'tiro-testing)
+
+(defun tiro-memory-test-fill (count)
+  "Add COUNT pairs of messages to the session."
+  (dotimes (n count)
+    (tiro-session-call 'tiro/session/addMessage
+                       `(:role "user" :content ,(format "question-%d" n)))
+    (tiro-session-call 'tiro/session/addMessage
+                       `(:role "assistant" :content ,(format "answer-%d" n)))))
+
+(defun tiro-memory-test-field (name text)
+  "Make TEXT that of the field NAME of this form."
+  (let ((places (alist-get name tiro-form--fields)))
+    (delete-region (car places) (cdr places))
+    (goto-char (car places))
+    (insert text)))
+
+(defun tiro-memory-test-window ()
+  "Return the number of messages in the window."
+  (plist-get (tiro-session-call 'tiro/session/get) :total))
+
+(ert-deftest tiro-memory-resize-is-shown-edited-applied-and-undone ()
+  "U9: nothing happens before it was seen; the user's own words are what is kept."
+  (tiro-testing-with-server
+    (let* ((tiro-settings '(:session (:resize (:max_keep_messages_count 4))))
+           (before (progn (tiro-memory-test-fill 6) (tiro-memory-test-window))))
+      (tiro-resize t)
+      (should (string-match-p ":looking ahead" (tiro-chat-mode-line)))
+      (tiro-testing-wait "the preview" (lambda () (get-buffer "*tiro resize*")))
+      (should (= before (tiro-memory-test-window)))
+      (with-current-buffer "*tiro resize*"
+        (should (string-match-p "question-0" (buffer-string)))
+        (goto-char (point-min))
+        (should-error (insert "x") :type 'text-read-only)
+        (tiro-memory-test-field 'summary "my own summary")
+        (tiro-memory-test-field 'memo "{\"colour\": \"blue\", \"more\": {}}")
+        (tiro-form-apply))
+      (should-not (get-buffer "*tiro resize*"))
+      (should (< (tiro-memory-test-window) before))
+      (let ((memo (tiro-session-call 'tiro/memo/get)))
+        (should (equal "my own summary" (plist-get memo :summary)))
+        (should (equal "blue" (plist-get (plist-get memo :memo) :colour))))
+      (tiro-undo-resize)
+      (should (= before (tiro-memory-test-window))))))
+
+;; The stand-in model repeats what it is told, which is no summary of it; so
+;; what a model writes is tested in tests/e2e.
+
+(ert-deftest tiro-memory-resize-that-is-dropped-changes-nothing ()
+  (tiro-testing-with-server
+    (tiro-memory-test-fill 3)
+    (let ((said (tiro-memory-test-said
+                 (lambda ()
+                   (tiro-resize)
+                   (tiro-testing-wait "the answer" (lambda () (not (tiro-session-work tiro-session))))
+                   (accept-process-output nil 0.05)))))
+      (should (string-search "nothing would go" said))
+      (should-not (get-buffer "*tiro resize*")))
+    (tiro-resize t)
+    (tiro-testing-wait "the preview" (lambda () (get-buffer "*tiro resize*")))
+    (with-current-buffer "*tiro resize*"
+      (tiro-memory-test-field 'memo "{\"colour\": ")
+      (should (string-search "no JSON" (error-message-string
+                                        (should-error (tiro-form-apply) :type 'user-error))))
+      (tiro-form-drop))
+    (should-not (get-buffer "*tiro resize*"))
+    (should (= 6 (tiro-memory-test-window)))
+    (should-error (tiro-undo-resize) :type 'user-error)))
+
+(defun tiro-memory-test-said (body)
+  "Return the messages that BODY gave, a line each."
+  (let (said)
+    (cl-letf (((symbol-function 'message)
+               (lambda (format &rest arguments)
+                 (when format (push (apply #'format-message format arguments) said)))))
+      (funcall body))
+    (string-join (nreverse said) "\n")))
+
+(ert-deftest tiro-memory-compact-folds-the-window-and-is-undone ()
+  "M7.1: the pinned message stays; one key takes the compaction back."
+  (tiro-testing-with-server
+    (tiro-testing-ask "the first thing")
+    (tiro-testing-ask "the second thing")
+    (tiro-compact)
+    (should (string-search ":compacting" (tiro-chat-mode-line)))
+    (should-error (tiro-resize) :type 'user-error)
+    (tiro-testing-wait-for "4 messages left the window")
+    (should (= 0 (tiro-memory-test-window)))
+    (should (string-search "You: the first thing" (tiro-testing-chat)))
+    (tiro-show-session)
+    (with-current-buffer "*tiro session*"
+      (should (string-search "* Summary of what left the window" (buffer-string))))
+    (tiro-undo-resize)
+    (should (= 4 (tiro-memory-test-window)))))
+
+(ert-deftest tiro-memory-work-is-cancelled ()
+  "What waits for a model blocks nothing and can be ended."
+  (tiro-testing-with-peer
+    (tiro-session-live)
+    (tiro-compact)
+    (should (string-search "ended; nothing" (tiro-memory-test-said
+                                             (lambda ()
+                                               (tiro-cancel)
+                                               (tiro-testing-wait
+                                                "the end" (lambda ()
+                                                            (not (tiro-session-work tiro-session))))
+                                               (accept-process-output nil 0.05)))))
+    (tiro-testing-ask "hello")
+    (should (string-search "You said: hello" (tiro-testing-chat)))))
+
+(ert-deftest tiro-memory-memo-and-summary-are-edited ()
+  (tiro-testing-with-server
+    (tiro-testing-ask "hello")
+    (tiro-edit-memory)
+    (with-current-buffer "*tiro memory*"
+      (tiro-memory-test-field 'memo "{\"name\": \"Åsa\", \"empty\": {}}")
+      (tiro-form-apply))
+    (let ((known (tiro-session-call 'tiro/memo/get)))
+      (should (equal '(:name "Åsa" :empty nil) (plist-get known :memo)))
+      (should (equal "" (plist-get known :summary))))
+    (tiro-edit-memory)
+    (with-current-buffer "*tiro memory*"
+      (tiro-memory-test-field 'summary "mine")
+      (tiro-session-call 'tiro/memo/set '(:summary "of another"))
+      (cl-letf (((symbol-function 'y-or-n-p) #'ignore))
+        (should-error (tiro-form-apply) :type 'user-error))
+      (should (equal "of another" (plist-get (tiro-session-call 'tiro/memo/get) :summary)))
+      (cl-letf (((symbol-function 'y-or-n-p) #'always)) (tiro-form-apply)))
+    (should (equal "mine" (plist-get (tiro-session-call 'tiro/memo/get) :summary)))))
+
+(ert-deftest tiro-memory-pin-marks-the-message ()
+  "Of a streamed talk and of a loaded one; the same message in both views."
+  (tiro-testing-with-server
+    (tiro-testing-ask "keep this")
+    (with-current-buffer "*tiro*"
+      (should-error (tiro-toggle-pin) :type 'user-error)
+      (goto-char (point-min))
+      (search-forward "You said: keep")
+      (tiro-toggle-pin)
+      (should (equal '(2) (tiro-session-pins tiro-session)))
+      (should (get-text-property (1- (point)) 'line-prefix))
+      (search-backward "You: keep this")
+      (should-not (get-text-property (point) 'line-prefix)))
+    (tiro-session-refresh)
+    (with-current-buffer "*tiro*"
+      (goto-char (point-min))
+      (search-forward "You said: keep")
+      (should (get-text-property (1- (point)) 'line-prefix)))
+    (tiro-show-session)
+    (with-current-buffer "*tiro session*"
+      (goto-char (point-min))
+      (search-forward "** #2 assistant, pinned: You said")
+      (tiro-toggle-pin)
+      (should-not (string-search ", pinned" (buffer-string)))
+      (should (string-search "** #2 assistant" (buffer-substring (line-beginning-position)
+                                                                 (line-end-position)))))
+    (with-current-buffer "*tiro*"
+      (should-not (text-property-not-all (point-min) (point-max) 'line-prefix nil)))))
+
+(provide 'tiro-memory-test)
+;;; tiro-memory-test.el ends here
