@@ -72,6 +72,8 @@ class Fitting:
         budget = budget_of(size, self._ratio, self._prompt_seq)
         if overflow is not None:
             budget = _smaller(size, overflow, self._prompt_seq)
+        elif size.context_window is not None and _fixed(size) > size.context_window * OVERFLOW:
+            raise _overfull(size)  # no message that left would help
         outcome = await self._resized(budget, "deep" if overflow else None)
         if overflow is not None and not outcome.evicted:
             raise overflow
@@ -116,6 +118,25 @@ class Fitting:
         if self._has_failed:  # it is tried again with the next resize
             plan = msgspec.structs.replace(plan, is_behind=False)
         return commit(session, plan)
+
+
+def _overfull(size: ContextSize) -> ContextOverflowError:
+    """The error for a request that would not fit without any message, naming what is too long."""
+    parts = size.breakdown
+    sizes = {
+        "the system prompt": parts.system,
+        "the tools": parts.tools,
+        "the memo": parts.memo,
+        "the summary": parts.summary,
+    }
+    longest = max(sizes, key=lambda name: sizes[name])
+    return ContextOverflowError(
+        f"The request takes about {_fixed(size)} tokens without any message, and the model takes"
+        f" {size.context_window}: shorten {longest} ({sizes[longest]} tokens) or choose a model"
+        " with a larger context window",
+        tokens=size.tokens,
+        context_window=size.context_window,
+    )
 
 
 def _smaller(size: ContextSize, overflow: ContextOverflowError, prompt_seq: int) -> Budget:

@@ -14,11 +14,12 @@ import msgspec
 
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.asking import NOBODY, Chat
+from tiro.agents.prompt import memo_text
 from tiro.assistant.asked import Asked, is_overtaken, overtaken
 from tiro.assistant.memo_upkeep import Upkeep
 from tiro.assistant.results import MemoryView, Preview, Resized
 from tiro.assistant.running_turn import entered
-from tiro.errors import InvalidInputError, ResizeError
+from tiro.errors import InvalidInputError, ResizeError, SessionInUseError
 from tiro.session import history, resize, summary
 from tiro.session import memo as memos
 from tiro.session.changes import Add, Change, Evict, Set
@@ -49,6 +50,9 @@ NO_MEMO = (
 )
 
 NOTHING = ResizeOutcome(None, 0)
+
+OF_A_TURN = {"id", "title", "usage", "agent", "model", "metadata"}
+"""What a turn sets besides its messages; no window, memo or summary is made of it."""
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +109,8 @@ class Memory:
 
     async def resize(self, force: bool | str | None = None) -> Resized:
         """Bring the window under its limits; ResizeError when it failed and nothing changed."""
-        session, before = self._idle(), self._tokens()
+        session = await self._up_to_date()
+        before = self._tokens()
         with Asked(self._assistant, session, self.writing) as asked:
             plan = await self._planned(session, force)
             if plan is None:
@@ -114,7 +119,11 @@ class Memory:
 
     async def preview(self, force: bool | str | None = None) -> Preview:
         """What a resize would do; where it would do anything, kept as a draft for `apply`."""
-        session, before = self._assistant.session, self._tokens()
+        session = self._assistant.session
+        with contextlib.suppress(SessionInUseError):  # then it shows what is known here
+            async with self.writing(session):
+                pass
+        before = self._tokens()
         self._drop_draft()
         watch = Watch(session)
         try:
@@ -137,7 +146,8 @@ class Memory:
             )
         self._draft = Draft(uuid4().hex, plan, watch, session.summary)
         gone = set(plan.gone())
-        leaving = sum(session.meter.message(m) for m in session.newest_first if m.seq in gone)
+        after = before + self._memo_tokens(plan.memo) - self._memo_tokens(session.memo)
+        after -= sum(session.meter.message(m) for m in session.newest_first if m.seq in gone)
         return Preview(
             decision=plan.decision,
             evict=[seq for seq in window if seq in gone],
@@ -145,7 +155,7 @@ class Memory:
             memo=plan.memo,
             summary=session.summary,
             tokens_before=before,
-            tokens_after=max(0, before - leaving),
+            tokens_after=max(0, after),
             draft_id=self._draft.id,
             memo_refused=plan.memo_refused,
         )
@@ -160,7 +170,7 @@ class Memory:
             raise _stale()
         plan = draft.plan
         if memo is not None:
-            plan = msgspec.structs.replace(plan, memo=memo)
+            plan = msgspec.structs.replace(plan, memo=memo, memo_refused=None)
         if summary is not None:
             plan = msgspec.structs.replace(plan, summary=summary)
         async with self.writing(session):  # up to date with what other processes wrote
@@ -179,7 +189,8 @@ class Memory:
 
     async def compact(self) -> Resized:
         """Fold the window into the summary (M7.1); ResizeError when nothing changed."""
-        session, before = self._idle(), self._tokens()
+        session = await self._up_to_date()
+        before = self._tokens()
         if not summary.foldable(session) and not session.pending():
             if session.newest_first:
                 raise _all_pinned()
@@ -318,8 +329,18 @@ class Memory:
         self._assistant.turns.refuse_another()
         return self._assistant.session
 
+    async def _up_to_date(self) -> Session:
+        """The current session as other processes left it; SessionInUseError where one answers."""
+        session = self._idle()
+        async with self.writing(session):
+            pass
+        return self._idle()
+
     def _tokens(self) -> int:
         return self._assistant.context_size().tokens
+
+    def _memo_tokens(self, memo: Any) -> int:
+        return self._assistant.session.meter.text(memo_text(memo))
 
     def _budget(self) -> Budget | None:
         return self._assistant.setup.budget(self._assistant.context_size())
@@ -423,7 +444,7 @@ def _stale() -> ResizeError:
 
 
 def _is_of_an_add(change: Change) -> bool:
-    """Whether a change belongs to added messages: what they push out, name and cost."""
+    """Whether a change belongs to added messages: what they push out, name, cost and settle."""
     return isinstance(change, Add | Evict) or (
-        isinstance(change, Set) and change.fields.keys() <= {"id", "title", "usage"}
+        isinstance(change, Set) and change.fields.keys() <= OF_A_TURN
     )

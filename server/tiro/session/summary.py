@@ -169,7 +169,8 @@ def before_turn(session: Core, summarizer: Summarizer | None = None, manager: An
     settings = session.settings
     limit = settings.integer("session.summary.message_buffer_limit")
     if limit is not None and limit > 0:
-        trim(session, limit, settings.integer("session.summary.message_buffer_min") or 0)
+        least = settings.integer("session.summary.message_buffer_min") or 0
+        trim(session, limit, max(0, min(least, limit - 1)))  # a small limit beats its minimum
     summarizer = summarizer or session.handlers.summarizer
     if summarizer is None or session.summary_in_progress or not settings["session.summary.enabled"]:
         return False
