@@ -36,9 +36,9 @@
 
 (cl-defmethod tiro-handle-request
   (_connection (_method (eql 'tiro/permission/request))
-               &key toolUse effect rule preview &allow-other-keys)
+               &key toolUse effect rule always preview &allow-other-keys)
   "Ask whether TOOLUSE, of EFFECT, may run; RULE says why we are asked.
-PREVIEW shows what it would do."
+ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
   (let* ((later (tiro-rpc-later))
          (question (cons (cl-incf tiro-permission--count) later)))
     (setq tiro-permission-pending (append tiro-permission-pending (list question)))
@@ -53,6 +53,8 @@ PREVIEW shows what it would do."
                (if preview "" (concat "\n" (tiro-permission--input (plist-get toolUse :input))))))
       (when preview
         (tiro-transcript-add 'diff (tiro-permission--beginning preview)))
+      (unless (seq-empty-p always)
+        (tiro-transcript-add 'permission (concat "Always adds " (string-join always "; "))))
       (tiro-transcript-put-line (cons 'permission (car question)) 'permission
                                 (tiro-permission--buttons)
                                 (list 'keymap (tiro-permission--keymap question)))

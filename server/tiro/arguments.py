@@ -1,18 +1,17 @@
 """What a command line is made of: its texts, a parser whose complaint is one sentence, groups."""
 
 import argparse
+import difflib
 import os
 import select
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from tiro import output
 from tiro.errors import InvalidInputError
-
-WRONG_USE = 2
-"""The exit code of a wrong command line."""
+from tiro.exits import ABOUT, Exit
 
 PIPE_SECONDS = 1.0
 """So long a pipe that nobody named is waited for; a program may start us with one it never uses."""
@@ -24,9 +23,7 @@ DESCRIPTION = """\
 The assistant behind your editor: one conversation, kept in plain JSON, with any model.
 Start with `tiro doctor`; editors start `tiro serve` by themselves."""
 
-EXIT_CODES = """\
-exit codes: 0 done, 1 it failed or nothing has that name, 2 wrong command line,
-            3 no model can answer, 130 cancelled"""
+EXIT_CODES = "exit codes:\n" + "\n".join(f"  {code:<4}{about}" for code, about in ABOUT.items())
 
 EXAMPLES = """\
   tiro doctor                     what is set up, and what to do next
@@ -94,7 +91,14 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, where to look, and end with exit code 2."""
-        self.exit(WRONG_USE, f"tiro: {message}; see `{self.prog} --help`\n")
+        end = " " if message.endswith("?") else "; "
+        self.exit(Exit.WRONG_USE, f"tiro: {message}{end}see `{self.prog} --help`\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Whether a word is one of the choices; argparse's own way lists them all."""
+        if action.choices is not None and value not in action.choices:
+            what = "command" if isinstance(action, argparse._SubParsersAction) else "choice"
+            self.error(f"there is no {what} {value!r}{_meant(value, action.choices)}")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """What argparse has to say; its own way would pass over a stdout that takes nothing."""
@@ -104,12 +108,24 @@ class CommandParser(argparse.ArgumentParser):
             output.tell(message)
 
 
+def parsed(parser: argparse.ArgumentParser, words: Sequence[str] | None) -> argparse.Namespace:
+    """The words as arguments; what the named command does not take is told with its own help."""
+    given, left = parser.parse_known_args(words)
+    if not left:
+        return given
+    named: argparse.ArgumentParser = given.parser
+    word = left[0].partition("=")[0]
+    if word.startswith("-"):
+        named.error(f"there is no option {word}{_meant(word, named._option_string_actions)}")
+    named.error(f"{word!r} is one word too many")
+
+
 def add_command(
     commands: Commands, name: str, act: Act, about: str, examples: str
 ) -> argparse.ArgumentParser:
     """A command that is done by `act`."""
     made = commands.add_parser(name, help=about, **described(_sentence(about), examples))
-    made.set_defaults(act=act)
+    made.set_defaults(act=act, parser=made)
     return made
 
 
@@ -125,9 +141,9 @@ def show_help_alone(group: argparse.ArgumentParser) -> None:
 
     def show(given: argparse.Namespace) -> int:
         group.print_help(sys.stderr)
-        return WRONG_USE
+        return Exit.WRONG_USE
 
-    group.set_defaults(act=show)
+    group.set_defaults(act=show, parser=group)
 
 
 def described(description: str, examples: str) -> dict[str, Any]:
@@ -174,6 +190,11 @@ def waiting_on_stdin() -> str:
         output.tell("tiro: Nothing came on stdin yet, so it stays out; --file - waits for it\n")
         return ""
     return from_stdin()
+
+
+def _meant(word: str, words: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, words, n=1)
+    return f", did you mean {near[0]}?" if near else ""
 
 
 def _sentence(about: str) -> str:

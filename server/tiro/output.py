@@ -4,6 +4,7 @@ Stdout that takes nothing more is an error, told in a sentence; what stderr does
 since there is nobody left to be told.
 """
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -42,6 +43,22 @@ def tell(text: str) -> None:
         sys.stderr.flush()
     except OSError:
         _drop(sys.stderr)
+
+
+def note(text: str) -> None:
+    """Tell something about an answer, beside the answer."""
+    tell(f"{harmless(text)}\n")
+
+
+def write_json(value: object) -> None:
+    """Write a value for a program to read."""
+    write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def headings(row: str, *names: str) -> None:
+    """Name the columns to a person; a program that reads the rows gets nothing but rows."""
+    if sys.stdout.isatty():
+        write(row.format(*names))
 
 
 def drop() -> None:

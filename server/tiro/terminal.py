@@ -9,6 +9,7 @@ import json
 import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ import msgspec
 
 from tiro import output
 from tiro.errors import InvalidInputError, StorageError, TiroError
+from tiro.permission_text import lasting, named, nobody_asked
 from tiro.protocol import types
 from tiro.protocol.client import (
     Client,
@@ -41,17 +43,15 @@ ERRORS: dict[str, type[TiroError]] = {
 PAGE_MESSAGES = 500
 """So many messages are read at once of a session that is shown whole."""
 
+MAX_SESSIONS = 1_000_000
+"""More than any directory holds: all of them."""
+
 TOLD = "· "
 CLEAR_LINE = "\r\x1b[K"
 
 CAPABILITIES = {"window": {"workDoneProgress": True}}
 SETTINGS = {"session": {"resume": "new"}}
 """A command starts with an empty session, whatever an editor does."""
-
-NOBODY_ASKED = (
-    "Nobody is here to be asked, so it was not run: use `tiro chat`, or allow it under `permission`"
-    " in config.yaml"
-)
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +70,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ask(question: Question) -> bool:
-    """Show the answer as it comes; False when Ctrl-C cancelled it."""
+    """Show the answer as it comes; False when Ctrl-C cancelled it.
+
+    Raises BrokenPipeError when nobody reads on.
+    """
     return _run(_ask(question))
 
 
@@ -105,7 +108,8 @@ def _turn_params(question: Question) -> dict[str, Any]:
 
 async def _cancel_when(wanted: asyncio.Event, client: Client) -> None:
     await wanted.wait()
-    await client.cancel()
+    with suppress(RemoteError, ServerGoneError):  # the turn itself tells what went wrong
+        await client.cancel()
 
 
 class Screen:
@@ -114,9 +118,8 @@ class Screen:
     def __init__(self) -> None:
         self.has_enough = asyncio.Event()
         """Set when nobody wants more: after Ctrl-C, or when stdout is closed or full."""
-        self.failure: StorageError | None = None
+        self.failure: BrokenPipeError | StorageError | None = None
         """Why stdout could not be written, when that ended it."""
-        self._is_closed = False
         self._last = "\n"
         self._progress = StatusLine()
 
@@ -137,9 +140,9 @@ class Screen:
             case {"type": "text", "delta": delta}:
                 self.write(delta)
             case {"type": "toolUse", "status": "running", "toolUse": use}:
-                self.tell(f"{use['name']} {json.dumps(use['input'], ensure_ascii=False)}")
+                self.tell(named(use))
             case {"type": "toolUse", "status": "failed" | "rejected" as status, "toolUse": use}:
-                self.tell(f"{use['name']} {status}")
+                self.tell(f"{named(use)}: {status}")
             case {"type": "toolResult", "isError": True, "content": content}:
                 self.tell("  " + content.strip().partition("\n")[0])
             case {"type": "retry", "reason": reason, "waitSeconds": seconds}:
@@ -162,7 +165,7 @@ class Screen:
 
     def write(self, text: str) -> None:
         """Write to stdout, as long as somebody reads it."""
-        if not text or self._is_closed:
+        if not text or self.failure is not None:
             return
         self._last = text[-1]
         self._progress.clear()
@@ -170,8 +173,7 @@ class Screen:
             output.write(text)
             output.flush()
         except (BrokenPipeError, StorageError) as error:
-            self.failure = error if isinstance(error, StorageError) else None
-            self._is_closed = True
+            self.failure = error
             self.has_enough.set()
 
 
@@ -240,6 +242,16 @@ def session_summary(id: str) -> str:
 def session_view(id: str) -> dict[str, Any]:
     """All that a saved session holds."""
     return _run(_loaded(id, "tiro/session/get"))
+
+
+def told_of_sessions(ids: Sequence[str]) -> list[str]:
+    """Those of these that are saved, a line each: id, how many messages, title."""
+    rows = _run(_asked("tiro/session/list", {"limit": MAX_SESSIONS}))["sessions"]
+    return [
+        f"{row['id']}  {row['messages']} messages  {flat(row['error'] or row['title'] or '')}"
+        for row in rows
+        if row["id"] in ids
+    ]
 
 
 def delete_sessions(ids: Sequence[str]) -> list[str]:
@@ -388,16 +400,35 @@ def raised_there(error: RemoteError) -> TiroError:
     """The error that the server raised, with its words."""
     if error.kind in ERRORS:
         return ERRORS[error.kind](str(error), **error.data)
-    return (InvalidInputError if error.code == types.INVALID_PARAMS else TiroError)(str(error))
+    if error.code != types.INVALID_PARAMS:
+        return TiroError(str(error))
+    return InvalidInputError(str(error).partition(" - at `$")[0])  # what follows is for programs
 
 
 @asynccontextmanager
 async def _server(hear: OnNotification | None = None) -> AsyncGenerator[Client, None]:
-    client = await Client.start(on_notification=hear, on_request=_answer)
-    async with client:
-        roots = [Path.cwd().as_uri()]
-        await client.initialize(settings=SETTINGS, workspace_roots=roots, capabilities=CAPABILITIES)
-        yield client
+    with _its_log() as log:
+        client = await Client.start(stderr=log, on_notification=hear, on_request=_answer)
+        async with client:
+            roots = [Path.cwd().as_uri()]
+            await client.initialize(
+                settings=SETTINGS, workspace_roots=roots, capabilities=CAPABILITIES
+            )
+            yield client
+
+
+@contextmanager
+def _its_log() -> Generator[int, None, None]:
+    """Where the server logs to; it is shown at the end, unless nobody reads on."""
+    with tempfile.TemporaryFile() as log:
+        try:
+            yield log.fileno()
+        except BrokenPipeError:
+            log.truncate(0)
+            raise
+        finally:
+            log.seek(0)
+            output.tell(log.read().decode("utf-8", "replace"))
 
 
 async def _answer(method: str, params: Any) -> Any:
@@ -408,11 +439,27 @@ async def _answer(method: str, params: Any) -> Any:
     shown = params.get("preview") or json.dumps(use["input"], ensure_ascii=False)
     _tell(f"{use['name']} ({params['rule']}): {shown}")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        _tell(NOBODY_ASKED)
+        _tell(nobody_asked(params))
         return {"decision": "reject", "message": "Nobody was there to be asked"}
+    for line in lasting(params):
+        _tell(line)
     output.tell("Allow this? [y]es, [a]lways in this session, [N]o: ")
-    word = (await asyncio.to_thread(sys.stdin.readline)).strip().lower()[:1]
+    word = (await _typed_line()).strip().lower()[:1]
     return {"decision": {"y": "once", "a": "always"}.get(word, "reject")}
+
+
+async def _typed_line() -> str:
+    """A line of the keyboard; who waits for it can be cancelled, as no thread can."""
+    loop = asyncio.get_running_loop()
+    line: asyncio.Future[str] = loop.create_future()
+    try:
+        loop.add_reader(sys.stdin, lambda: line.set_result(sys.stdin.readline()))
+    except NotImplementedError:  # Windows
+        return await asyncio.to_thread(sys.stdin.readline)
+    try:
+        return await line
+    finally:
+        loop.remove_reader(sys.stdin)
 
 
 @contextmanager

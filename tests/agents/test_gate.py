@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.agents.every_tool import tools_by_name
@@ -244,6 +245,32 @@ def test_always_is_stored_as_narrow_as_the_request(
     assert gate.grants(use) == wanted
     settled = gate.decide(use, gate.grants(use))
     assert (settled.kind, settled.source) == ("allow", "session")
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "told"),
+    [
+        ("write_file", {"path": "src/[a].py"}, ["write: /src/[[]a].py allow (in the workspace)"]),
+        ("write_file", {"path": "../outside/k"}, ["write: {base}/outside/k allow"]),
+        ("run_command", command("make", cwd="src"), ["bash: make allow (in {base}/ws/src)"]),
+    ],
+)
+def test_the_question_says_what_always_would_store(
+    room: Path, tool: str, given: dict[str, Any], told: list[str]
+) -> None:
+    """P8: the exact rule, before the answer; nothing where no answer keeps it from coming back."""
+    gate = Gate(Rules(default=STRICT_SET), Workspace(RecordingEditor(room)))
+    use = gate.look(TOOLS[tool], given)
+    assert gate.promises(use) == [one.format(base=room.parent) for one in told]
+    lost = msgspec.structs.replace(gate.rules, lost=PermissionDecision("ask", "agent is missing"))
+    assert msgspec.structs.replace(gate, rules=lost).promises(use) == []
+
+
+def test_the_question_about_a_loop_says_that_always_is_for_this_input(room: Path) -> None:
+    gate = Gate(Rules(default=STRICT_SET), Workspace(RecordingEditor(room)))
+    given = {"path": "src/a.py"}
+    use = gate.look(TOOLS["read_file"], given, [("read_file", given)] * 2)
+    assert gate.promises(use) == ["doom_loop: read_file with this input allow"]
 
 
 @pytest.mark.parametrize(

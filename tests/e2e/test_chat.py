@@ -19,7 +19,7 @@ from tests.e2e.provider import API_KEY, MODEL, Provider
 from tests.e2e.replies import Hold
 from tests.e2e.tmux import Tmux, only_child
 
-DONE, FAILED, NO_MODEL, CANCELLED = 0, 1, 3, 130
+DONE, FAILED, NO_MODEL, CANCELLED, UNREAD = 0, 1, 3, 130, 141
 SECONDS = 30
 TIRO = [sys.executable, "-m", "tiro", "chat"]
 
@@ -259,6 +259,7 @@ def test_permission_is_asked_and_typed_lines_do_not_answer_it(
     hold.release()
     screen = chat.wait_for("[r]eject (and why):")
     assert "read_file ask-first.txt – read" in screen
+    assert "[a]lways adds to this session: read: /ask-first.txt allow" in screen
     chat.say("r not yet")
     provider.wait_for(2)
     assert "not yet" in str(provider.last.messages[-1])
@@ -479,7 +480,7 @@ def test_pipe_answers_each_line_and_ends(piped: Piped, provider: Provider) -> No
 def test_pipe_takes_commands_and_tells_failures(piped: Piped, provider: Provider) -> None:
     provider.script(replies.error(400, "bad weather"), replies.text("Better."))
     done = piped("first\n/fly\nsecond\n/show\n/quit\nnever\n")
-    assert done.returncode == FAILED
+    assert done.returncode == NO_MODEL
     assert done.stdout.startswith("Better.\nSession Summary:\n\n[USER] first\n")
     assert "bad weather" in done.stderr
     assert "There is no command /fly" in done.stderr
@@ -555,6 +556,7 @@ def test_pipe_denies_what_needs_a_person(piped: Piped, provider: Provider, home:
     provider.script(replies.tools(("c1", "read_file", {"path": "ask-first.txt"})))
     done = piped("read it\n")
     assert "read_file ask-first.txt: rejected" in done.stderr
+    assert 'permission: {read: {"ask-first.txt": allow}}' in done.stderr
     assert "xylophone" not in str(provider.last.messages)
 
 
@@ -614,7 +616,7 @@ def test_ctrl_c_ends_a_pipe(provider: Provider, home: Home) -> None:
     assert len(provider.chats) == 1
 
 
-@pytest.mark.parametrize(("is_full", "code"), [(True, FAILED), (False, DONE)])
+@pytest.mark.parametrize(("is_full", "code"), [(True, FAILED), (False, UNREAD)])
 def test_pipe_ends_when_nothing_can_be_shown(
     provider: Provider, home: Home, is_full: bool, code: int
 ) -> None:

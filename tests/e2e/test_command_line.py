@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 
 from tests.e2e import replies
 from tests.e2e.command import SECONDS, Tiro
@@ -14,7 +15,7 @@ from tests.e2e.home import Home
 from tests.e2e.provider import API_KEY, Provider
 from tests.e2e.replies import Hold
 
-DONE, FAILED, WRONG_USE, NO_MODEL, CANCELLED = 0, 1, 2, 3, 130
+DONE, FAILED, WRONG_USE, NO_MODEL, CANCELLED, UNREAD = 0, 1, 2, 3, 130, 141
 
 
 def began(home: Home, *words: str) -> subprocess.Popen[str]:
@@ -101,7 +102,7 @@ def test_ask_of_a_refusing_provider_fails_without_the_key(tiro: Tiro, provider: 
     """B52: the provider's own words may hold the key; nobody is shown it."""
     provider.script(replies.error(401, f"Incorrect API key provided: {API_KEY}"))
     done = tiro("ask", "Hello")
-    assert done.returncode == FAILED
+    assert done.returncode == NO_MODEL
     assert API_KEY not in done.stderr + done.stdout
     assert "Traceback" not in done.stderr
 
@@ -126,7 +127,8 @@ def test_ctrl_c_cancels_and_keeps_what_had_come(tiro: Tiro, provider: Provider, 
 
 
 def test_closed_pipe_ends_the_turn_in_silence(provider: Provider, home: Home) -> None:
-    """`tiro ask … | head -1`: no traceback, and the provider is not kept busy."""
+    """`tiro ask … | head -1`: no traceback, no log, and the provider is not kept busy."""
+    home.write_config(log={"level": "debug"})
     hold = Hold()
     chunks = [replies.text_chunk("word " * 50) for _ in range(50)]
     provider.script(replies.stream(replies.text_chunk("first\n"), hold, *chunks, Hold()))
@@ -138,7 +140,7 @@ def test_closed_pipe_ends_the_turn_in_silence(provider: Provider, home: Home) ->
     hold.release()
     complaint = asking.stderr.read()
     asking.stderr.close()
-    assert asking.wait(SECONDS) in (DONE, CANCELLED)
+    assert asking.wait(SECONDS) == UNREAD
     assert complaint == ""
     assert provider.last.closed_by_client()
 
@@ -159,9 +161,12 @@ def test_sessions_are_listed_shown_and_deleted(tiro: Tiro, provider: Provider) -
     assert [line.split()[0] for line in tiro("sessions", "list", "sound").stdout.splitlines()] == [
         ids[0]
     ]
-    deleted = tiro("sessions", "delete", ids[0])
-    assert (deleted.returncode, deleted.stdout) == (DONE, f"{ids[0]} is deleted\n")
-    gone = tiro("sessions", "delete", ids[0])
+    unasked = tiro("sessions", "delete", ids[0], given="y\n")
+    assert (unasked.returncode, unasked.stdout) == (WRONG_USE, "")
+    assert "say --yes" in unasked.stderr
+    deleted = tiro("sessions", "delete", "--yes", ids[0])
+    assert (deleted.returncode, deleted.stdout) == (DONE, f"{ids[0]} is deleted for good\n")
+    gone = tiro("sessions", "delete", "--yes", ids[0])
     assert (gone.returncode, gone.stdout) == (FAILED, "")
     assert ids[0] in gone.stderr
     nothing = tiro("sessions", "list", "trombone")
@@ -209,7 +214,12 @@ def test_showing_a_session_changes_no_byte_of_it(tiro: Tiro, home: Home) -> None
         (("show", "nothing-like-it"), FAILED),
         (("show", "latest"), FAILED),
         (("show", "../../etc/passwd"), WRONG_USE),
-        (("delete", "../../etc/passwd"), WRONG_USE),
+        (("delete", "--yes", "../../etc/passwd"), WRONG_USE),
+        (("delete", "--yes", "nothing-like-it"), FAILED),
+        (("export", "nothing-like-it"), FAILED),
+        (("search", "nothing-like-it"), FAILED),
+        (("search", " "), WRONG_USE),
+        (("import", "/nowhere/at/all"), WRONG_USE),
     ],
 )
 def test_unknown_or_unsafe_session_is_one_sentence(
@@ -217,6 +227,15 @@ def test_unknown_or_unsafe_session_is_one_sentence(
 ) -> None:
     done = tiro("sessions", *words)
     assert (done.returncode, done.stdout) == (code, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert "$." not in done.stderr, "a JSON path is for programs"
+
+
+@pytest.mark.parametrize("words", [("undo",), ("undo", "no"), ("redo",), ("redo", "no")])
+def test_edits_that_are_not_there_fail(tiro: Tiro, words: tuple[str, ...]) -> None:
+    """As every name does that nothing has; the line itself is right."""
+    done = tiro("edits", *words)
+    assert (done.returncode, done.stdout) == (FAILED, "")
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -307,9 +326,48 @@ def test_closed_or_silent_stdin_holds_up_nothing(home: Home, provider: Provider)
 def test_failed_tool_says_why(tiro: Tiro, provider: Provider) -> None:
     provider.script(replies.tools(("c1", "read_file", {"path": "nowhere.txt"})), replies.text("Oh"))
     _, failed, why = tiro("ask", "Read it").stderr.splitlines()
-    assert failed == "· read_file failed"
+    assert failed == "· read_file nowhere.txt: failed"
     assert why.startswith("·   ")
     assert "nowhere.txt" in why
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "refused"),
+    [
+        ("read_file", {"path": "ask-first.txt"}, "read_file ask-first.txt: rejected"),
+        ("read_file", {"path": "../out.txt"}, "read_file ../out.txt: rejected"),
+        ("run_command", {"command": "echo 'a b' && true"}, "run_command echo 'a b' && true: reje"),
+    ],
+)
+def test_refused_tool_says_what_and_which_rule_would_allow_it(
+    tiro: Tiro, provider: Provider, home: Home, name: str, given: dict[str, str], refused: str
+) -> None:
+    """The rule that is told is the one: with it in the configuration the tool runs."""
+    home.write("ask-first.txt", "alpha")
+    (home.workspace.parent / "out.txt").write_text("beta")
+    provider.script(replies.tools(("c1", name, given)), replies.text("Oh"))
+    done = tiro("ask", "Do it")
+    assert done.returncode == DONE
+    assert refused in done.stderr
+    (told,) = re.findall(r"put in config\.yaml: permission: (\{.*\})$", done.stderr, re.M)
+    ((key, rules),) = yaml.safe_load(told).items()
+    home.write_config(permission={key: rules})
+    provider.script(replies.tools(("c1", name, given)), replies.text("Oh"))
+    again = tiro("ask", "Do it")
+    assert "rejected" not in again.stderr
+    assert "Nobody is here" not in again.stderr
+
+
+def test_a_deny_that_a_command_names_has_no_rule_to_advise(
+    tiro: Tiro, provider: Provider, home: Home
+) -> None:
+    home.write_config(permission={"bash": "allow"})
+    provider.script(
+        replies.tools(("c1", "run_command", {"command": "cat .env"})), replies.text("Oh")
+    )
+    done = tiro("ask", "Do it")
+    assert "run_command cat .env: rejected" in done.stderr
+    assert "No rule in config.yaml allows just this" in done.stderr
 
 
 def test_export_takes_its_format_from_the_file(tiro: Tiro, home: Home, provider: Provider) -> None:

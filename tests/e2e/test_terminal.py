@@ -4,19 +4,22 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.e2e import replies
+from tests.e2e.command import Tiro
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold
+from tests.e2e.tmux import Tmux
 from tests.e2e.warm import Forked, WarmProcess
 
 CLEAR = "\r\x1b[K"
@@ -74,6 +77,46 @@ def _read(terminal: int) -> bytes:
 def shown(line: str) -> str:
     """What is left of a line after all that was taken back."""
     return line.rpartition(CLEAR)[2]
+
+
+@pytest.fixture
+def terminal(home: Home) -> Iterator[Tmux]:
+    one = Tmux(home)
+    yield one
+    one.close()
+
+
+def test_delete_asks_and_means_no_by_default(
+    terminal: Tmux, home: Home, tiro: Tiro, provider: Provider
+) -> None:
+    tiro("ask", "Which colour?")
+    (saved,) = home.session_files()
+    command = shlex.join([sys.executable, "-m", "tiro", "sessions", "delete", saved.stem])
+    terminal.run(f"{command}; echo first $?; {command}")
+    screen = terminal.wait_for("Delete for good? Nothing brings it back. [y/N]")
+    assert f"{saved.stem}  2 messages  Which colour?" in screen
+    terminal.keys("Enter")
+    terminal.wait_for("Nothing was deleted\nfirst 1")
+    assert saved.exists()
+    terminal.wait_until(lambda screen: screen.count("[y/N]") == 2, "the second question")
+    terminal.keys("y", "Enter")
+    assert terminal.exit_code() == 0
+    assert f"{saved.stem} is deleted for good" in terminal.screen()
+    assert not saved.exists()
+
+
+def test_permission_is_asked_with_its_scope_and_ctrl_c_is_no(
+    terminal: Tmux, home: Home, provider: Provider
+) -> None:
+    """P8: what "always" would store stands there before the key is pressed."""
+    home.write("ask-first.txt", "xylophone")
+    provider.script(replies.tools(("c1", "read_file", {"path": "ask-first.txt"})))
+    terminal.run(shlex.join([sys.executable, "-m", "tiro", "ask", "Read it"]))
+    screen = terminal.wait_for("[N]o:")
+    assert "[a]lways adds to this session: read: /ask-first.txt allow (in the workspace)" in screen
+    terminal.keys("C-c")
+    assert terminal.exit_code() == 130
+    assert len(provider.chats) == 1
 
 
 def test_progress_changes_in_place_and_goes_before_the_answer(

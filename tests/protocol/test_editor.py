@@ -16,7 +16,7 @@ from tiro.tools.workspace import Diagnostic, PermissionAnswer, PermissionRequest
 
 REQUEST = PermissionRequest(
     tool_use_id="c1", name="read_file", input={"path": "/etc/x", "n": 2**70}, agent="build",
-    rule="external_directory: ask", effect="read", preview=None,
+    rule="external_directory: ask", effect="read", always=["read: /etc/x allow"], preview=None,
 )  # fmt: skip
 OURS = {"features": {"permissionRequest": True}}
 SHOWS = {"window": {"showDocument": {"support": True}, "workDoneProgress": True}}
@@ -72,6 +72,7 @@ async def test_a_client_of_ours_is_asked_directly(reply: Any, answer: Permission
         },
         "agent": "build",
         "rule": "external_directory: ask",
+        "always": ["read: /etc/x allow"],
         "effect": "read",
     }
 

@@ -220,7 +220,7 @@ def test_command_says_how_to_use_it_and_what_is_left(path: Path) -> None:
 
 
 def test_command_refuses_what_is_no_recording(path: Path) -> None:
-    for text, code in ((None, 1), ("hello\n", 2), (made(path).read_text(), 2)):
+    for text, code in ((None, 2), ("hello\n", 1), (made(path).read_text(), 1)):
         path.unlink(missing_ok=True)
         if text is not None:
             path.write_text(text)

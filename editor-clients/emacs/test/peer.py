@@ -63,6 +63,7 @@ def permission(turn_id: str, _: str) -> None:
         agent="build",
         rule="bash: ask",
         effect="execute",
+        always=["bash: ls -la allow"],
         preview="ls -la",
     )
     event(turn_id, "text", delta=f"answer {json.dumps(given)}")
@@ -84,6 +85,7 @@ def diff(turn_id: str, count: str) -> None:
         agent="build",
         rule="edit: ask",
         effect="write",
+        always=[],
         preview=f"--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-old\n{lines}",
     )
 

@@ -21,7 +21,7 @@
 
 (ert-deftest tiro-permission-shows-what-would-run ()
   (tiro-permission-test-with
-    (should (string-search "Tiro asks to use shell (execute; rule bash: ask)\nls -la\n"
+    (should (string-search "Tiro asks to use shell (execute; rule bash: ask)\nls -la\nAlways adds bash: ls -la allow\n"
                            (tiro-testing-chat)))
     (should (string-prefix-p ":approve?" (tiro-chat-mode-line)))))
 

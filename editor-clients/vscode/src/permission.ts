@@ -73,15 +73,21 @@ async function choose(
 
 /** The question in words, and the button for what they cannot show: the diff, or the whole. */
 export function question(params: PermissionParams): { text: string; more?: string } {
-  const { agent, effect, toolUse, preview } = params;
+  const { agent, effect, toolUse, preview, always } = params;
   const asks = `Tiro (${agent ?? "no agent"}) wants to run ${toolUse.name} [${effect}]:`;
   const diff = parseDiff(preview ?? "");
   if (diff !== undefined) {
     const what = `${changeOf(diff.lines)} in ${asShown(diff.name).text}`;
-    return { text: [asks, what, asShown(diff.head).text].join(" ").trim(), more: "Show Diff" };
+    return { text: [asks, what, asShown(diff.head).text].join(" ").trim() + lasting(always), more: "Show Diff" };
   }
   const { text, isWhole } = asShown(preview ?? JSON.stringify(toolUse.input));
-  return { text: `${asks} ${text}`, ...(isWhole ? {} : { more: "Show All" }) };
+  return { text: `${asks} ${text}${lasting(always)}`, ...(isWhole ? {} : { more: "Show All" }) };
+}
+
+/** What the answer for the session would allow from then on. */
+function lasting(rules: readonly string[]): string {
+  const what = rules.length > 0 ? rules.map((rule) => asShown(rule).text).join("; ") : "nothing; you are asked again";
+  return ` — “${ANSWERS[1]?.[0] ?? ""}” adds ${what}`;
 }
 
 function changeOf(lines: readonly string[]): string {

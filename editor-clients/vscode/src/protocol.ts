@@ -616,13 +616,14 @@ export interface StatusResult {
   problems: string[];
 }
 
-/** May this tool run? `rule` is what led to the question. */
+/** May this tool run? `rule` led to the question, `always` is what that answer would add. */
 export interface PermissionParams {
   turnId: string;
   toolUse: ToolUse;
   agent: string | null;
   rule: string;
   effect: "execute" | "network" | "read" | "write";
+  always: string[];
   preview?: string;
 }
 

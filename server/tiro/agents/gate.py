@@ -137,6 +137,12 @@ class Gate(msgspec.Struct, frozen=True):
             found += [] if rule in found else [rule]
         return found
 
+    def promises(self, use: Use, remembered: Sequence[Any] = ()) -> list[str]:
+        """The same rules in words; none where they would not keep the question from coming back."""
+        added = self.grants(use, remembered)
+        settled = self.decide(use, [*remembered, *added])
+        return [_in_words(rule) for rule in added] if settled.kind == "allow" else []
+
     def readable(self, use: Use, remembered: Sequence[Any] = ()) -> Callable[[Path], bool]:
         """Whether the text of the file with a real path may be shown by this use."""
         rules = self.rules.with_always(_remembered(remembered)[0])
@@ -238,6 +244,21 @@ def _remembered(
         elif rule["decision"] == "allow":
             exact.add((key, *map(str, exactly)))
     return patterns or None, exact
+
+
+def _in_words(rule: Mapping[str, Any]) -> str:
+    """A rule that was granted, worded as a decision words its own."""
+    match rule:
+        case {"key": "doom_loop", "exactly": [name, _]}:
+            return f"doom_loop: {name} with this input allow"
+        case {"key": key, "exactly": [folder, line]}:
+            return f"{key}: {line} allow (in {folder})"
+        case {"key": key, "exactly": [path]}:
+            return f"{key}: {path} allow"
+        case {"key": key, "pattern": pattern} if pattern.startswith("/"):
+            return f"{key}: {pattern} allow (in the workspace)"
+        case _:
+            return f"{rule['key']}: {rule['pattern']} allow"
 
 
 def _digest(given: dict[str, Any]) -> str:

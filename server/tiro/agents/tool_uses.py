@@ -273,6 +273,7 @@ class ToolUses:
             agent=self._needs.agent,
             rule=decision.rule,
             effect=tool.effect,
+            always=gate.promises(use, record.remembered),
             preview=preview,
         )
         answer = await self._needs.ask(request)

@@ -1,6 +1,5 @@
 """What a person sees of a turn: the answer on stdout, a line for everything about it on stderr."""
 
-import json
 import os
 import shutil
 import sys
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tiro import output
 from tiro.chat.markdown import Markdown
 from tiro.errors import StorageError
+from tiro.permission_text import lasting, named
 from tiro.screen_text import harmless, one_line, width
 
 if TYPE_CHECKING:
@@ -126,6 +126,8 @@ class Screen:
             self._tell(line, "", "  ")
         if (left := len(lines) - MAX_PREVIEW_LINES) > 0:
             self.tell(f"… and {left:,} more lines that are not shown; reject what you cannot judge")
+        for line in lasting(params):
+            self.tell(line)
         return "Allow? [o]nce, [a]lways in this session, [r]eject (and why): "
 
     def _show(self, event: dict[str, Any]) -> None:
@@ -243,14 +245,6 @@ class Screen:
 def columns() -> int:
     """The terminal's width in cells."""
     return shutil.get_terminal_size().columns
-
-
-def named(use: dict[str, Any]) -> str:
-    """A tool use in a few words."""
-    given = use["input"]
-    values: list[Any] = list(given.values()) if isinstance(given, dict) else [given]
-    words = [v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in values]
-    return one_line(" ".join([use["name"], *words]), 300)
 
 
 def tokens_of(result: dict[str, Any]) -> str:

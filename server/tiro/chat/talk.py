@@ -12,6 +12,7 @@ from tiro.chat.lines import Lines
 from tiro.chat.link import Link
 from tiro.chat.screen import Screen
 from tiro.errors import InvalidInputError
+from tiro.permission_text import nobody_asked
 from tiro.protocol.client import RemoteError
 from tiro.protocol.types import INVALID_PARAMS
 
@@ -104,6 +105,7 @@ class Talk:
         if method != "tiro/permission/request":
             return None
         if not self.lines.is_person:
+            self.screen.tell(nobody_asked(params))
             return NOBODY
         async with self._asking:
             question = self.screen.question(params)

@@ -135,6 +135,7 @@ class ClientEditor:
             agent=request.agent,
             rule=request.rule,
             effect=request.effect,
+            always=list(request.always),
             preview=request.preview or msgspec.UNSET,
         )
         answer = await self._protocol.ask("tiro/permission/request", params)
@@ -238,4 +239,9 @@ def _question(request: PermissionRequest) -> str:
     """The permission request as one text for clients without a form of their own."""
     what = request.preview or str(displayed(request.input))
     shown = what if len(what) <= 1000 else what[:1000] + "…"
-    return f"May {request.agent} run {request.name} ({request.effect})?\n{shown}"
+    lasting = "; ".join(request.always) or "nothing: it is asked about each time"
+    lasting = lasting if len(lasting) <= 1000 else lasting[:1000] + "…"
+    return (
+        f"May {request.agent} run {request.name} ({request.effect})?\n{shown}\n"
+        f'"{ALWAYS}" adds {lasting}'
+    )

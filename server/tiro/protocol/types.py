@@ -904,13 +904,14 @@ class SessionChanged(Wire, frozen=True):
 
 
 class PermissionParams(Wire, frozen=True):
-    """May this tool run? `rule` is what led to the question."""
+    """May this tool run? `rule` led to the question, `always` is what that answer would add."""
 
     turn_id: str
     tool_use: ToolUse
     agent: str | None
     rule: str
     effect: Effect
+    always: list[str]
     preview: str | UnsetType = UNSET
 
 

@@ -24,8 +24,8 @@ Ctrl-C ends it.
 """
 
 
-def play(file: str, port: int, fast: bool, provider: str | None, show: Say, tell: Say) -> int:
-    """Play until the user interrupts it; returns the exit code.
+def play(file: str, port: int, fast: bool, provider: str | None, show: Say, tell: Say) -> None:
+    """Play until the user interrupts it.
 
     How to use it goes to `show`, every note to `tell`.
     """
@@ -41,7 +41,6 @@ def play(file: str, port: int, fast: bool, provider: str | None, show: Say, tell
         threading.Event().wait()
     if replay.left:
         note(f"Not asked for were {replay.left} of {len(replay.exchanges)} recorded answers")
-    return 0
 
 
 def _use(replay: Replay) -> str:

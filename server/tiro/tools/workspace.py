@@ -38,6 +38,8 @@ class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     rule: str
     effect: Literal["read", "write", "execute", "network"]
+    always: Sequence[str] = ()
+    """The rules that the answer "always" would add, in words; none: the next one is asked again."""
     preview: str | None = None
 
 

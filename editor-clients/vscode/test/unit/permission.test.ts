@@ -10,8 +10,11 @@ const PARAMS: PermissionParams = {
   agent: "build",
   rule: "bash: ask",
   effect: "execute",
+  always: ["bash: make allow"],
   preview: "make",
 };
+
+const LASTING = " — “Allow for This Session” adds bash: make allow";
 
 const DIFF = "--- a/sub/f.py\n+++ b/sub/f.py\n@@ -1,1 +1,2 @@\n-one\n+ONE\n+two";
 
@@ -56,7 +59,7 @@ test("a question that is withdrawn, or whose turn is over, is answered with a re
 });
 
 test("the question names agent, tool, effect and what exactly would run", () => {
-  expect(question(PARAMS)).toEqual({ text: "Tiro (build) wants to run run_command [execute]: make" });
+  expect(question(PARAMS)).toEqual({ text: "Tiro (build) wants to run run_command [execute]: make" + LASTING });
 });
 
 test.each([
@@ -67,17 +70,24 @@ test.each([
   ["x".repeat(5_000), `${"x".repeat(400)}…`, "Show All"],
 ])("of %j a message shows only what it shows exactly", (preview, shown, more) => {
   const asks = question({ ...PARAMS, preview });
-  expect([asks.text.split("]: ")[1], asks.more]).toEqual([shown, more]);
+  expect([asks.text.split("]: ")[1], asks.more]).toEqual([shown + LASTING, more]);
+});
+
+test("the question says what the answer for the session adds, and when it is nothing", () => {
+  expect(question({ ...PARAMS, always: ["read: /a allow", "bash: x\ny allow"] }).text).toMatch(
+    / adds read: \/a allow; bash: x…$/,
+  );
+  expect(question({ ...PARAMS, always: [] }).text).toMatch(/ adds nothing; you are asked again$/);
 });
 
 test("an edit is asked about with its size and its file, the real one where it lies outside", () => {
   const edit = { ...PARAMS, toolUse: { ...PARAMS.toolUse, name: "edit_file" }, effect: "write" as const };
   expect(question({ ...edit, preview: DIFF })).toEqual({
-    text: "Tiro (build) wants to run edit_file [write]: +2 −1 lines in sub/f.py",
+    text: "Tiro (build) wants to run edit_file [write]: +2 −1 lines in sub/f.py" + LASTING,
     more: "Show Diff",
   });
   const { text } = question({ ...edit, preview: `Outside: /etc/f.py\n${DIFF}` });
-  expect(text).toMatch(/in sub\/f\.py Outside: \/etc\/f\.py$/);
+  expect(text).toMatch(/in sub\/f\.py Outside: \/etc\/f\.py — /);
 });
 
 test("what was shown is asked about again, and closed with the answer", async () => {

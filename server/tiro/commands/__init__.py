@@ -1,0 +1,1 @@
+"""The commands, a noun each: what is done with the arguments, and what is said about it."""

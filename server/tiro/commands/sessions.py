@@ -1,0 +1,160 @@
+"""`tiro sessions`: the saved sessions."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from tiro import output
+from tiro.arguments import (
+    SESSIONS_EXAMPLES,
+    Commands,
+    add_command,
+    add_group,
+    count,
+    existing_file,
+)
+from tiro.errors import InvalidInputError
+from tiro.exits import Exit
+from tiro.screen_text import flat
+
+SESSION_ROW = "{:<26} {:<16} {:>8}  {}\n"
+NO_SESSION = "No session is saved yet; `tiro ask` or an editor begins one"
+
+
+def add_sessions(commands: Commands) -> None:
+    """The command `sessions` and those in it."""
+    group = add_group(commands, "sessions", "the saved sessions", SESSIONS_EXAMPLES)
+    some = add_command(group, "list", sessions_list, "newest first", SESSIONS_EXAMPLES)
+    some.add_argument("query", nargs="?", help="only those whose id or title holds this")
+    some.add_argument("--limit", type=count, default=100, help="how many at most (100)")
+    some.add_argument("--json", action="store_true", help="print JSON")
+    one = add_command(group, "show", sessions_show, "one session as text", SESSIONS_EXAMPLES)
+    one.add_argument("id", help="its id, or `latest`")
+    form = one.add_mutually_exclusive_group()
+    form.add_argument("--summary", action="store_true", help="the last 20 messages, a line each")
+    form.add_argument("--json", action="store_true", help="print all of it as JSON")
+    found = add_command(group, "search", sessions_search, "where it was said", SESSIONS_EXAMPLES)
+    found.add_argument("query", help='words and "quoted phrases" that are all in one message')
+    found.add_argument("--limit", type=count, default=20, help="how many at most (20)")
+    found.add_argument("--json", action="store_true", help="print JSON")
+    out = add_command(group, "export", sessions_export, "in another format", SESSIONS_EXAMPLES)
+    out.add_argument("id", help="its id, or `latest`")
+    about = "markdown, json, yaml, jsonl, …; else what PATH ends in, else markdown"
+    out.add_argument("--format", help=about)
+    out.add_argument("--out", metavar="PATH", help="the file to write; else stdout")
+    taken = add_command(group, "import", sessions_import, "a file as a session", SESSIONS_EXAMPLES)
+    taken.add_argument("file", help="what was exported; its format is found by looking")
+    taken.add_argument("--json", action="store_true", help="print all of it as JSON")
+    gone = add_command(group, "delete", sessions_delete, "delete for good", SESSIONS_EXAMPLES)
+    gone.add_argument("id", nargs="+", help="their ids")
+    gone.add_argument("--yes", action="store_true", help="do not ask first; for scripts")
+
+
+def sessions_list(given: argparse.Namespace) -> int:
+    """The saved sessions, newest first."""
+    from tiro import terminal
+
+    result = terminal.sessions(given.query, given.limit)
+    if given.json:
+        output.write_json(result)
+        return Exit.DONE
+    output.headings(SESSION_ROW, "ID", "SAVED (UTC)", "MESSAGES", "TITLE")
+    for row in result["sessions"]:
+        about = row["error"] or row["title"] or ""
+        when = (row["savedAt"] or "")[:16].replace("T", " ")
+        output.write(SESSION_ROW.format(flat(row["id"]), when, row["messages"], flat(about)))
+    if not result["total"]:
+        output.note(
+            f"No session has {given.query!r} in its id or title" if given.query else NO_SESSION
+        )
+    if left := result["total"] - len(result["sessions"]):
+        output.note(f"… and {left} more, see --limit")
+    return Exit.DONE
+
+
+def sessions_show(given: argparse.Namespace) -> int:
+    """One saved session: all that was said, a line for each message, or all it holds."""
+    from tiro import terminal
+
+    if given.json:
+        output.write_json(terminal.session_view(given.id))
+        return Exit.DONE
+    shown = terminal.session_summary if given.summary else terminal.session_text
+    output.write(f"{shown(given.id)}\n")
+    return Exit.DONE
+
+
+def sessions_delete(given: argparse.Namespace) -> int:
+    """Delete saved sessions, when a person says yes to it; 1 when one of them was not there."""
+    from tiro import terminal
+
+    if "latest" in given.id:
+        raise InvalidInputError("delete wants an id, not `latest`; `tiro sessions list` shows them")
+    if not given.yes and not _are_unwanted(given.id):
+        output.note("Nothing was deleted")
+        return Exit.FAILED
+    missing = terminal.delete_sessions(given.id)
+    for id in given.id:
+        if id in missing:
+            output.note(f"tiro: There is no session {id!r}")
+        else:
+            output.write(f"{id} is deleted for good\n")
+    return Exit.FAILED if missing else Exit.DONE
+
+
+def sessions_search(given: argparse.Namespace) -> int:
+    """Where something was said, the newest first; 1 when nowhere."""
+    from tiro import terminal
+
+    hits = terminal.search(given.query, given.limit)
+    if given.json:
+        output.write_json(hits)
+    else:
+        output.write("".join(map(terminal.line_of, hits)))
+    if not hits:
+        output.note(f"tiro: Nothing was said about {given.query!r}")
+    return Exit.DONE if hits else Exit.FAILED
+
+
+def sessions_export(given: argparse.Namespace) -> int:
+    """A saved session in another format, on stdout or in a file."""
+    from tiro import terminal
+    from tiro.stores.formats import registry
+
+    path = os.path.abspath(given.out) if given.out else None
+    result = terminal.export(given.id, given.format or registry.name_for(path), path)
+    if path:
+        output.write(f"Exported to {result['path']}\n")
+    else:
+        output.write(result["text"].rstrip("\n") + "\n")
+    return Exit.DONE
+
+
+def sessions_import(given: argparse.Namespace) -> int:
+    """A file as a session of its own; what was not taken over as it stood is told."""
+    from tiro import terminal
+
+    result = terminal.import_file(existing_file(given.file))
+    if given.json:
+        output.write_json(result)
+    else:
+        output.write(f"{result['id']}: {result['total']} messages\n")
+    for note in result.get("notes", ()):
+        output.note(note)
+    return Exit.DONE
+
+
+def _are_unwanted(ids: Sequence[str]) -> bool:
+    """Whether the person at the terminal wants these gone; InvalidInputError where nobody is."""
+    from tiro import terminal
+
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InvalidInputError("Nobody is here to be asked, so nothing is deleted; say --yes")
+    found = terminal.told_of_sessions(ids)
+    for line in found:
+        output.note(f"  {line}")
+    if not found:  # so there is nothing to ask about
+        return True
+    output.tell("Delete for good? Nothing brings it back. [y/N] ")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
