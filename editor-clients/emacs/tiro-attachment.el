@@ -7,15 +7,22 @@
 ;;; Commentary:
 
 ;; Attachments in the form of the protocol, made from the current buffer:
-;; the region, what stands at point, the whole buffer.
+;; the region, what stands at point, the whole buffer, what Flymake finds.
+;; One with a path and no text is read by the server when it is sent.
 
 ;;; Code:
 
 (require 'thingatpt)
 (require 'tiro-rpc)
 
+(declare-function flymake-diagnostics "flymake" (&optional beg end))
+(declare-function flymake-diagnostic-beg "flymake" (diag))
+(declare-function flymake-diagnostic-text "flymake" (diag))
+(declare-function flymake-diagnostic-type "flymake" (diag))
+
 (defun tiro-attachment-range (connection beg end)
   "Return the text from BEG to END as an attachment, told over CONNECTION."
+  (tiro-attachment-check-local)
   `( :kind "selection" ,@(tiro-attachment--path)
      :range ( :start ,(tiro-rpc-position connection beg)
               :end ,(tiro-rpc-position connection end))
@@ -23,10 +30,42 @@
 
 (defun tiro-attachment-buffer ()
   "Return the whole buffer as an attachment."
+  (tiro-attachment-check-local)
   `( :kind "buffer" ,@(tiro-attachment--path)
      :text ,(save-restriction
               (widen)
               (buffer-substring-no-properties (point-min) (point-max)))))
+
+(defun tiro-attachment-file (file)
+  "Return FILE as an attachment."
+  (tiro-attachment-check-local file)
+  (unless (file-regular-p file) (user-error "Tiro: %s is no file that can be attached" file))
+  (list :kind "file" :path (expand-file-name file)))
+
+(defun tiro-attachment-diagnostics ()
+  "Return what Flymake finds wrong in the current buffer as an attachment."
+  (tiro-attachment-check-local)
+  (let ((found (and (bound-and-true-p flymake-mode)
+                    (save-restriction (widen) (flymake-diagnostics)))))
+    (unless found (user-error "Tiro: Flymake shows nothing in %s" (buffer-name)))
+    `( :kind "diagnostics" ,@(tiro-attachment--path)
+       :text ,(mapconcat #'tiro-attachment--problem found "\n"))))
+
+(defun tiro-attachment--problem (found)
+  "Return FOUND, a problem of Flymake, as a line."
+  (save-excursion
+    (save-restriction
+      (widen)
+      (goto-char (flymake-diagnostic-beg found))
+      (format "line %d, column %d: %s: %s" (line-number-at-pos) (1+ (current-column))
+              (flymake-diagnostic-type found)
+              (substring-no-properties (flymake-diagnostic-text found))))))
+
+(defun tiro-attachment-check-local (&optional file)
+  "Refuse FILE, or the current buffer, if it is on another machine."
+  (when (file-remote-p (or file buffer-file-name default-directory))
+    (user-error "Tiro works on this machine only; %s is on another one"
+                (or file buffer-file-name (buffer-name)))))
 
 (defun tiro-attachment-bounds-at-point ()
   "Return the bounds (BEG . END) of the definition, paragraph or line at point."

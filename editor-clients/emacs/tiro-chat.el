@@ -17,6 +17,7 @@
 ;;; Code:
 
 (require 'cl-lib)
+(require 'tiro-attached)
 (require 'tiro-event)
 (require 'tiro-message)
 (require 'tiro-prompt)
@@ -51,7 +52,12 @@ A string is told then.")
     (define-key map (kbd "C-c C-k") 'tiro-cancel)
     (define-key map (kbd "C-c C-y") 'tiro-allow-once)
     (define-key map (kbd "C-c C-n") 'tiro-reject)
+    (define-key map (kbd "C-c C-o") 'tiro-compose)
+    (define-key map (kbd "C-c C-a") 'tiro-list-attachments)
     (define-key map (kbd "C-c C-p") 'tiro-toggle-pin)
+    (define-key map (kbd "C-c C-w") 'tiro-rewind)
+    (define-key map (kbd "C-c C-e") 'tiro-edit-message)
+    (define-key map (kbd "C-c C-r") 'tiro-retry)
     map)
   "Keymap of `tiro-chat-mode'.")
 
@@ -153,7 +159,7 @@ A chat buffer that was killed stays so until it is asked for again."
        ("toolResult" (tiro-message-show-tool-result
                       (plist-get event :toolUseId) (plist-get event :content)
                       (eq t (plist-get event :isError))))
-       ("stored" (tiro-message-stored (plist-get event :seq)))
+       ("stored" (tiro-message-stored (plist-get event :seq) (plist-get event :role)))
        ("retry" (tiro-transcript-add
                  'note (format "Trying again in %s s: %s" (plist-get event :waitSeconds)
                                (plist-get event :reason))))
@@ -238,7 +244,8 @@ A chat buffer that was killed stays so until it is asked for again."
                              :messages)))
     (tiro-transcript-delete-line 'earlier)
     (unless (seq-empty-p messages)
-      (let ((next (plist-get (elt messages 0) :seq)))
+      (let ((next (plist-get (elt messages 0) :seq))
+            (tiro-message-answer nil))
         (tiro-transcript-at-start
          (when (> next 1) (tiro-chat--offer-earlier next))
          (seq-doseq (message messages) (tiro-message-show message)))))))
@@ -302,6 +309,7 @@ A chat buffer that was killed stays so until it is asked for again."
    "%" "%%"
    (concat " " (or (tiro-session-agent tiro-session) "default agent")
            " · " (or (tiro-session-model tiro-session) "default model")
+           (if tiro-attached (format " · %d attached" (length tiro-attached)) "")
            " · " (or (tiro-session-title tiro-session)
                      (tiro-session-id tiro-session) "new session"))))
 

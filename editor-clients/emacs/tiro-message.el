@@ -26,16 +26,22 @@
       ("user" (tiro-message--show-user content))
       ("assistant"
        (tiro-transcript-close-text)
-       (seq-do #'tiro-message--show-block (tiro-message--blocks content))
+       (seq-do #'tiro-message--show-block (tiro-message-blocks content))
        (when (eq t (plist-get (plist-get (plist-get message :metadata) :tiro) :interrupted))
          (tiro-transcript-add 'note "[interrupted]")))
-      ("tool" (seq-do #'tiro-message--show-block (tiro-message--blocks content)))
+      ("tool" (seq-do #'tiro-message--show-block (tiro-message-blocks content)))
       (_ (tiro-transcript-add 'note (format "[%s] %s" role (tiro-message-text content)))))
-    (tiro-message-stored (plist-get message :seq))))
+    (tiro-message-stored (plist-get message :seq) role)))
 
-(defun tiro-message-stored (seq)
-  "Note that what was shown last is the message SEQ."
-  (tiro-transcript-note-seq seq (memql seq (tiro-session-pins tiro-session))))
+(defvar-local tiro-message-answer nil
+  "The seq of the last message that was no tool result.")
+
+(defun tiro-message-stored (seq role)
+  "Note that what was shown last is the message SEQ of ROLE.
+The line of a tool use is part of the answer that wanted it."
+  (unless (equal role "tool") (setq tiro-message-answer seq))
+  (tiro-transcript-note-seq tiro-message-answer
+                            (memql tiro-message-answer (tiro-session-pins tiro-session))))
 
 (defun tiro-message-show-prompt (prompt attachments)
   "Show that the user asked PROMPT with ATTACHMENTS."
@@ -49,7 +55,7 @@
 
 (defun tiro-message--show-user (content)
   "Show CONTENT, that of a user message."
-  (let ((blocks (tiro-message--blocks content)))
+  (let ((blocks (tiro-message-blocks content)))
     (tiro-message-show-prompt
      (tiro-message-text content)
      (seq-filter (lambda (block) (equal (plist-get block :type) "attachment")) blocks))))
@@ -67,7 +73,7 @@
                     (eq t (plist-get block :is_error))))
     (type (tiro-transcript-add 'note (format "[%s]" type)))))
 
-(defun tiro-message--blocks (content)
+(defun tiro-message-blocks (content)
   "Return CONTENT, a string, a block or a vector of them, as a sequence."
   (cond ((stringp content) (list (list :type "text" :text content)))
         ((vectorp content) content)
@@ -81,7 +87,7 @@
                  ("attachment" nil)
                  (type (format "[%s]" type))))
              (seq-remove (lambda (block) (equal (plist-get block :type) "attachment"))
-                         (tiro-message--blocks content))
+                         (tiro-message-blocks content))
              "\n"))
 
 (defun tiro-message-line (message)

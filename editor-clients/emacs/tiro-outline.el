@@ -28,13 +28,18 @@
     (define-key map (kbd "p") #'outline-previous-visible-heading)
     (define-key map (kbd "P") 'tiro-toggle-pin)
     (define-key map (kbd "C-c C-p") 'tiro-toggle-pin)
+    (define-key map (kbd "w") 'tiro-rewind)
+    (define-key map (kbd "C-c C-w") 'tiro-rewind)
+    (define-key map (kbd "e") 'tiro-edit-message)
+    (define-key map (kbd "C-c C-e") 'tiro-edit-message)
     map)
   "Keymap of `tiro-outline-mode'.")
 
 (define-derived-mode tiro-outline-mode tiro-view-mode "Tiro-Session"
   "Major mode of a session as an outline.
 \\<tiro-outline-mode-map>\\[outline-cycle] unfolds a heading, \\[outline-cycle-buffer] all of them;
-\\[tiro-toggle-pin] pins the message at point."
+\on a message \[tiro-toggle-pin] pins it, \[tiro-edit-message] edits it and
+\[tiro-rewind] takes back what came after it."
   (setq-local outline-regexp "\\*+ ")
   (setq-local outline-level (lambda () (- (match-end 0) (match-beginning 0) 1)))
   (outline-minor-mode))

@@ -12,6 +12,7 @@
 ;;; Code:
 
 (require 'ring)
+(require 'tiro-attached)
 (require 'tiro-session)
 (require 'tiro-transcript)
 
@@ -35,14 +36,24 @@
   (interactive)
   (if (< (point) tiro-transcript-prompt)
       (goto-char (point-max))
-    (tiro-session-ask (string-trim (tiro-transcript-draft)))
+    (tiro-attached-ask (string-trim (tiro-transcript-draft)))
     (tiro-prompt--replace "")
     (setq buffer-undo-list nil)))
+
+(defun tiro-prompt-withdraw (text)
+  "Empty the prompt area if TEXT still stands there."
+  (when (equal text (tiro-transcript-draft)) (tiro-prompt--replace "")))
 
 (defun tiro-prompt-remember (prompt)
   "Put PROMPT in the history."
   (setq tiro-prompt--place nil)
   (ring-remove+insert+extend tiro-prompt--history prompt))
+
+(defun tiro-prompt-offer (text)
+  "Put TEXT into the prompt area, if nothing stands there; return non-nil then."
+  (when (string-blank-p (tiro-transcript-draft))
+    (save-excursion (tiro-prompt--replace text))
+    t))
 
 (defun tiro-prompt-previous (count)
   "Replace the prompt by the one sent COUNT before."

@@ -46,24 +46,48 @@ Ask first only if it is not saved anywhere, or an answer is being written."
   (message "Tiro: a new session starts; the old one is in %s"
            (substitute-command-keys "\\[tiro-load-session]")))
 
+(defun tiro-rename-session (title)
+  "Give the current session TITLE."
+  (interactive (list (read-string "Title: " (tiro-session-title tiro-session))))
+  (when (string-blank-p title) (user-error "Tiro: a title needs a word"))
+  (tiro-session-note (tiro-session-call 'tiro/session/configure (list :title title)))
+  (tiro-session-tell 'state)
+  (message "Tiro: this session is called %s" title))
+
 (defun tiro-save-session (&optional path)
   "Save the current session; with a prefix argument a copy to PATH."
-  (interactive (list (and current-prefix-arg
-                          (expand-file-name (read-file-name "Save a copy as: ")))))
-  (let ((result (tiro-session-call 'tiro/session/save (and path (list :path path)))))
+  (interactive (list (and current-prefix-arg (tiro-saved--read-copy))))
+  (let ((result (tiro-session-call 'tiro/session/save (and path (list :path (tiro-session-local-file path))))))
     (message "Tiro: saved %s, %s bytes" (abbreviate-file-name (plist-get result :path))
              (plist-get result :bytes))))
+
+(defun tiro-save-session-as (path)
+  "Write a copy of the current session to PATH; it stays where it was."
+  (interactive (list (tiro-saved--read-copy)))
+  (tiro-save-session path))
+
+(defun tiro-saved--read-copy ()
+  "Read the file for a copy of the session."
+  (let ((path (read-file-name "Save a copy as: " nil nil nil
+                              (concat (or (tiro-session-id tiro-session) "session") ".json"))))
+    (when (and (file-exists-p path) (not (y-or-n-p (format "Write over %s? " path))))
+      (user-error "Tiro: nothing was written"))
+    path))
 
 (defun tiro-load-session (id &optional file)
   "Make the saved session ID the current one, and show it.
 With a prefix argument it is read from FILE, and lives there from then
 on.  The session that was current is saved first."
   (interactive (if current-prefix-arg
-                   (list nil (expand-file-name (read-file-name "Load session from: " nil nil t)))
+                   (list nil (tiro-session-local-file
+                              (read-file-name "Load session from: " nil nil t)))
                  (list (tiro-saved-read "Load session"))))
   (tiro-session-load id file)
   (pop-to-buffer (tiro-chat-buffer))
   (message "Tiro: %s goes on" (tiro-session-id tiro-session)))
+
+;;;###autoload
+(defalias 'tiro-switch-session #'tiro-load-session)
 
 (defun tiro-resume-session ()
   "Go on with the session that was saved last."
@@ -92,7 +116,7 @@ a line.  What looks like a key is left out."
   (interactive
    (list (read-file-name "Export to (.md, .json, .yaml, .jsonl): " nil nil nil
                          (concat (or (tiro-session-id tiro-session) "session") ".md"))))
-  (let* ((path (expand-file-name path))
+  (let* ((path (tiro-session-local-file path))
          (format (or (cdr (assoc-string (file-name-extension path) tiro-saved--export-formats t))
                      (user-error "Tiro: the name has to end in %s"
                                  (mapconcat (lambda (it) (concat "." (car it)))
@@ -105,7 +129,7 @@ a line.  What looks like a key is left out."
 (defun tiro-import (path)
   "Make the session in PATH, an export of any format, the current one."
   (interactive (list (read-file-name "Import: " nil nil t)))
-  (let ((view (tiro-session-call 'tiro/session/import (list :path (expand-file-name path)))))
+  (let ((view (tiro-session-call 'tiro/session/import (list :path (tiro-session-local-file path)))))
     (tiro-session-refresh)
     (pop-to-buffer (tiro-chat-buffer))
     (message "Tiro: %s" (string-join (cons (format "imported as %s" (plist-get view :id))
@@ -122,15 +146,11 @@ a line.  What looks like a key is left out."
 
 (defun tiro-saved-read (prompt)
   "Read one of the saved sessions with PROMPT and return its id."
-  (let* ((choices (mapcar (lambda (session)
-                            (cons (string-trim-right
-                                   (concat (plist-get session :id) "  "
-                                           (plist-get session :title)))
-                                  session))
+  (let* ((choices (mapcar (lambda (session) (cons (tiro-saved--choice session) session))
                           (or (tiro-saved-sessions) (user-error "Tiro: no session is saved yet"))))
          (annotate (lambda (choice) (tiro-saved--annotation (cdr (assoc choice choices)))))
          (choice (completing-read
-                  (format-prompt prompt (plist-get (cdar choices) :id))
+                  (format-prompt prompt (tiro-saved--name (cdar choices)))
                   (lambda (string predicate action)
                     (if (eq action 'metadata)
                         ;; They come newest first and stay so.
@@ -142,12 +162,23 @@ a line.  What looks like a key is left out."
                   nil t nil nil (caar choices))))
     (plist-get (cdr (assoc choice choices)) :id)))
 
+(defun tiro-saved--name (session)
+  "Return the title of SESSION, or its id."
+  (or (plist-get session :title) (plist-get session :id)))
+
+(defun tiro-saved--choice (session)
+  "Return SESSION as a choice: its title, then its id, which no other has."
+  (if (plist-get session :title)
+      (concat (tiro-view-one-line (plist-get session :title) 60) "  " (plist-get session :id))
+    (plist-get session :id)))
+
 (defun tiro-saved--annotation (session)
   "Return what to say beside SESSION in a list to choose from."
   (if (plist-get session :error) (format "  damaged: %s" (plist-get session :error))
-    (format "  %s messages, %s ago%s" (plist-get session :messages)
-            (tiro-view-age (plist-get session :savedAt))
-            (if (plist-get session :agent) (concat ", " (plist-get session :agent)) ""))))
+    (format "  %s ago, %s%s%s" (tiro-view-age (plist-get session :savedAt))
+            (tiro-view-messages (plist-get session :messages))
+            (if (plist-get session :agent) (concat ", " (plist-get session :agent)) "")
+            (if (equal (plist-get session :id) (tiro-session-id tiro-session)) ", current" ""))))
 
 (defvar tiro-saved-sessions-mode-map
   (let ((map (make-sparse-keymap)))

@@ -150,6 +150,12 @@ home folder or the root of the disk: tools may read all of it."
                       (list "/" (directory-file-name (expand-file-name "~"))))
         (file-name-as-directory root)))))
 
+(defun tiro-session-local-file (file)
+  "Return FILE as an absolute name; refuse one on another machine."
+  (when (file-remote-p (expand-file-name file))
+    (user-error "Tiro works on this machine only; %s is on another one" file))
+  (expand-file-name file))
+
 (defun tiro-session-add-root ()
   "Tell the server of the current buffer's workspace root, if it is new."
   (let ((root (tiro-session-root)) (connection (tiro-session-live)))

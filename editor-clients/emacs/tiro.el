@@ -64,10 +64,13 @@ Commands that Tiro runs see what is on the disk."
   :type 'boolean)
 
 (require 'tiro-agent)
+(require 'tiro-attached)
 (require 'tiro-attachment)
 (require 'tiro-chat)
+(require 'tiro-compose)
 (require 'tiro-diagnostics)
 (require 'tiro-edit)
+(require 'tiro-history)
 (require 'tiro-keys)
 (require 'tiro-memory)
 (require 'tiro-outline)
@@ -91,7 +94,7 @@ Commands that Tiro runs see what is on the disk."
 (defun tiro-ask (prompt &optional attachments)
   "Ask PROMPT, read in the minibuffer, with ATTACHMENTS; show the chat."
   (interactive (list (tiro--read-prompt "Ask Tiro: ")))
-  (tiro-session-ask prompt attachments)
+  (tiro-attached-ask prompt attachments)
   (unless (eq (current-buffer) (tiro-chat-buffer)) (tiro-chat-show)))
 
 ;;;###autoload

@@ -210,7 +210,7 @@ def test_tools_and_the_session(terminal: Terminal, provider: Provider) -> None:
     terminal.wait_for("cleared 4 messages; saved as")
     terminal.wait_gone("Two lines.")
     terminal.keys("C-c", "o", "l")
-    terminal.wait_for("Load session (default session-")
+    terminal.wait_for("Load session (default count the lines")
     terminal.keys("?")
     terminal.wait_for("4 messages")
     terminal.keys("Enter")

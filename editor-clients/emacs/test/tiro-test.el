@@ -282,6 +282,28 @@
       (tiro-save-session copy)
       (should (file-exists-p copy)))))
 
+(ert-deftest tiro-session-is-renamed-and-found-by-its-title ()
+  (tiro-testing-with-server
+    (tiro-testing-ask "hello")
+    (tiro-rename-session "About quokkas")
+    (should (string-search "About quokkas" (tiro-chat-header-line)))
+    (should-error (tiro-rename-session " ") :type 'user-error)
+    (tiro-clear-session)
+    (cl-letf (((symbol-function 'completing-read)
+               (lambda (_prompt table &rest _)
+                 (car (all-completions "About" table)))))
+      (call-interactively #'tiro-switch-session))
+    (should (string-search "You: hello" (tiro-testing-chat)))))
+
+(ert-deftest tiro-files-on-other-machines-are-refused ()
+  "A session is never written to or read from elsewhere, and nothing waits for that."
+  (tiro-testing-with-server
+    (dolist (command '(tiro-export tiro-import tiro-save-session))
+      (should (string-search "this machine only"
+                             (error-message-string
+                              (should-error (funcall command "/ssh:nowhere.invalid:/tmp/a.md")
+                                            :type 'user-error)))))))
+
 (ert-deftest tiro-load-session-shows-the-whole-talk ()
   "B63: text, tool uses and results are back, and the talk goes on."
   (tiro-testing-with-server
@@ -368,7 +390,7 @@
         (call-interactively #'tiro-load-session))
       (should (string-search "the second" (car offered)))
       (should (string-search "the first" (cadr offered)))
-      (should (string-match-p "2 messages, [0-9]+ s ago" annotated))
+      (should (string-match-p "[0-9]+ s ago, 2 messages" annotated))
       (should (string-search "You: the second" (tiro-testing-chat))))))
 
 (ert-deftest tiro-long-session-is-shown-in-pages ()

@@ -77,7 +77,7 @@
          (before (buffer-list)))
     (make-directory default-directory t)
     (make-directory (concat default-directory ".git"))
-    (setq tiro-session (tiro-session--create))
+    (setq tiro-session (tiro-session--create) tiro-attached nil)
     (unwind-protect (funcall body)
       (tiro-session-stop)
       (dolist (buffer (buffer-list))
