@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tiro import __version__, arguments, cli, errors, terminal
+from tiro import __version__, arguments, cli, errors
 from tiro.exits import ABOUT, Exit
 from tiro.protocol import types
 
@@ -254,18 +254,3 @@ def test_error_has_an_exit_code_and_no_traceback(
     said = capsys.readouterr()
     assert "Traceback" not in said.err
     assert said.err in ("", "tiro: It is broken\n")
-
-
-def test_redo_leaves_the_edits_of_other_folders_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The ledger is one for all projects."""
-    here = tmp_path / "here"
-    here.mkdir()
-    monkeypatch.chdir(here)
-    other = {"turnId": "t2", "undone": True, "path": str(tmp_path.resolve() / "here-too/a")}
-    made = {"turnId": "t3", "undone": False, "path": str(here.resolve() / "a")}
-    with pytest.raises(errors.InvalidInputError, match="Nothing was taken back here"):
-        terminal.newest_undone([other, made])
-    mine = {"turnId": "t1", "undone": True, "path": str(here.resolve() / "sub/a")}
-    assert terminal.newest_undone([other, made, mine]) == "t1"

@@ -172,50 +172,28 @@ It is taken into account from the next step on."
 
 (defun tiro-undo-edits ()
   "Take back the changes that the newest turn made to files.
-Those of a file that was changed since are merged, or nothing is done.
-Asks first where the turn is of another session."
+Those of a file that was changed since are merged, or nothing is done."
   (interactive)
-  (tiro-session-sync)
-  (let* ((made (cl-remove-if (lambda (edit) (eq t (plist-get edit :undone)))
-                             (plist-get (tiro-session-call 'tiro/edits/list) :edits)))
-         (mine (cl-find-if (lambda (edit) (equal (plist-get edit :sessionId)
-                                                 (tiro-session-id tiro-session)))
-                           made))
-         (newest (or mine (cl-find-if #'tiro--edit-here-p made)
-                     (user-error "Tiro: there is nothing to take back here")))
-         (turn (plist-get newest :turnId)))
-    (when (or mine (y-or-n-p (tiro--other-edits-text newest made)))
-      (tiro--tell-edits "Took back"
-                        (tiro-session-call 'tiro/edits/undo (list :turnId turn))))))
-
-(defun tiro--edit-here-p (edit)
-  "Return non-nil if EDIT is of a file in one of the workspace roots."
-  (cl-some (lambda (root) (string-prefix-p root (plist-get edit :path)))
-           (tiro-session-roots tiro-session)))
-
-(defun tiro--other-edits-text (edit edits)
-  "Ask whether to take back the turn of EDIT, one of EDITS, in another session."
-  (format "Take back what another session did at %s to %s? "
-          (substring (plist-get edit :at) 0 16)
-          (string-join
-           (delete-dups
-            (cl-loop for one in (append edits nil)
-                     when (equal (plist-get one :turnId) (plist-get edit :turnId))
-                     collect (file-name-nondirectory (plist-get one :path))))
-           ", ")))
+  (tiro--move-edits 'tiro/edits/undo :undo "Take back" "Took back"))
 
 (defun tiro-redo-edits ()
-  "Make the newest changes again that were taken back in this workspace."
+  "Make the changes again that were taken back last."
   (interactive)
+  (tiro--move-edits 'tiro/edits/redo :redo "Make again" "Made again"))
+
+(defun tiro--move-edits (method next question deed)
+  "Do METHOD to the turn that the server names as NEXT, and say that DEED was done.
+Ask QUESTION first where that is a turn of another session."
   (tiro-session-sync)
-  (let* ((edits (plist-get (tiro-session-call 'tiro/edits/list) :edits))
-         (undone (or (cl-find-if (lambda (edit)
-                                   (and (eq t (plist-get edit :undone)) (tiro--edit-here-p edit)))
-                                 edits)
-                     (user-error "Tiro: nothing was taken back here"))))
-    (tiro--tell-edits "Made again"
-                      (tiro-session-call 'tiro/edits/redo
-                                         (list :turnId (plist-get undone :turnId))))))
+  (let* ((turn (plist-get (tiro-session-call 'tiro/edits/next) next))
+         (session (plist-get turn :sessionId)))
+    (when (or (null turn) ; the server says in a sentence that there is none
+              (equal session (tiro-session-id tiro-session))
+              (y-or-n-p (format "%s what another session did at %s to %s? " question
+                                (substring (plist-get turn :at) 0 16)
+                                (mapconcat #'file-name-nondirectory (plist-get turn :paths) ", "))))
+      (tiro--tell-edits
+       deed (tiro-session-call method (and turn (list :turnId (plist-get turn :turnId))))))))
 
 (defun tiro--tell-edits (deed result)
   "Say that DEED was done to the files in RESULT."

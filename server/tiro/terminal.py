@@ -279,19 +279,6 @@ def line_of_edit(edit: Mapping[str, Any]) -> str:
     return f"{edit['turnId']}  {when}  +{edit['added']} -{edit['removed']}  {path}{undone}"
 
 
-def newest_undone(edits: Sequence[Mapping[str, Any]]) -> str:
-    """The newest turn with edits that were taken back in this folder.
-
-    InvalidInputError where there is none: what lies elsewhere is another project's.
-    """
-    here = Path.cwd().resolve()
-    found = (edit for edit in edits if edit["undone"] and Path(edit["path"]).is_relative_to(here))
-    edit = next(found, None)
-    if edit is None:
-        raise InvalidInputError("Nothing was taken back here that could be made again")
-    return str(edit["turnId"])
-
-
 def told_paths(paths: Sequence[str]) -> str:
     """These files, as the end of a sentence."""
     return ", ".join(map(flat, paths)) or "no file; all of it was done before"
@@ -364,15 +351,9 @@ async def _load(client: Client, id: str) -> None:
 
 async def _moved(what: str, id: str | None) -> dict[str, Any]:
     async with _server() as client:
-        if id is None and what == "undo":
-            params: dict[str, Any] = {"command": "tiro.undoEdits"}
-            method = "workspace/executeCommand"
-        else:
-            listed = (await client.request("tiro/edits/list", {}))["edits"]
-            is_edit = any(edit["id"] == id for edit in listed)
-            params = {"id": id} if is_edit else {"turnId": id or newest_undone(listed)}
-            method = f"tiro/edits/{what}"
-        result: dict[str, Any] = await client.request(method, params)
+        listed = [] if id is None else (await client.request("tiro/edits/list", {}))["edits"]
+        which = "id" if any(edit["id"] == id for edit in listed) else "turnId"
+        result: dict[str, Any] = await client.request(f"tiro/edits/{what}", {which: id})
         return result
 
 

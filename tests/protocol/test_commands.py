@@ -188,6 +188,7 @@ async def test_cancel_ends_an_ask() -> None:
         ("tiro.selectAgent", [{}]),
         ("tiro.unknown", []),
         ("tiro.undoEdits", []),
+        ("tiro.redoEdits", []),
     ],
 )
 async def test_unusable_arguments_and_unknown_commands(name: str, arguments: list[Any]) -> None:

@@ -44,6 +44,11 @@ class Desk:
         await put_text(workspace, place, seen, text)
         return edit_id
 
+    async def command(self, deed: str, *arguments: str) -> Any:
+        """The answer to `tiro.undoEdits` or `tiro.redoEdits`."""
+        params = {"command": f"tiro.{deed}Edits", "arguments": list(arguments)}
+        return await self.client.answer(self.client.request("workspace/executeCommand", params))
+
     async def listed(self, **params: Any) -> list[Any]:
         result = await self.client.call("tiro/edits/list", params)
         return list(result["edits"])
@@ -86,7 +91,9 @@ async def test_undo_and_redo_answer_with_the_files(tmp_path: Path) -> None:
     assert path.read_bytes() == b"b\n"
 
 
-@pytest.mark.parametrize("params", [{}, None, {"id": "a", "turnId": "t"}, {"id": "a"}, {"id": 1}])
+@pytest.mark.parametrize(
+    "params", [{"turnId": "a"}, {"id": "a", "turnId": "t"}, {"id": "a"}, {"id": 1}]
+)
 async def test_what_is_not_said_or_not_known_is_invalid(tmp_path: Path, params: Any) -> None:
     desk = await a_desk(tmp_path)
     for method in ("tiro/edits/undo", "tiro/edits/redo"):
@@ -108,36 +115,50 @@ async def test_a_conflict_names_the_files_and_our_later_edits(tmp_path: Path) ->
     assert path.read_bytes() == b"c\n"
 
 
-async def test_the_command_undoes_the_newest_turn_that_is_not_undone(tmp_path: Path) -> None:
+async def test_undo_and_redo_without_an_id_go_from_turn_to_turn(tmp_path: Path) -> None:
+    """In the order in which edits were made, taken back and made again; each is told before."""
     desk = await a_desk(tmp_path)
-    put(desk.root, "a", "a\n")
-    await desk.edit("a", "b\n", "t1")
-    await desk.edit("a", "c\n", "t2")
-    await desk.edit("a", "d\n", "t2")
-
-    async def undo(*arguments: Any) -> Any:
-        params = {"command": "tiro.undoEdits", "arguments": list(arguments)}
-        return await desk.client.answer(desk.client.request("workspace/executeCommand", params))
-
-    for text in (b"b\n", b"a\n"):
-        assert (await undo())["result"] == {"paths": [str(desk.root / "a")]}
-        assert (desk.root / "a").read_bytes() == text
-    error = (await undo())["error"]
-    assert (error["code"], "no edits" in error["message"]) == (-32602, True)
-    assert (await undo("t1"))["result"] == {"paths": []}
+    path = put(desk.root, "a", "0\n")
+    for turn, text in (("t1", "1\n"), ("t2", "2\n"), ("t2", "22\n"), ("t3", "3\n")):
+        await desk.edit("a", text, turn)
+    deeds = [("undo", "22", "t3"), ("undo", "1", "t2"), ("redo", "22", "t2"), ("undo", "1", "t2"),
+             ("undo", "0", "t1"), ("redo", "1", "t1"), ("redo", "22", "t2"), ("redo", "3", "t3"),
+             ("undo", "22", "t3")]  # fmt: skip
+    for deed, text, turn in deeds:
+        told = (await desk.client.call("tiro/edits/next", {}))[deed]
+        assert (told["turnId"], told["sessionId"], told["paths"]) == (turn, "s", [str(path)])
+        assert (await desk.command(deed))["result"] == {"paths": [str(path)]}
+        assert path.read_text() == f"{text}\n", (deed, turn)
+        desk.another_process()
 
 
-async def test_the_command_leaves_the_edits_of_other_folders_and_sessions_alone(
+async def test_without_an_id_and_without_edits_it_is_said_that_there_are_none(
     tmp_path: Path,
 ) -> None:
+    desk = await a_desk(tmp_path)
+    put(desk.root, "a", "a\n")
+    assert await desk.client.call("tiro/edits/next", {}) == {"undo": None, "redo": None}
+    await desk.edit("a", "b\n", "t1")
+    redo = await desk.client.error("tiro/edits/redo", {})
+    assert (redo["code"], "Nothing was taken back" in redo["message"]) == (-32602, True)
+    assert (await desk.command("undo"))["result"]["paths"]
+    undo = (await desk.command("undo"))["error"]
+    assert (undo["code"], "no edits" in undo["message"]) == (-32602, True)
+    assert (await desk.command("undo", "t1"))["result"] == {"paths": []}
+
+
+async def test_the_edits_of_other_folders_and_sessions_are_left_alone(tmp_path: Path) -> None:
     """They are another editor's, which has them open."""
     desk = await a_desk(tmp_path)
     for turn, session in (("t1", "mine"), ("t2", "theirs")):
         recorder = desk.client.assistant.edits.recorder_of(turn, session)("c")
         await recorder.record(tmp_path / "elsewhere" / "a", None, "text\n")
     edits = desk.client.assistant.edits
-    assert await edits.newest_turn("mine") == "t1"
-    assert await edits.newest_turn("theirs") == "t2"
+    for session, turn in (("mine", "t1"), ("theirs", "t2")):
+        found = await edits.next("undone", session)
+        assert found is not None
+        assert (found.turn_id, found.session_id) == (turn, session)
+    assert await edits.next("undone", None) is None
 
 
 async def test_the_user_hears_once_that_edits_cannot_be_recorded(tmp_path: Path) -> None:

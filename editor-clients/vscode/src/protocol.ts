@@ -579,7 +579,21 @@ export interface Edit {
   removed: number;
 }
 
-/** One edit or one turn, not both. */
+/** What an undo and a redo without an id would be about; null where there is nothing to do. */
+export interface EditsNextResult {
+  undo: EditsTurn | null;
+  redo: EditsTurn | null;
+}
+
+/** A turn whose edits would be undone or redone, and the files that would change. */
+export interface EditsTurn {
+  turnId: string;
+  sessionId: string | null;
+  at: string;
+  paths: string[];
+}
+
+/** One edit or one turn, not both; with neither the turn that `tiro/edits/next` tells. */
 export interface EditParams {
   id?: string | null;
   turnId?: string | null;
@@ -929,6 +943,7 @@ export const agentsList = new RequestType<AgentsListParams, AgentsListResult, vo
 export const modelsList = new RequestType<Empty, ModelsListResult, void>("tiro/models/list");
 export const modelsSet = new RequestType<ModelsSetParams, ModelsSetResult, void>("tiro/models/set");
 export const editsList = new RequestType<EditsListParams, EditsListResult, void>("tiro/edits/list");
+export const editsNext = new RequestType<Empty, EditsNextResult, void>("tiro/edits/next");
 export const editsUndo = new RequestType<EditParams, EditResult, void>("tiro/edits/undo");
 export const editsRedo = new RequestType<EditParams, EditResult, void>("tiro/edits/redo");
 export const permissionsExplain = new RequestType<PermissionsExplainParams, PermissionsExplainResult, void>(

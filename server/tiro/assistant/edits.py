@@ -12,9 +12,12 @@ from tiro.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from tiro.session.edits import Edit
-    from tiro.tools.edits import Edits
+    from tiro.tools.edits import Edits, NextTurn, Target
 
-NOTHING_TO_UNDO = "There are no edits of Tiro's to undo in this workspace"
+NOTHING_LEFT = {
+    "undone": "There are no edits of Tiro's to undo in this workspace",
+    "made": "Nothing was taken back here that could be made again",
+}
 
 
 class FileEdits:
@@ -36,25 +39,31 @@ class FileEdits:
         edits = await self._edits.newest_first()
         return [edit for edit in edits if turn_id in (None, edit.made.turn_id)][:limit]
 
-    async def undo(self, edit_id: str | None, turn_id: str | None) -> Sequence[Path]:
-        """Take back an edit or a turn's; raises as `Edits.undo`."""
+    async def undo(
+        self, edit_id: str | None, turn_id: str | None, session_id: str | None
+    ) -> Sequence[Path]:
+        """Take back an edit or a turn's, by default the next one's; raises as `Edits.undo`."""
+        if edit_id is None and turn_id is None:
+            turn_id = await self._needed("undone", session_id)
         return await self._edits.undo(edit_id, turn_id)
 
-    async def redo(self, edit_id: str | None, turn_id: str | None) -> Sequence[Path]:
-        """Make again what was undone; raises as `Edits.undo`."""
+    async def redo(
+        self, edit_id: str | None, turn_id: str | None, session_id: str | None
+    ) -> Sequence[Path]:
+        """Make again what was undone, by default the next turn's; raises as `Edits.undo`."""
+        if edit_id is None and turn_id is None:
+            turn_id = await self._needed("made", session_id)
         return await self._edits.redo(edit_id, turn_id)
 
-    async def newest_turn(self, session_id: str | None) -> str:
-        """The newest turn with an edit to undo, made in this session or in an open folder.
+    async def next(self, target: "Target", session_id: str | None) -> "NextTurn | None":
+        """The turn that such a move without an id is about; see `Edits.next_turn`."""
+        return await self._edits.next_turn(target, session_id)
 
-        Raises InvalidInputError where there is none: other folders have editors of their own.
-        """
-        roots = self._workspace.roots()
-        for edit in await self.list():
-            is_here = any(Path(edit.made.path).is_relative_to(root) for root in roots)
-            if edit.state == "made" and (is_here or edit.made.session_id == session_id):
-                return edit.made.turn_id
-        raise InvalidInputError(NOTHING_TO_UNDO)
+    async def _needed(self, target: "Target", session_id: str | None) -> str:
+        found = await self.next(target, session_id)
+        if found is None:
+            raise InvalidInputError(NOTHING_LEFT[target])
+        return found.turn_id
 
     def prune(self) -> None:
         """Drop what is too old or too much, in a thread of its own; never raises."""

@@ -13,7 +13,7 @@ from tiro.errors import InvalidInputError
 from tiro.screen_text import flat, one_line
 from tiro.session.messages import Message, text_of
 from tiro.stores.formats.registry import FORMATS, SHORT_NAMES
-from tiro.terminal import line_of_edit, newest_undone, told_paths
+from tiro.terminal import line_of_edit, told_paths
 
 MAX_LISTED = 20
 PIN_CELLS = 60
@@ -246,14 +246,12 @@ async def _edits(talk: Talk, rest: str) -> None:
 
 
 async def _undo_edits(talk: Talk, rest: str) -> None:
-    params = {"command": "tiro.undoEdits", "arguments": [rest] if rest else []}
-    done = await talk.link.request("workspace/executeCommand", params)
+    done = await talk.link.request("tiro/edits/undo", {"turnId": rest or None})
     talk.screen.tell(f"Taken back in {told_paths(done['paths'])}")
 
 
 async def _redo_edits(talk: Talk, rest: str) -> None:
-    edits = (await talk.link.request("tiro/edits/list", {}))["edits"]
-    done = await talk.link.request("tiro/edits/redo", {"turnId": rest or newest_undone(edits)})
+    done = await talk.link.request("tiro/edits/redo", {"turnId": rest or None})
     talk.screen.tell(f"Made again in {told_paths(done['paths'])}")
 
 

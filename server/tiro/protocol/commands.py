@@ -34,6 +34,9 @@ PLAIN: dict[str, str] = {
 }
 """Commands without arguments of their own."""
 
+MOVES = {"tiro.undoEdits": "tiro/edits/undo", "tiro.redoEdits": "tiro/edits/redo"}
+"""Commands about a turn's edits, by default the next turn's."""
+
 ENDINGS = {"markdown": "md", "agently": "json", "agently-yaml": "yaml"}
 """File name endings of formats where they are not their names."""
 
@@ -59,8 +62,8 @@ async def execute(desk: Desk, run: Run, params: ExecuteCommandParams) -> Any:
         return await export_session(desk, run, arguments)
     if params.command == "tiro.importSession":
         return await run("tiro/session/import", {"path": _needed(arguments, "the path")})
-    if params.command == "tiro.undoEdits":
-        return await undo_edits(desk, run, _text(arguments))
+    if params.command in MOVES:
+        return await run(MOVES[params.command], {"turnId": _text(arguments)})
     return await ask(desk, run, arguments, params.work_done_token)
 
 
@@ -70,12 +73,6 @@ async def search_sessions(desk: Desk, run: Run, query: str) -> Any:
     lines = [f"{hit.id} #{hit.seq} [{hit.role}] {hit.snippet}" for hit in found.hits]
     await desk.connection.editor.show_text("search.txt", "\n".join(lines))
     return found
-
-
-async def undo_edits(desk: Desk, run: Run, turn_id: str | None) -> Any:
-    """Undo the edits of a turn, by default of the newest that has some."""
-    turn_id = turn_id or await desk.assistant.edits.newest_turn(desk.assistant.session.id)
-    return await run("tiro/edits/undo", {"turnId": turn_id})
 
 
 async def export_session(desk: Desk, run: Run, arguments: list[Any]) -> Any:

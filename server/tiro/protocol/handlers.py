@@ -18,6 +18,7 @@ from tiro.protocol.wire import (
     to_wire,
     to_wire_agent,
     to_wire_edit,
+    to_wire_edits_turn,
     to_wire_explained,
     to_wire_hit,
     to_wire_row,
@@ -385,17 +386,25 @@ async def edits_list(desk: Desk, params: types.EditsListParams) -> types.EditsLi
     return types.EditsListResult([to_wire_edit(edit) for edit in edits])
 
 
+@handles("tiro/edits/next")
+async def edits_next(desk: Desk, params: types.Empty) -> types.EditsNextResult:
+    """What would be taken back next, and what made again."""
+    edits, id = desk.assistant.edits, desk.assistant.session.id
+    undo, redo = await edits.next("undone", id), await edits.next("made", id)
+    return types.EditsNextResult(undo=to_wire_edits_turn(undo), redo=to_wire_edits_turn(redo))
+
+
 @handles("tiro/edits/undo")
 async def edits_undo(desk: Desk, params: types.EditParams) -> types.EditResult:
     """Take back an edit, or a turn's."""
-    paths = await desk.assistant.edits.undo(params.id, params.turn_id)
+    paths = await desk.assistant.edits.undo(params.id, params.turn_id, desk.assistant.session.id)
     return types.EditResult(list(map(str, paths)))
 
 
 @handles("tiro/edits/redo")
 async def edits_redo(desk: Desk, params: types.EditParams) -> types.EditResult:
     """Make again what was undone."""
-    paths = await desk.assistant.edits.redo(params.id, params.turn_id)
+    paths = await desk.assistant.edits.redo(params.id, params.turn_id, desk.assistant.session.id)
     return types.EditResult(list(map(str, paths)))
 
 

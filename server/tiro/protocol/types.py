@@ -679,8 +679,24 @@ class EditsListResult(Wire, frozen=True):
     edits: list[Edit]
 
 
+class EditsTurn(Wire, frozen=True):
+    """A turn whose edits would be undone or redone, and the files that would change."""
+
+    turn_id: str
+    session_id: str | None
+    at: str
+    paths: list[str]
+
+
+class EditsNextResult(Wire, frozen=True):
+    """What an undo and a redo without an id would be about; null where there is nothing to do."""
+
+    undo: EditsTurn | None
+    redo: EditsTurn | None
+
+
 class EditParams(Wire, frozen=True):
-    """One edit or one turn, not both."""
+    """One edit or one turn, not both; with neither the turn that `tiro/edits/next` tells."""
 
     id: str | None = None
     turn_id: str | None = None
@@ -1004,6 +1020,7 @@ METHODS: dict[str, Method] = {
     "tiro/models/list": Method(Empty, ModelsListResult, is_ordered=False),
     "tiro/models/set": Method(ModelsSetParams, ModelsSetResult),
     "tiro/edits/list": Method(EditsListParams, EditsListResult, is_ordered=False),
+    "tiro/edits/next": Method(Empty, EditsNextResult, is_ordered=False),
     "tiro/edits/undo": Method(EditParams, EditResult, is_ordered=False),
     "tiro/edits/redo": Method(EditParams, EditResult, is_ordered=False),
     "tiro/permissions/explain": Method(
@@ -1045,6 +1062,7 @@ COMMANDS: tuple[str, ...] = (
     "tiro.exportSession",
     "tiro.importSession",
     "tiro.undoEdits",
+    "tiro.redoEdits",
 )
 """What `workspace/executeCommand` takes."""
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tiro.assistant.assistant import Assistant
     from tiro.assistant.explain import Explained
     from tiro.session.edits import Edit
+    from tiro.tools.edits import NextTurn
 
 MAX_RESULT_BYTES = 4096
 CUT = " [… cut …]"
@@ -147,6 +148,13 @@ def to_wire_edit(edit: "Edit") -> types.Edit:
         added=made.added,
         removed=made.removed,
     )
+
+
+def to_wire_edits_turn(turn: "NextTurn | None") -> types.EditsTurn | None:
+    """The turn that an undo or a redo would be about."""
+    if turn is None:
+        return None
+    return types.EditsTurn(turn.turn_id, turn.session_id, turn.at, list(map(str, turn.paths)))
 
 
 def to_wire_agent(assistant: "Assistant", agent: AgentInfo | None) -> types.Agent | None:

@@ -73,6 +73,8 @@ class Edit(msgspec.Struct, frozen=True):
 
     made: Made
     state: State = "made"
+    moved: int = 0
+    """The place of the line that brought it into this state: a later one has a larger number."""
 
 
 def hash_of(text: str) -> str:
@@ -99,15 +101,15 @@ def decode_line(data: bytes) -> Line:
 def replay(lines: Iterable[Line]) -> list[Edit]:
     """The edits as these lines leave them, oldest first."""
     edits: dict[str, Edit] = {}
-    for line in lines:
+    for place, line in enumerate(lines):
         if isinstance(line, Made):
-            edits.setdefault(line.id, Edit(line))
+            edits.setdefault(line.id, Edit(line, moved=place))
             continue
         for id in filter(edits.__contains__, line.ids):
             made = edits[id].made
             encoding, mode = line.encoding or made.encoding, line.mode or made.mode
             made = msgspec.structs.replace(made, encoding=encoding, mode=mode)
-            edits[id] = Edit(made, line.state)
+            edits[id] = Edit(made, line.state, place)
     return list(edits.values())
 
 

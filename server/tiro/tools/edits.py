@@ -44,6 +44,17 @@ Target = Literal["made", "undone"]
 """The state an edit is to come into: `undone` by an undo, `made` by a redo."""
 
 
+class NextTurn(NamedTuple):
+    """The turn whose edits an undo or a redo moves next."""
+
+    turn_id: str
+    session_id: str | None
+    at: str
+    """When the newest of them was made, RFC 3339."""
+    paths: Sequence[Path]
+    """The files that it changes."""
+
+
 class Edits:
     """The edits of all turns, and their files as this workspace sees them."""
 
@@ -61,6 +72,20 @@ class Edits:
         """The edits that happened, newest first; raises StorageError."""
         edits = await asyncio.to_thread(self._store.edits)
         return [edit for edit in reversed(edits) if edit.state != "failed"]
+
+    async def next_turn(self, target: Target, session_id: str | None) -> NextTurn | None:
+        """The turn whose edits came last into the state from which they would be moved.
+
+        Only what was made in this session or in an open folder: others have editors of their own.
+        """
+        roots = await asyncio.to_thread(self._workspace.roots)
+        movable = [edit for edit in await self.newest_first() if edit.state != target]
+        ours = [edit for edit in movable if _is_of(edit.made, session_id, roots)]
+        if not ours:
+            return None
+        made = max(ours, key=lambda edit: edit.moved).made
+        steps = [edit.made for edit in movable if edit.made.turn_id == made.turn_id]
+        return NextTurn(made.turn_id, made.session_id, steps[0].at, list(_by_path(steps)))
 
     async def undo(self, edit_id: str | None = None, turn_id: str | None = None) -> list[Path]:
         """Take back one edit, or all of a turn; the files of those that were not undone before.
@@ -207,6 +232,12 @@ def _wanted(
     if target == "undone":
         return [edit.made for edit in reversed(found) if edit.state == "made"]
     return [edit.made for edit in found if edit.state == "undone"]
+
+
+def _is_of(made: Made, session_id: str | None, roots: Sequence[Path]) -> bool:
+    """Whether it was made in this session, or in one of these folders."""
+    is_here = any(path_of(made).is_relative_to(root) for root in roots)
+    return is_here or (session_id is not None and made.session_id == session_id)
 
 
 def _by_path(wanted: Iterable[Made]) -> dict[Path, list[Made]]:

@@ -2,8 +2,6 @@ import { beforeEach, expect, test, vi } from "vitest";
 
 import { applyEdit } from "../../src/applyEdit";
 import { parseDiff, patched } from "../../src/diff";
-import { turnToRedo } from "../../src/edits";
-import type { Edit } from "../../src/protocol";
 import { textDocuments } from "./vscode";
 
 const URI = "file:///w/a.txt";
@@ -62,20 +60,6 @@ test("what VS Code could not decode is never written over the file", async () =>
   const document = open(false, "caf\uFFFD");
   expect(await apply().answer).toEqual({ applied: true });
   expect(document.save).not.toHaveBeenCalled();
-});
-
-function edit(turnId: string, undone: boolean): Edit {
-  return { id: turnId, turnId, sessionId: null, path: "/w/a", at: "", undone, added: 1, removed: 0 };
-}
-
-test.each([
-  ["nothing was taken back", ["t2", "t1"], undefined],
-  ["one turn after the other", ["-t3", "-t2", "t1"], "t2"],
-  ["all of them", ["-t2", "-t1"], "t1"],
-  ["something newer stands", ["t4", "-t3", "-t2"], "t3"],
-  ["none", [], undefined],
-])("redo finds the turn that was taken back last: %s", (_, turns, turnId) => {
-  expect(turnToRedo(turns.map((id) => edit(id.replace("-", ""), id.startsWith("-"))))).toBe(turnId);
 });
 
 function patch(text: string, ...lines: string[]): string | undefined {
