@@ -53,7 +53,12 @@ TEXTS = {
     "JSON with indents": json.dumps(ROWS, indent=2),
     "compact JSON": json.dumps(ROWS, separators=(",", ":")),
 }
-MODELS = {"o200k": "openai/gpt-5", "anthropic": "anthropic/claude-4"}
+MODELS = {
+    "o200k": "openai/gpt-5",
+    "anthropic": "anthropic/claude-4",
+    "smollm": "local/smollm2-135m",
+}
+"""A model that counts as each tokenizer does."""
 FRAME_TOKENS = 4
 """What the mark around a message costs in these talks."""
 MIXED: Talk = [tuple(TEXTS)] * 8
@@ -62,6 +67,8 @@ CHANGING: list[Talk] = [
     [("Chinese", "Chinese")] * 4 + [("English", "Python")] * 4,
 ]
 SEEDS = 10
+BARS = {"no report": 15, "same mix": 4, "changing": 6}
+"""The largest mean errors, in per cent."""
 SPEED_BYTES = 4_000_000
 
 
@@ -73,20 +80,22 @@ def rows() -> list[Row]:
 
 def uncalibrated(counts: dict[str, Count]) -> Row:
     """The mean error over kinds of text, without any report, against characters / 4."""
-    ours, plain = [], []
+    ours, plain = list[float](), list[float]()
     for name, count in counts.items():
         for text in TEXTS.values():
             true = count(text)
             ours.append(_off(estimate_tokens(text, MODELS[name]), true))
             plain.append(_off(len(text) // 4, true))
-    return _row("token estimate, no report yet", ours, plain, "characters / 4", 15)
+    return _row("token estimate, no report yet", ours, plain, "characters / 4", BARS["no report"])
 
 
 def calibrated(counts: dict[str, Count]) -> list[Row]:
     """The error after three reported turns, against one ratio that is learned from them."""
     return [
-        _after_reports("token estimate after 3 turns, same mix", counts, [MIXED], 4),
-        _after_reports("the same, in a talk that changes its language", counts, CHANGING, 6),
+        _after_reports("token estimate after 3 turns, same mix", counts, [MIXED], BARS["same mix"]),
+        _after_reports(
+            "the same, in a talk that changes its language", counts, CHANGING, BARS["changing"]
+        ),
     ]
 
 
@@ -120,19 +129,21 @@ def _tokenizers() -> dict[str, Count]:
 def _after_reports(what: str, counts: dict[str, Count], talks: list[Talk], bar: int) -> Row:
     pairs = [
         pair
-        for count in counts.values()
+        for name, count in counts.items()
         for seed in range(SEEDS)
         for talk in talks
-        for pair in _errors(count, talk, random.Random(seed))
+        for pair in errors(MODELS[name], count, talk, random.Random(seed))
     ]
     ours, plain = [ours for ours, _ in pairs], [plain for _, plain in pairs]
     return _row(what, ours, plain, "one ratio", bar)
 
 
-def _errors(count: Count, turns: Talk, chosen: random.Random) -> Iterator[tuple[float, float]]:
-    """How far the meter, and a plain ratio, are off in each turn after the third."""
+def errors(
+    model: str, count: Count, turns: Talk, chosen: random.Random
+) -> Iterator[tuple[float, float]]:
+    """How far the meter, and a plain ratio, are off in each turn after the third, in per cent."""
     meter, messages, true, ratio = Meter(), list[Message](), 0, 1.0
-    meter.use(None, Calibration())
+    meter.use(model, Calibration())
     for turn, kinds in enumerate(turns):
         for kind in kinds:
             text = _piece(TEXTS[kind], chosen)

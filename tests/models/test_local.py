@@ -6,7 +6,9 @@ It runs with one thread at temperature 0 and says few words; what it says is nev
 import asyncio
 import json
 import os
+import random
 import signal
+import statistics
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,9 +19,10 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
+from tests.bench import accuracy
 from tests.models.wire import only, settings
 from tests.sizes import sized
-from tiro import Session
+from tiro import Session, estimate_tokens
 from tiro.agents.asking import Chat
 from tiro.errors import ContextOverflowError, ModelError, ModelNotConfiguredError
 from tiro.models.anthropic import AnthropicModel
@@ -42,6 +45,7 @@ from tiro.session.messages import Message
 PROVIDER = ProviderSettings(name="local", api="local")
 NAME = "smollm2-135m"
 UPDATES = sized(fast=2, normal=3, long=40)
+SEEDS = sized(fast=1, normal=2, long=10)
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -275,6 +279,47 @@ def test_a_memo_is_valid_json_every_time(real_cache: Path) -> None:
         assert len(said) == UPDATES
 
     with_model(real_cache, scenario)
+
+
+@pytest.mark.local
+def test_the_meter_knows_its_tokenizer(real_cache: Path) -> None:
+    """Bars of the estimate: before any report, after three, and when the language changes."""
+    file = str(LocalModels(real_cache).file_of(NAME))
+    process = LocalProcess(Wanted(weights=file, alias=NAME, context_window=512, threads=1))
+
+    async def run() -> None:
+        await process.start()
+        with httpx.Client(base_url=process.url) as client:
+            check_estimates(lambda text: counted(client, process.api_key, text))
+        await process.close()
+
+    asyncio.run(run())
+
+
+def counted(client: httpx.Client, api_key: str, text: str) -> int:
+    """How many tokens a text is, as the process itself says."""
+    headers = {"Authorization": f"Bearer {api_key}", "Connection": "close"}
+    reply = client.post("/tokenize", json={"content": text}, headers=headers)
+    return len(reply.json()["tokens"])
+
+
+def check_estimates(count: Callable[[str], int]) -> None:
+    """The mean errors over the benchmarks' texts and talks are within their bars."""
+    first = [
+        abs(estimate_tokens(text, f"local/{NAME}") / count(text) - 1) * 100
+        for text in accuracy.TEXTS.values()
+    ]
+    later = {
+        bar: [
+            ours
+            for talk in talks
+            for seed in range(SEEDS)
+            for ours, _ in accuracy.errors(NAME, count, talk, random.Random(seed))
+        ]
+        for bar, talks in (("same mix", [accuracy.MIXED]), ("changing", accuracy.CHANGING))
+    }
+    means = {bar: statistics.mean(off) for bar, off in {"no report": first, **later}.items()}
+    assert all(mean <= accuracy.BARS[bar] for bar, mean in means.items()), means
 
 
 class AtZero:

@@ -44,8 +44,23 @@ RATES: dict[str, float] = {
 FAMILIES: dict[str, Mapping[str, float]] = {
     "openai": {"latin": 0.3, "kana": 0.75, "han": 0.75, "hangul": 0.85, "emoji": 1.35},
     "anthropic": {"latin": 0.55, "kana": 0.95, "han": 0.93, "hangul": 1.3, "emoji": 2.3},
+    "smollm": {
+        "letter": 0.268,
+        "digit": 1.03,  # each one is a token
+        "mark": 0.605,
+        "blank": 0.0,
+        "line": 1.19,
+        "latin": 0.95,
+        "kana": 1.75,
+        "han": 1.65,
+        "hangul": 2.5,
+        "emoji": 2.8,
+    },
 }
-"""Rates that differ by who made the model: how well its tokenizer knows other scripts."""
+"""Rates that differ by who made the model: how well its tokenizer knows other scripts.
+
+Those of SmolLM2 were fitted to 120 pieces of prose, code and JSON and measured on others.
+"""
 
 FAMILY_NAMES = {
     "gpt": "openai",
@@ -54,6 +69,7 @@ FAMILY_NAMES = {
     "o4": "openai",
     "chatgpt": "openai",
     "claude": "anthropic",
+    "smollm2": "smollm",
 }
 """Beginnings of model names, without their provider, that tell the family."""
 
