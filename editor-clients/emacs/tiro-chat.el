@@ -155,7 +155,8 @@ A chat buffer that was killed stays so until it is asked for again."
      (tiro-chat-flush)
      (pcase type
        ("toolUse" (tiro-message-show-tool-use (plist-get event :toolUse)
-                                              (plist-get event :status)))
+                                              (plist-get event :status)
+                                              (plist-get event :parentToolUseId)))
        ("toolResult" (tiro-message-show-tool-result
                       (plist-get event :toolUseId) (plist-get event :content)
                       (eq t (plist-get event :isError))))
@@ -173,7 +174,7 @@ A chat buffer that was killed stays so until it is asked for again."
 (defconst tiro-chat--stop-notes
   '(("cancelled" . "[cancelled]")
     ("max_tokens" . "[the answer reached the model's output limit]")
-    ("max_steps" . "[stopped: the turn reached its number of steps]")
+    ("max_steps" . "[the turn reached its limit of steps; say \"continue\" to go on]")
     ("refusal" . "[the model refused to answer]"))
   "What to say for the reasons why a turn stopped early.")
 

@@ -111,8 +111,9 @@ The line of a tool use is part of the answer that wanted it."
 
 ;;;; Tool uses
 
-(defun tiro-message-show-tool-use (tool-use status)
+(defun tiro-message-show-tool-use (tool-use status &optional parent)
   "Show the line of TOOL-USE, a plist of :id, :name and :input, with STATUS.
+PARENT is the id of the tool use that it works for, if a sub-agent made it.
 Some servers give an id again in the next step, so an id whose result
 has come stands for a new line when its tool is used again."
   (let* ((id (plist-get tool-use :id))
@@ -123,8 +124,8 @@ has come stands for a new line when its tool is used again."
       (setq key (make-symbol "tool") known nil)
       (tiro-transcript-note-value id key))
     (tiro-message--put-tool
-     key (list :name (plist-get tool-use :name) :input (plist-get tool-use :input)
-               :status status :result (plist-get known :result)))))
+     key (list :name (concat (and parent "↳ ") (plist-get tool-use :name))
+               :input (plist-get tool-use :input) :status status :result (plist-get known :result)))))
 
 (defun tiro-message-show-tool-result (id text is-error)
   "Show that the tool use ID was answered with TEXT; IS-ERROR if it failed."

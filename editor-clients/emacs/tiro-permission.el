@@ -36,8 +36,8 @@
 
 (cl-defmethod tiro-handle-request
   (_connection (_method (eql 'tiro/permission/request))
-               &key toolUse effect rule always preview &allow-other-keys)
-  "Ask whether TOOLUSE, of EFFECT, may run; RULE says why we are asked.
+               &key toolUse agent effect rule always preview &allow-other-keys)
+  "Ask for AGENT whether TOOLUSE, of EFFECT, may run; RULE says why we are asked.
 ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
   (let* ((later (tiro-rpc-later))
          (question (cons (cl-incf tiro-permission--count) later)))
@@ -48,7 +48,8 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
       (tiro-transcript-close)
       (tiro-transcript-add
        'permission
-       (concat (format "Tiro asks to use %s (%s%s)" (plist-get toolUse :name) effect
+       (concat (format "Tiro (%s) asks to use %s (%s%s)" (or agent "no agent")
+                       (plist-get toolUse :name) effect
                        (if rule (format "; rule %s" rule) ""))
                (if preview "" (concat "\n" (tiro-permission--input (plist-get toolUse :input))))))
       (when preview

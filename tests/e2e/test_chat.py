@@ -240,6 +240,25 @@ def test_server_that_died_between_questions_loses_none(chat: Chat, provider: Pro
     assert "`tiro chat --continue` goes on with it" in chat.screen()
 
 
+def test_question_of_a_sub_agent_names_it_and_its_work_is_marked(
+    chat: Chat, provider: Provider, home: Home
+) -> None:
+    """M5.9: nobody says yes to another agent than they think."""
+    home.write("ask-first.txt", "xylophone")
+    provider.script(
+        replies.tools(("d1", "delegate", {"agent": "explore", "task": "look"})),
+        replies.tools(("c1", "read_file", {"path": "ask-first.txt"})),
+        replies.text("It is there."),
+        replies.text("It is found."),
+    )
+    chat.start()
+    chat.say("find it")
+    assert "explore: read_file ask-first.txt – read" in chat.wait_for("[r]eject (and why):")
+    screen = chat.ask("o", "It is found.")
+    assert "· ↳ read_file ask-first.txt: done" in screen
+    assert screen.index("↳ read_file") < screen.index("delegate explore")
+
+
 def test_permission_is_asked_and_typed_lines_do_not_answer_it(
     chat: Chat, provider: Provider, home: Home
 ) -> None:

@@ -111,6 +111,22 @@
     (should (string-prefix-p "hm\n\nfirst\n\n* glob *.el: done, 2 lines\n\nsecond"
                              (buffer-substring-no-properties (point-min) (point-max))))))
 
+(ert-deftest tiro-chat-tool-of-a-sub-agent-is-marked ()
+  "Whoever reads sees that another agent did it, at each of its statuses."
+  (with-temp-buffer
+    (setq tiro-session (tiro-session--create))
+    (tiro-chat-mode)
+    (dolist (event '((:type "toolUse" :toolUse (:id "d" :name "delegate" :input nil)
+                      :status "running")
+                     (:type "toolUse" :toolUse (:id "d/1" :name "glob" :input nil)
+                      :status "running" :parentToolUseId "d")
+                     (:type "toolResult" :toolUseId "d/1" :isError :json-false :content "a")
+                     (:type "finished" :stopReason "max_steps")))
+      (tiro-chat--event event))
+    (should (string-search "* delegate: running\n* ↳ glob: done, 1 line\n"
+                           (buffer-substring-no-properties (point-min) (point-max))))
+    (should (string-search "say \"continue\" to go on" (buffer-string)))))
+
 (ert-deftest tiro-chat-reused-tool-id-is-a-new-line ()
   "Some servers number their tool calls from the start in each step."
   (with-temp-buffer

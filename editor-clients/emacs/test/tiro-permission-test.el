@@ -21,7 +21,10 @@
 
 (ert-deftest tiro-permission-shows-what-would-run ()
   (tiro-permission-test-with
-    (should (string-search "Tiro asks to use shell (execute; rule bash: ask)\nls -la\nAlways adds bash: ls -la allow\n"
+    (should (string-search "Tiro (build) asks to use shell (execute; rule bash: ask)
+ls -la
+Always adds bash: ls -la allow
+"
                            (tiro-testing-chat)))
     (should (string-prefix-p ":approve?" (tiro-chat-mode-line)))))
 

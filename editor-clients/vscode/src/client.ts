@@ -28,6 +28,7 @@ import { findServerCommand, type ServerProcess, startServer } from "./launch";
 import { askPermission } from "./permission";
 import { Preview } from "./preview";
 import * as protocol from "./protocol";
+import { Questions } from "./questions";
 import type { SessionDocuments } from "./sessionDocument";
 
 const STOP_TIMEOUT_MS = 3_000;
@@ -49,6 +50,7 @@ export class Client implements vscode.Disposable {
   readonly onSessionChanged = this.#sessionChanged.event;
   /** What the server is busy with, in words; "" when that is over. */
   readonly onProgress = this.#progress.event;
+  readonly questions = new Questions();
 
   #state: ConnectionState = "stopped";
   #language: QuietLanguageClient | undefined;
@@ -138,10 +140,8 @@ export class Client implements vscode.Disposable {
   }
 
   dispose(): void {
-    for (const emitter of [this.#stateChanged, this.#turnEvent, this.#sessionChanged]) {
-      emitter.dispose();
-    }
-    this.#progress.dispose();
+    const emitters = [this.#stateChanged, this.#turnEvent, this.#sessionChanged, this.#progress];
+    vscode.Disposable.from(...emitters, this.questions).dispose();
   }
 
   async #start(): Promise<void> {
@@ -228,7 +228,7 @@ export class Client implements vscode.Disposable {
     on(protocol.turnEvent, this.#turnEvent);
     on(protocol.sessionChanged, this.#sessionChanged);
     language.onRequest(protocol.permissionRequest, (params, token) =>
-      askPermission(params, token, this.onTurnEvent, new Preview(this.documents)),
+      askPermission(params, token, this.onTurnEvent, new Preview(this.documents), this.questions),
     );
     language.onRequest(protocol.editorDiagnostics, shownDiagnostics);
   }

@@ -32,6 +32,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "tiro.ask": ask,
   "tiro.steer": steer,
   "tiro.cancel": cancel,
+  "tiro.nextAttention": nextAttention,
   "tiro.showSession": showSession,
   "tiro.clearSession": clearSession,
   "tiro.newSession": newSession,
@@ -101,6 +102,14 @@ async function cancel({ session }: Parts): Promise<{ cancelled: boolean }> {
     tell("Nothing is running");
   }
   return { cancelled };
+}
+
+function nextAttention({ client }: Parts): boolean {
+  const isShown = client.questions.showOldest();
+  if (!isShown) {
+    tell("No question waits for an answer");
+  }
+  return isShown;
 }
 
 async function showSession({ client, session, documents }: Parts): Promise<string | null> {

@@ -175,18 +175,20 @@ export class Conversation {
     return [...changes, this.#add(item)];
   }
 
-  #toolUse({ toolUse, status, preview }: ToolUseEvent): TranscriptChange[] {
+  #toolUse({ toolUse, status, preview, parentToolUseId }: ToolUseEvent): TranscriptChange[] {
     const changes = this.#endStream(false);
     this.#hasAnswered = true;
     const known = this.#tools.get(toolUse.id);
     if (known !== undefined) {
       known.status = status;
+      known.output = preview ?? known.output;
       return [...changes, { type: "put", item: { ...known } }];
     }
     const item: ToolItem = {
       kind: "tool",
       id: this.#newId(),
-      name: toolUse.name,
+      // What a sub-agent does stands below the tool use it works for.
+      name: parentToolUseId === undefined ? toolUse.name : `↳ ${toolUse.name}`,
       summary: summaryOf(toolUse.input),
       status,
       output: preview ?? "",

@@ -44,7 +44,7 @@ function build(context: vscode.ExtensionContext): Client {
     attachments,
     view,
     documents,
-    createStatusBarItem(session),
+    createStatusBarItem(session, client.questions),
     registerCommands({ client, session, view, attachments, documents, log }),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration("tiro")) {

@@ -8,7 +8,7 @@ type Notice = Pick<NoticeItem, "level" | "text" | "actions">;
 const END_TEXTS: Readonly<Partial<Record<FinishedEvent["stopReason"], string>>> = {
   cancelled: "Cancelled. What had arrived is kept.",
   max_tokens: "The answer was cut at the model's output limit.",
-  max_steps: "Stopped after the largest number of steps; ask to go on.",
+  max_steps: "The turn reached its limit of steps. Say “continue” and it goes on where it stopped.",
   refusal: "The model refused to answer.",
 };
 

@@ -2,7 +2,8 @@
  * The server's question whether a tool may run.
  *
  * It is always answered: by the user, or with a rejection when the question is dismissed, is
- * withdrawn, or the turn is over. What does not fit into it is shown in an editor on demand.
+ * withdrawn, or the turn is over. Until then it is among the questions of the window that wait. What
+ * does not fit into it is shown in an editor on demand.
  */
 
 import * as vscode from "vscode";
@@ -11,6 +12,7 @@ import { parseDiff } from "./diff";
 import { messageOf } from "./failure";
 import type { Preview } from "./preview";
 import type { PermissionParams, PermissionResult, TurnEvent } from "./protocol";
+import type { Questions } from "./questions";
 
 const MAX_PREVIEW_CHARACTERS = 400;
 /** What a message does not show as it stands: lines, invisible characters, links. */
@@ -28,6 +30,7 @@ export async function askPermission(
   token: vscode.CancellationToken,
   onTurnEvent: vscode.Event<TurnEvent>,
   preview: Pick<Preview, "show" | "close">,
+  questions: Pick<Questions, "ask">,
 ): Promise<PermissionResult> {
   const listeners: vscode.Disposable[] = [];
   const withdrawn = new Promise<undefined>((resolve) => {
@@ -44,7 +47,8 @@ export async function askPermission(
     );
   });
   try {
-    const label = await Promise.race([choose(params, preview), withdrawn]);
+    const { show, chosen } = message(params, preview);
+    const label = await questions.ask(show, Promise.race([chosen, withdrawn]));
     return { decision: ANSWERS.find(([name]) => name === label)?.[1] ?? "reject" };
   } finally {
     vscode.Disposable.from(...listeners).dispose();
@@ -52,23 +56,37 @@ export async function askPermission(
   }
 }
 
-/** The label that the user chooses; what was shown on demand is asked about again. */
-async function choose(
+/**
+ * How the question is shown, as often as need be, and the label that the user chooses.
+ *
+ * VS Code closes a message when the same one is shown again: only the newest can be dismissed.
+ */
+function message(
   params: PermissionParams,
   preview: Pick<Preview, "show">,
-): Promise<string | undefined> {
+): { show: () => void; chosen: Promise<string | undefined> } {
   const { text, more } = question(params);
   const [once = "", always = "", reject = ""] = ANSWERS.map(([label]) => label);
   const labels = [once, always, ...(more === undefined ? [] : [more]), reject];
-  for (;;) {
+  let choose: (label: string | undefined) => void = () => undefined;
+  let shown = 0;
+  const show = async (): Promise<void> => {
+    shown += 1;
+    const mine = shown;
     const label = await vscode.window.showWarningMessage(text, ...labels);
-    if (label === undefined || label !== more) {
-      return label;
+    if (label !== undefined && label === more) {
+      await preview.show(params).catch((error: unknown) => {
+        void vscode.window.showErrorMessage(`Tiro: ${messageOf(error)}`);
+      });
+      await show();
+    } else if (label !== undefined || mine === shown) {
+      choose(label);
     }
-    await preview.show(params).catch((error: unknown) => {
-      void vscode.window.showErrorMessage(`Tiro: ${messageOf(error)}`);
-    });
-  }
+  };
+  const chosen = new Promise<string | undefined>((resolve) => {
+    choose = resolve;
+  });
+  return { show: () => void show(), chosen };
 }
 
 /** The question in words, and the button for what they cannot show: the diff, or the whole. */

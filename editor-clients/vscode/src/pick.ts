@@ -13,6 +13,7 @@ export interface PickOf<T> extends vscode.QuickPickItem {
 const MENU: readonly (readonly [string, string])[] = [
   ["$(comment) Ask", "tiro.ask"],
   ["$(comment-discussion) Steer the Answer", "tiro.steer"],
+  ["$(question) Answer Question", "tiro.nextAttention"],
   ["$(debug-stop) Cancel the Answer", "tiro.cancel"],
   ["$(discard) Undo Edits", "tiro.undoEdits"],
   ["$(redo) Redo Edits", "tiro.redoEdits"],

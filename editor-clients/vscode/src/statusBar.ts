@@ -1,7 +1,13 @@
-/** The status bar item: agent, model, tokens, state; a click opens the quick menu. */
+/**
+ * The status bar item: agent, model, tokens, state, or the questions that wait for the user.
+ *
+ * A click opens the quick menu, or the oldest of those questions.
+ */
 
 import * as vscode from "vscode";
 
+import { counted } from "./pick";
+import type { Questions } from "./questions";
 import type { Session } from "./session";
 import type { ClientState, ViewStatus } from "./viewMessages";
 
@@ -20,26 +26,29 @@ const STATE_WORDS: Readonly<Record<ClientState, string>> = {
 };
 
 /** Show the item and keep it true. */
-export function createStatusBarItem(session: Session): vscode.Disposable {
+export function createStatusBarItem(session: Session, questions: Questions): vscode.Disposable {
   const item = vscode.window.createStatusBarItem("tiro.status", vscode.StatusBarAlignment.Right, 90);
   item.name = "Tiro";
-  item.command = "tiro.menu";
-  const paint = (status: ViewStatus) => {
-    item.text = statusText(status);
-    item.tooltip = tooltip(status);
-    item.accessibilityInformation = { label: `Tiro, ${tooltip(status)}` };
+  const paint = () => {
+    const [status, waiting] = [session.status(), questions.count];
+    item.text = statusText(status, waiting);
+    item.tooltip = tooltip(status, waiting);
+    item.accessibilityInformation = { label: `Tiro, ${item.tooltip}` };
+    item.command = waiting > 0 ? "tiro.nextAttention" : "tiro.menu";
+    const color = waiting > 0 ? "warning" : status.state === "stopped" ? "error" : undefined;
     item.backgroundColor =
-      status.state === "stopped"
-        ? new vscode.ThemeColor("statusBarItem.errorBackground")
-        : undefined;
+      color === undefined ? undefined : new vscode.ThemeColor(`statusBarItem.${color}Background`);
   };
-  paint(session.status());
+  paint();
   item.show();
-  return vscode.Disposable.from(item, session.onStatus(paint));
+  return vscode.Disposable.from(item, session.onStatus(paint), questions.onCount(paint));
 }
 
-/** What stands in the bar. */
-export function statusText(status: ViewStatus): string {
+/** What stands in the bar; above all that the user is waited for. */
+export function statusText(status: ViewStatus, waiting = 0): string {
+  if (waiting > 0) {
+    return `$(question) Tiro: ${counted(waiting, "question")}`;
+  }
   const icon = ICONS[status.state];
   if (status.state === "starting" || status.state === "stopped") {
     return `${icon} Tiro: ${STATE_WORDS[status.state]}`;
@@ -49,8 +58,9 @@ export function statusText(status: ViewStatus): string {
   return `${icon} Tiro: ${parts.join(" · ") || STATE_WORDS[status.state]}`;
 }
 
-function tooltip(status: ViewStatus): string {
+function tooltip(status: ViewStatus, waiting: number): string {
   const lines = [
+    waiting > 0 ? `${counted(waiting, "question")} waiting for your answer; click to see` : "",
     `State: ${STATE_WORDS[status.state]}`,
     status.agent && `Agent: ${status.agent}`,
     status.model && `Model: ${status.model}`,

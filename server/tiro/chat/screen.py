@@ -30,7 +30,7 @@ CHANGES = {
 }
 ENDS = {
     "max_tokens": "The answer reached its length limit; ask to go on",
-    "max_steps": "The turn reached its limit of steps; ask to go on",
+    "max_steps": 'The turn reached its limit of steps; say "continue" to go on',
     "refusal": "The model refused",
     "cancelled": "Cancelled; what had come is kept",
 }
@@ -120,7 +120,8 @@ class Screen:
         """What a permission question is about, as text to be put before the person."""
         self.end_text()
         use, preview = params["toolUse"], params.get("preview")
-        self.tell(f"{named(use)} – {params['effect']}, asked because of {params['rule']}")
+        why = f"{params['effect']}, asked because of {params['rule']}"
+        self.tell(f"{params['agent']}: {named(use)} – {why}")
         lines = (preview or "").splitlines()
         for line in lines[:MAX_PREVIEW_LINES]:
             self._tell(line, "", "  ")
@@ -142,7 +143,7 @@ class Screen:
             case {"type": "thinking", "delta": delta}:
                 self._think(delta)
             case {"type": "toolUse", "status": status, "toolUse": use}:
-                self._show_tool(use, status)
+                self._show_tool(use, status, "↳ " if event.get("parentToolUseId") else "")
             case {"type": "toolOutput", "delta": delta}:
                 self._show_status(delta.rstrip().rpartition("\n")[2])
             case {"type": "toolResult"}:
@@ -162,15 +163,18 @@ class Screen:
         if (refused := event["memoRefused"]) is not None:
             self.tell(refused)
 
-    def _show_tool(self, use: dict[str, Any], status: str) -> None:
-        """A tool use that goes on is the status line; when it has ended it gets a line."""
+    def _show_tool(self, use: dict[str, Any], status: str, mark: str) -> None:
+        """A tool use that goes on is the status line; when it has ended it gets a line.
+
+        `mark` tells that of a sub-agent, which stands above the line of the use it works for.
+        """
         self.end_text()
         if use["name"] == COMMAND:
             self._commands.add(use["id"])
         if status in ("proposed", "running"):
-            self._show_status(f"{named(use)}: {status}")
+            self._show_status(f"{mark}{named(use)}: {status}")
         else:
-            self._tell(f"{one_line(named(use), columns() - 16)}: {status}", DIM)
+            self._tell(f"{one_line(mark + named(use), columns() - 16)}: {status}", DIM)
 
     def _show_result(self, event: dict[str, Any]) -> None:
         """What a command gave, its last lines; of anything else only why it failed."""

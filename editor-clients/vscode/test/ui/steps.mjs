@@ -73,6 +73,22 @@ export const STEPS = {
     changeSettings(ui.bench.out, "Machine", { "tiro.settings": { permission: { read: "ask" } } });
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     const status = ui.view.locator("details.tool .status");
+    await ui.ask("tool use: out of sight");
+    const waits = ui.toast("Tiro (build) wants to run read_file [read]");
+    for (const [name, comeBack] of [
+      ["click", () => ui.statusBar.click()],
+      ["command", () => ui.command("Tiro: Answer Question")],
+      ["focus", () => ui.leaveAndComeBack()],
+    ]) {
+      await waits.waitFor();
+      await ui.hideToasts();
+      await ui.statusBar.filter({ hasText: "1 question" }).waitFor();
+      await ui.shot(`question-out-of-sight-${name}`);
+      await comeBack();
+    }
+    await waits.getByRole("button", { name: "Reject" }).click();
+    await ui.answered("You said: tool use: out of sight");
+    await ui.statusBar.filter({ hasText: "echo" }).waitFor();
     for (const [button, outcome] of [
       ["Reject", "rejected"],
       ["Allow Once", "done"],

@@ -115,6 +115,20 @@ export class Ui {
     await this.toast(text).getByRole("button", { name: "Allow Once" }).click({ timeout: 10_000 });
   }
 
+  /** Put the toasts away as VS Code does by itself after a while: what they ask still waits. */
+  async hideToasts() {
+    await this.page.locator(".notification-toast .notification-list-item-message").first().click();
+    await this.page.keyboard.press("Escape");
+    await until(async () => (await this.page.locator(".notification-toast").count()) === 0, "the toasts are hidden");
+  }
+
+  /** The window loses the focus and gets it back, as far as the workbench can see. */
+  async leaveAndComeBack() {
+    for (const [event, focused] of [["blur", false], ["focus", true]]) {
+      await this.page.evaluate(`document.hasFocus = () => ${focused}; window.dispatchEvent(new Event("${event}"))`);
+    }
+  }
+
   async dismissToasts() {
     await this.command("Notifications: Clear All Notifications");
     await until(async () => (await this.page.locator(".notification-toast").count()) === 0, "the toasts are gone");

@@ -75,7 +75,7 @@ test("a delta costs one change that holds the delta alone, however long the talk
 test.each([
   ["cancelled", "Cancelled. What had arrived is kept.", true],
   ["max_tokens", "The answer was cut at the model's output limit.", false],
-  ["max_steps", "Stopped after the largest number of steps; ask to go on.", false],
+  ["max_steps", "The turn reached its limit of steps. Say “continue” and it goes on where it stopped.", false],
   ["refusal", "The model refused to answer.", false],
 ])("a turn that ends with %s says so", (stopReason, text, isInterrupted) => {
   const conversation = new Conversation();
@@ -191,4 +191,18 @@ test("a resize is silent, and says why the memo was not brought up to date", () 
 test("an event of a kind that is not known yet changes nothing", () => {
   const conversation = new Conversation();
   expect(play(conversation, { type: "steered" as TurnEvent["type"] })).toEqual([]);
+});
+
+test("a preview is shown from the event on that brings it, until the result is there", () => {
+  const conversation = new Conversation();
+  const run = { id: "c1", name: "run_command", input: { command: "make" } };
+  play(conversation, STARTED, { type: "toolUse", toolUse: run, status: "proposed" });
+  play(conversation, { type: "toolUse", toolUse: run, status: "running", preview: "make -C /w" });
+  expect(shown(conversation)).toEqual(["tool run_command make running: make -C /w"]);
+  play(
+    conversation,
+    { type: "toolUse", toolUse: run, status: "done" },
+    { type: "toolResult", toolUseId: "c1", isError: false, content: "built", truncated: false, seq: 3 },
+  );
+  expect(shown(conversation)).toEqual(["tool run_command make done: built"]);
 });

@@ -2,7 +2,8 @@ import { expect, test, vi } from "vitest";
 
 import { askPermission, question } from "../../src/permission";
 import type { PermissionParams, TurnEvent } from "../../src/protocol";
-import { asked, EventEmitter } from "./vscode";
+import { Questions } from "../../src/questions";
+import { asked, EventEmitter, windowState } from "./vscode";
 
 const PARAMS: PermissionParams = {
   turnId: "t1",
@@ -24,8 +25,9 @@ function ask(params = PARAMS) {
   const events = new EventEmitter<TurnEvent>();
   const token = { isCancellationRequested: false, onCancellationRequested: cancel.event };
   const preview = { show: vi.fn(() => Promise.resolve()), close: vi.fn(() => Promise.resolve()) };
-  const result = askPermission(params, token, events.event as never, preview);
-  return { cancel, events, result, preview, ...newest() };
+  const questions = new Questions();
+  const result = askPermission(params, token, events.event as never, preview, questions);
+  return { cancel, events, result, preview, questions, ...newest() };
 }
 
 function newest() {
@@ -100,4 +102,47 @@ test("what was shown is asked about again, and closed with the answer", async ()
   newest().answer("Allow Once");
   expect(await result).toEqual({ decision: "once" });
   expect(preview.close).toHaveBeenCalledOnce();
+});
+
+test("a question whose message went away waits, is counted, and is shown again on demand", async () => {
+  const { answer, questions, result } = ask();
+  const counts: number[] = [];
+  questions.onCount((count) => counts.push(count));
+  expect(questions.count).toBe(1);
+  const count = asked.length;
+  expect(questions.showOldest()).toBe(true);
+  expect(asked.length).toBe(count + 1);
+  answer(undefined); // VS Code closes the first message when the second one says the same
+  newest().answer("Allow Once");
+  expect(await result).toEqual({ decision: "once" });
+  expect([counts, questions.count, questions.showOldest()]).toEqual([[0], 0, false]);
+});
+
+test("what is chosen in an older message counts too, and the newest dismissed is a rejection", async () => {
+  const older = ask();
+  older.questions.showOldest();
+  older.answer("Allow for This Session");
+  expect(await older.result).toEqual({ decision: "always" });
+  const dismissed = ask();
+  dismissed.questions.showOldest();
+  newest().answer(undefined);
+  expect(await dismissed.result).toEqual({ decision: "reject" });
+});
+
+test("a window that gets the focus back shows what still waits, a moment later", async () => {
+  vi.useFakeTimers();
+  try {
+    const [gone, waits] = [ask(), ask()];
+    gone.cancel.fire();
+    await gone.result;
+    const count = asked.length;
+    windowState.fire({ focused: false });
+    windowState.fire({ focused: true });
+    expect(asked.length).toBe(count); // a click that brought the focus still finds its button
+    waits.questions.dispose();
+    vi.runAllTimers();
+    expect(asked.length).toBe(count + 1);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -12,6 +12,10 @@ export class EventEmitter<T> {
     };
   };
 
+  dispose(): void {
+    this.#listeners.clear();
+  }
+
   get listeners(): number {
     return this.#listeners.size;
   }
@@ -26,7 +30,11 @@ export class EventEmitter<T> {
 /** What the last message asked, and how to answer it. */
 export const asked: { text: string; labels: string[]; answer: (label: string | undefined) => void }[] = [];
 
+/** Where the focus of the window is told. */
+export const windowState = new EventEmitter<{ focused: boolean }>();
+
 export const window = {
+  onDidChangeWindowState: windowState.event,
   showWarningMessage: (text: string, ...labels: string[]) =>
     new Promise<string | undefined>((answer) => {
       asked.push({ text, labels, answer });

@@ -48,6 +48,12 @@ test.each([
   expect(statusText(status)).toBe(text);
 });
 
+test("the status bar says above all that the user is waited for", () => {
+  const status = { state: "answering", agent: "build", model: "m", tokens: "", activity: "" } as const;
+  expect(statusText(status, 1)).toBe("$(question) Tiro: 1 question");
+  expect(statusText(status, 2)).toBe("$(question) Tiro: 2 questions");
+});
+
 test("hits keep the server's order and say where they are", () => {
   const hit: SearchHit = {
     id: "session-1",
