@@ -15,7 +15,7 @@ from tiro.agents.permissions import PERMISSION_SETS, Rules
 from tiro.assistant.model_choice import Models
 from tiro.config import directories
 from tiro.config.files import Config, load
-from tiro.config.settings import Settings
+from tiro.config.settings import Doubts, Settings
 from tiro.errors import ModelNotConfiguredError
 from tiro.models.model import ModelFacts, Price
 
@@ -193,7 +193,8 @@ def test_one_wrong_key_is_told_and_costs_only_itself(
     where = str(tmp_path / "config.yaml") + (f", line {line}: " if line else "")
     assert problem.startswith(where), problem
     assert told in problem
-    assert found.settings == load(tmp_path / "none").settings
+    settings = msgspec.structs.replace(found.settings, doubts=Doubts())
+    assert settings == load(tmp_path / "none").settings
 
 
 def test_deep_key_is_told_with_its_line(tmp_path: Path) -> None:
@@ -250,7 +251,63 @@ def test_file_that_cannot_be_used_is_told_and_defaults_hold(
     assert "; the whole file is ignored" in problem
     assert "\n" not in problem
     assert found.files == [tmp_path / "config.yaml"], "it is there, whatever is in it"
-    assert msgspec.structs.replace(found.settings, unread=None) == load(tmp_path / "no").settings
+    settings = msgspec.structs.replace(found.settings, unread=None, doubts=Doubts())
+    assert settings == load(tmp_path / "no").settings
+
+
+BROKEN = "it: [is broken\n"
+EVERYONE, NOBODY = ("anthropic", "openai", "ollama", "local"), ()
+
+
+@pytest.mark.parametrize(
+    ("text", "doubted", "is_model_doubted"),
+    [
+        (f"model: local\n{BROKEN}", EVERYONE, False),
+        (f"providers: {{}}\n{BROKEN}", EVERYONE, False),
+        ("model:local/small\n", EVERYONE, False),
+        (f"agent: plan\n{BROKEN}", NOBODY, False),
+        ("model: [local/small]", NOBODY, True),
+        ("modle: local/small", NOBODY, True),
+        ("Model: local/small", NOBODY, True),
+        ("default_model: local/small", NOBODY, True),
+        ("modle: local/x\nmodel: local/small", NOBODY, False),
+        ("provider: ollama", EVERYONE, False),
+        ("providers: [ollama]", EVERYONE, False),
+        ("providers: {openai: http://127.0.0.1:1}", ("openai",), False),
+        ("providers: {openai: {api: opnai}}", ("openai",), False),
+        ("providers: {openai: {url: http://127.0.0.1:1}}", ("openai",), False),
+        ("providers: {openai: {base_urll: http://127.0.0.1:1}}", ("openai",), False),
+        ("providers: {openai: {temperature: 1}}", NOBODY, False),
+        ("agnet: plan", NOBODY, False),
+    ],
+)
+def test_a_slip_about_who_hears_a_prompt_lets_nobody_else_hear_it(
+    tmp_path: Path, text: str, doubted: tuple[str, ...], is_model_doubted: bool
+) -> None:
+    """Whoever chose a local provider must not reach a hosted one by a misspelt word."""
+    doubts = loaded(tmp_path, text).settings.doubts
+    assert tuple(name for name in EVERYONE if doubts.about(name)) == doubted
+    assert (doubts.model is not None) == is_model_doubted
+    for told in filter(None, (doubts.everyone, doubts.model, *doubts.providers.values())):
+        assert told.startswith(str(tmp_path / "config.yaml"))
+
+
+def test_what_stands_above_a_slip_is_certain(tmp_path: Path) -> None:
+    root = workspace(tmp_path / "ws", "model: ollama/x")
+    mine = {"api": "openai", "base_url": "http://127.0.0.1:1"}
+    found = loaded(tmp_path / "cfg", f"model: [{BROKEN}", root, providers={"mine": mine})
+    assert found.settings.doubts.about("mine") is None
+    assert found.settings.doubts.about("ollama") is not None
+    found = loaded(tmp_path / "cfg", "modle: a/b", root)
+    assert (found.settings.model, found.settings.doubts) == ("ollama/x", Doubts())
+
+
+def test_a_broken_file_of_a_workspace_may_have_named_a_model(tmp_path: Path) -> None:
+    root = workspace(tmp_path / "ws", f"model: ollama/x\n{BROKEN}")
+    found = loaded(tmp_path / "cfg", "model: openai/x", root)
+    assert (found.settings.model, found.settings.doubts.about("openai")) == (None, None)
+    assert str(root) in (found.settings.doubts.model or "")
+    assert loaded(tmp_path / "cfg", "", root, model="openai/x").settings.model == "openai/x"
 
 
 def test_aliases_do_not_blow_up(tmp_path: Path) -> None:
@@ -442,9 +499,8 @@ def test_a_file_that_cannot_be_used_allows_nothing_unasked(
     mine = b"" if is_workspace else data
     found = loaded(tmp_path / "cfg", mine, root, permission={"*": "allow"})
     problem = only_problem(found)
-    assert problem.endswith(
-        "; the whole file is ignored, and as it may forbid something, everything asks"
-    )
+    told = "; the whole file is ignored, and as it may forbid something, everything asks"
+    assert told in problem
     for key in ("read", "glob", "bash", "write"):
         decision = rules_of(found).decide(key, "a.pem")
         assert decision.kind == "ask"

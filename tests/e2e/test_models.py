@@ -1,5 +1,7 @@
 """Protocol section 5: which models there are, which one answers, and what is refused at once."""
 
+import os
+
 import pytest
 
 from tests.e2e import replies
@@ -118,4 +120,70 @@ def test_a_session_whose_model_lost_its_key_names_the_ways_out(
     assert f"The model 'work/{MODEL}' cannot be used: {told}" in error.message
     assert (view(server)["total"], len(provider.chats)) == (2, 1)
     server.request("tiro/models/set", {"name": f"fake/{MODEL}"})
+    assert ask(server)["text"] == "ok"
+
+
+# Who is never asked
+
+ON_THIS_MACHINE = """\
+model: openai/{model}
+providers:
+  openai: {{base_url: "{url}", api: openai}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "told"),
+    [
+        ("model:", "modle:", "line 1: modle is no setting (did you mean model?)"),
+        ("model: openai", "model: [openai", "line 1: this is no valid YAML"),
+        ("model: openai/", "model: {}\n#", "line 1: model must be text or null"),
+        ("base_url:", "bass_url:", "line 3: providers.openai.bass_url is no setting"),
+        ("api: openai}", "api: openal}", "line 3: providers.openai.api must be"),
+        ("providers:", "provider:", "line 2: provider is no setting"),
+        ("openai: {", "openai: 1 # {", "line 3: providers.openai must be a section"),
+    ],
+)
+def test_a_slip_in_the_configuration_sends_no_prompt_elsewhere(
+    start: StartServer, home: Home, provider: Provider, right: str, wrong: str, told: str
+) -> None:
+    """A hosted provider has its key, but the user has named one on this machine."""
+    path = home.write_config()
+    whole = ON_THIS_MACHINE.format(model=MODEL, url=provider.base_url)
+    assert whole.count(right) == 1
+    path.write_text(whole.replace(right, wrong))
+    nowhere = "http://127.0.0.1:9"  # the hosted ones must not be reached from a test
+    keys = {"ANTHROPIC_API_KEY": "k-hosted", "OPENAI_API_KEY": API_KEY, "HTTPS_PROXY": nowhere}
+    server = start(env=keys)
+    assert any(told in problem for problem in server.request("tiro/status")["problems"])
+    error = server.error("tiro/turn/start", {"prompt": "private"})
+    assert (error.code, error.kind) == NOT_CONFIGURED
+    assert f"until this is corrected: {path}, " in error.message
+    assert told in error.message
+    assert server.error("tiro/session/explain").kind == "modelNotConfigured"
+    assert view(server)["messages"] == []
+    path.write_text(whole)
+    assert ask(server)["text"] == "ok", "the corrected file is read by the next prompt"
+
+
+def test_pipes_where_files_should_be_hold_up_nothing(start: StartServer, home: Home) -> None:
+    """Whoever opens one waits for ever; each is told, and a prompt says which to correct."""
+    path = home.write_config()
+    whole = path.read_text()
+    own = [path, home.config_dir / "agents/mine.md", home.sessions / "half.json"]
+    for place in (*own, home.workspace / ".tiro/config.yaml", home.workspace / "AGENTS.md"):
+        place.parent.mkdir(exist_ok=True, parents=True)
+        place.unlink(missing_ok=True)
+        os.mkfifo(place)
+    server = start()
+    problems = server.request("tiro/status")["problems"]
+    for name in ("config/config.yaml", "mine.md", ".tiro/config.yaml", "AGENTS.md"):
+        assert any(f"{name} is no regular file" in problem for problem in problems), problems
+    (row,) = server.request("tiro/session/list")["sessions"]
+    assert row["error"]
+    error = server.error("tiro/turn/start", {"prompt": "hi"})
+    assert f"{path} is no regular file" in error.message
+    for place in (path, home.workspace / ".tiro/config.yaml"):
+        place.unlink()
+    path.write_text(whole)
     assert ask(server)["text"] == "ok"

@@ -72,7 +72,7 @@ class FakeAssistant:
 
     # --- set up ---
 
-    def configure_client(
+    async def configure_client(
         self, settings: Mapping[str, Any], roots: Sequence[Path], workspace_trusted: bool
     ) -> list[str]:
         self.calls.append(("configure_client", dict(settings), list(roots), workspace_trusted))

@@ -35,6 +35,7 @@ from tiro.assistant.setup import KeepOut, Setup
 from tiro.assistant.titles import Titles
 from tiro.assistant.turns import Turns, new_turn_id
 from tiro.config.directories import cache_directory, config_directory
+from tiro.config.settings import Doubts
 from tiro.errors import (
     InvalidInputError,
 )
@@ -82,6 +83,7 @@ class Assistant:
         self._config_dir = config_dir or config_directory()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._beside: set[asyncio.Task[None]] = set()
+        self._client: tuple[Mapping[str, Any], Sequence[Path], bool] = ({}, [], True)
         self.setup = Setup.load(self._config_dir, [], {})
         self.manager = self.setup.manager(self._config_dir / "sessions", self._noticed)
         self.saved = SavedSessions(self.manager, self.turns)
@@ -95,7 +97,7 @@ class Assistant:
 
     # --- how it is set up ---
 
-    def configure_client(
+    async def configure_client(
         self, settings: Mapping[str, Any], roots: Sequence[Path], workspace_trusted: bool = True
     ) -> list[str]:
         """Take over an editor's settings and workspace; the problems, one sentence each.
@@ -104,10 +106,12 @@ class Assistant:
         what it began with. In a workspace that is not trusted only tools that read are offered.
         """
         self._loop = asyncio.get_running_loop()
-        self.setup = Setup.load(
-            self._config_dir, roots, settings, trusted=workspace_trusted, editor=self.editor
+        self._client = (settings, roots, workspace_trusted)
+        setup = await asyncio.to_thread(
+            Setup.load, self._config_dir, roots, settings, workspace_trusted, self.editor
         )
-        self.setup.look_at(self.workspace)
+        await asyncio.to_thread(setup.look_at, self.workspace)
+        self.setup = setup
         self.setup.apply_to(self.manager)
         self._replace_models()
         return self.setup.problems
@@ -415,6 +419,8 @@ class Assistant:
     ) -> RunningTurn | None:
         """The turn, begun; None where it was stopped while it waited for its model."""
         session, turn_id = self.session, new_turn_id()
+        if self.setup.settings.doubts != Doubts():  # the user may have corrected it by now
+            await self.configure_client(*self._client)
         content = await content_of(prompt, attachments, self.workspace)
         for problem in await asyncio.to_thread(self.setup.look_at, self.workspace):
             self.tell(problem)

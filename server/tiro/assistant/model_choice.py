@@ -15,6 +15,7 @@ from tiro.assistant.standing import (
     lacks_key,
     named_at,
 )
+from tiro.config.settings import Doubts
 from tiro.errors import ModelNotConfiguredError
 from tiro.models.key_command import KEY_COMMAND_SECONDS, run_key_command
 from tiro.models.model import Model, ModelFacts, ProviderSettings, known_facts
@@ -60,10 +61,11 @@ class Models:
         providers: Mapping[str, ProviderSettings],
         key_commands: Mapping[str, str | list[str]],
         cache: Path | None,
+        doubts: Doubts | None = None,
     ) -> None:
         self._providers = dict(providers)
         self._key_commands = dict(key_commands)
-        self._cache = cache
+        self._cache, self._doubts = cache, doubts or Doubts()
         self._open: dict[str, Model] = {}
         self._running: dict[str, asyncio.Task[str | ModelNotConfiguredError]] = {}
         """The key commands that run, by provider."""
@@ -82,6 +84,7 @@ class Models:
         """
         if wanted is not None:
             return await self._named(wanted)
+        _refuse(self._doubts.everyone or self._doubts.model)
         tried = []
         for provider in in_order(self._providers):
             standing = await self._for_choice(provider)
@@ -110,6 +113,7 @@ class Models:
         Where that takes an answer of a provider it is an UnknownModel. Raises
         ModelNotConfiguredError for an unknown provider.
         """
+        _refuse(self._doubts.everyone or (None if wanted else self._doubts.model))
         full = self.first_usable if wanted is None else self.check(wanted)
         if full is None or "/" not in full:
             return UnknownModel()
@@ -155,8 +159,13 @@ class Models:
         return known_facts(self._providers[provider], model)
 
     def check(self, name: str) -> str:
-        """The full name `provider/model`; ModelNotConfiguredError for an unknown provider."""
+        """The full name `provider/model`.
+
+        Raises ModelNotConfiguredError for an unknown provider, or where there is doubt about it.
+        """
         provider, separator, model = name.partition("/")
+        about = self._doubts.about(provider)
+        _refuse(about, None if about == self._doubts.everyone else provider)
         if provider not in self._providers:
             way = f"choose another model, of {', '.join(self._providers)}"
             raise _unusable(name, f"there is no provider {provider!r}", way)
@@ -238,6 +247,9 @@ class Models:
     ) -> Standing:
         """What is known of a provider before it is asked; a command may have to print its key."""
         names = named_at(provider, wanted)
+        if (doubt := self._doubts.about(provider.name)) is not None:
+            reason = f"not asked until this is corrected: {doubt}"
+            return Standing(provider=provider, names=names, reason=reason, is_meant=True)
         try:
             provider = await self._with_key(provider, seconds)
         except ModelNotConfiguredError as error:
@@ -315,6 +327,18 @@ def _row(name: str, provider: str, context_window: int | None, reason: str | Non
         context_window=context_window,
         available=reason is None,
         reason=reason,
+    )
+
+
+def _refuse(doubt: str | None, provider: str | None = None) -> None:
+    """Ask nobody, or not this provider, while it is not clear who may be asked."""
+    if doubt is None:
+        return
+    if provider is None:
+        raise ModelNotConfiguredError(f"No model is asked until this is corrected: {doubt}")
+    raise ModelNotConfiguredError(
+        f"Nothing is sent to {provider} until this is corrected: {doubt}; or choose another model",
+        tried=[{"provider": provider, "reason": doubt}],
     )
 
 

@@ -322,7 +322,7 @@ class Setup(msgspec.Struct, kw_only=True):
                 name: msgspec.structs.replace(provider, observer=observer)
                 for name, provider in providers.items()
             }
-        models = Models(providers, settings.key_commands, cache_directory())
+        models = Models(providers, settings.key_commands, cache_directory(), settings.doubts)
 
         def keep_key_out(key: str) -> None:
             if settings.session.redact:

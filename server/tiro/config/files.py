@@ -55,11 +55,7 @@ def _take_file(path: Path, root: Path | None, merge: Merge) -> bool:
     try:
         found = read_settings(path, root)
     except UnusableFileError as error:
-        told = f"{path}{error}; the whole file is ignored"
-        if error.text is None or "permission" in error.text:
-            merge.cannot_read(path.name, is_workspace)
-            told += ", and as it may forbid something, everything asks"
-        merge.broken.append(told)
+        _tell_broken(path, error, is_workspace, merge)
         return True
     if found is None:
         return False
@@ -71,3 +67,17 @@ def _take_file(path: Path, root: Path | None, merge: Merge) -> bool:
         merge.problems.append(told)
     merge.take(Source(str(path), found.tree, found.lines, is_workspace))
     return True
+
+
+def _tell_broken(path: Path, error: UnusableFileError, is_workspace: bool, merge: Merge) -> None:
+    """Note a file that cannot be read: it may forbid something, and say who hears a prompt."""
+    why, text = f"{path}{error}", error.text
+    told = f"{why}; the whole file is ignored"
+    if text is None or "permission" in text:
+        merge.cannot_read(path.name, is_workspace)
+        told += ", and as it may forbid something, everything asks"
+    source = Source(str(path), {}, is_workspace=is_workspace)
+    decides = "model" if is_workspace else "providers"
+    if text is None or "model" in text or "providers" in text:
+        told += f"; {merge.doubt(source, (decides,), why)}"
+    merge.broken.append(told)

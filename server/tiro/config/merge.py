@@ -22,7 +22,7 @@ from tiro.agents.permissions import (
     understood,
 )
 from tiro.agents.wording import expected, shown
-from tiro.config.settings import Document, ProviderConfig, Settings
+from tiro.config.settings import Document, Doubts, ProviderConfig, Settings
 from tiro.models.address import EXAMPLE, problem_of_address
 from tiro.models.model import ProviderSettings
 
@@ -66,6 +66,18 @@ class Source(msgspec.Struct, frozen=True):
         return self.name if line is None else f"{self.name}, line {line}"
 
 
+ADDRESS_WORDS = ("url", "host", "endpoint", "address", "server", "proxy")
+"""What a key is called that says where a provider is, also where there is no such key."""
+
+UNTIL_CORRECTED = "no model is asked until it is corrected"
+
+
+class Unclear(msgspec.Struct, frozen=True):
+    """What stands where a model should be named."""
+
+    why: str
+
+
 class Merge:
     """Takes sources, the lowest first, and keeps of each key the last value that was usable."""
 
@@ -76,23 +88,34 @@ class Merge:
         self.unread: PermissionDecision | None = None
         self._values: dict[str, Any] = {}
         self._workspace_permission: dict[str, Any] = {}
-        self._models: list[tuple[Source, str | None]] = []
+        self._models: list[tuple[Source, str | Unclear | None]] = []
+        self._doubts: dict[str, str] = {}
+        self._doubt: str | None = None
+        self._certain: set[str] = set()
+        """Providers that a source above the doubt defines as a whole."""
         self._named_in: dict[str, Source] = {}
         self.named_providers: set[str] = set()
 
     def take(self, source: Source) -> None:
         """Merge a source over what there is."""
+        named = source.tree.get("providers")
+        for name, entry in named.items() if isinstance(named, dict) else ():
+            if isinstance(entry, dict) and (
+                entry.get("api") == "local" or {"api", "base_url"} <= entry.keys()
+            ):
+                self._certain.add(name)
+                self._doubts.pop(name, None)
         self._struct(Document, source.tree, (), source, self._values)
         if "model" in self._values:
             self._models.append((source, self._values.pop("model")))
-        named = source.tree.get("providers")
         self.named_providers |= set(named) if isinstance(named, dict) else set()
         for name in self._values.get("providers", ()):
             self._named_in.setdefault(name, source)
 
     def settings(self) -> Settings:
         """The merged settings."""
-        self._values["model"] = self._model()
+        model = self._model()
+        self._values["model"] = None if isinstance(model, Unclear) else model
         document = _build(Document, self._values)
         providers, commands = {}, {}
         for name, entry in document.providers.items():
@@ -106,6 +129,12 @@ class Merge:
             key_commands=commands,
             workspace_permission=self._workspace_permission,
             unread=self.unread,
+            doubts=Doubts(
+                everyone=self._doubt,
+                certain=frozenset(self._certain if self._doubt else ()),
+                model=model.why if isinstance(model, Unclear) else None,
+                providers=self._doubts,
+            ),
             **{
                 field: getattr(document, field)
                 for field in Document.__struct_fields__
@@ -243,14 +272,16 @@ class Merge:
             models=entry.models,
         )
 
-    def _model(self) -> str | None:
+    def _model(self) -> str | Unclear | None:
         """The model of the highest source; a workspace may only name a configured provider.
 
         An unknown one of the user's own stays, so that nothing is sent to another provider
         than they meant.
         """
         for source, model in reversed(self._models):
-            if model is None or model.partition("/")[0] in self._values["providers"]:
+            if model is None or isinstance(model, Unclear):
+                return model
+            if model.partition("/")[0] in self._values["providers"]:
                 return model
             names = ", ".join(self._values["providers"])
             self.problems.append(
@@ -267,11 +298,28 @@ class Merge:
         source = "workspace" if is_workspace else "config"
         self.unread = self.unread or PermissionDecision("ask", rule, source)
 
+    def doubt(self, source: Source, path: tuple[str, ...], told: str) -> str | None:
+        """Note a fault that may change who hears a prompt; what follows, None where it does not."""
+        match _meant(path):
+            case ("model",):
+                self._models.append((source, Unclear(told)))
+                return UNTIL_CORRECTED
+            case ("providers", *_) if source.is_workspace:
+                return None  # it could not have said so
+            case ("providers",):
+                self._doubt, self._certain = told, set()
+                return UNTIL_CORRECTED
+            case ("providers", name) | ("providers", name, "api"):
+                self._doubts.setdefault(name, told)
+                return f"nothing is sent to {name} until it is corrected"
+        return None
+
     def _tell(
         self, source: Source, path: tuple[str, ...], what: str, so: str = "it is ignored"
     ) -> None:
         """Note one problem as one sentence."""
-        self.problems.append(f"{source.where(path)}: {'.'.join(path)} {what}; {so}")
+        told = f"{source.where(path)}: {'.'.join(path)} {what}"
+        self.problems.append(f"{told}; {self.doubt(source, path, told) or so}")
 
 
 def _build(kind: Callable[..., Any], values: Mapping[str, Any]) -> Any:
@@ -299,6 +347,26 @@ def _table_of(kind: Any) -> Any:
     return _section_of(get_args(kind)[1]) if get_origin(kind) is dict else None
 
 
+def _is_whole(provider: Mapping[Any, Any]) -> bool:
+    """Whether this says all about where a provider is."""
+    return provider.get("api") == "local" or {"api", "base_url"} <= provider.keys()
+
+
+def _meant(path: tuple[str, ...]) -> tuple[str, ...]:
+    """The path of what a misspelt key stands for, where that decides who hears a prompt."""
+    key, is_new = path[-1].lower(), path[-1] not in Document.__struct_fields__
+    if len(path) == 1 and is_new:
+        meant = _closest(key, Document.__struct_fields__)
+        if "provider" in key or meant == "providers":
+            return ("providers",)
+        return ("model",) if "model" in key or meant == "model" else path
+    if path[0] == "providers" and len(path) == 3 and key not in ProviderConfig.__struct_fields__:
+        meant = _closest(key, ProviderConfig.__struct_fields__)
+        if meant == "api" or any(word in key for word in ADDRESS_WORDS):
+            return (*path[:2], "api")
+    return path
+
+
 def _workspace_may_set(path: tuple[str, ...]) -> bool:
     """Whether a key, something in it or the section around it is among WORKSPACE_MAY_SET."""
     key = ".".join(path) + "."
@@ -317,7 +385,7 @@ def _hint(key: str, known: Iterable[str]) -> str:
 
 
 def _closest(key: str, known: Iterable[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(key, list(known), n=1)), None)
+    return next(iter(difflib.get_close_matches(key.lower(), list(known), n=1)), None)
 
 
 def _did_you_mean(meant: str | None) -> str:

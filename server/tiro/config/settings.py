@@ -48,6 +48,23 @@ class ProviderConfig(msgspec.Struct, frozen=True, kw_only=True):
         return f"ProviderConfig(api={self.api!r})"
 
 
+class Doubts(msgspec.Struct, frozen=True, kw_only=True):
+    """Faults in what decides who hears a prompt, each with its place: nobody else hears it."""
+
+    everyone: str | None = None
+    """It may be about any provider but the `certain` ones, so no other is asked."""
+    certain: frozenset[str] = frozenset()
+    model: str | None = None
+    """It is about `model`, so none is taken in its place."""
+    providers: dict[str, str] = {}
+    """By provider: what is wrong with where it is."""
+
+    def about(self, provider: str) -> str | None:
+        """What speaks against asking this provider."""
+        doubt = None if provider in self.certain else self.everyone
+        return self.providers.get(provider, doubt)
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a configuration decides, with every default."""
 
@@ -65,6 +82,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Rules of the workspace's own file; they only narrow."""
     unread: PermissionDecision | None = None
     """What holds at least while there may be rules that cannot be read."""
+    doubts: Doubts = Doubts()
     store: StoreSettings = StoreSettings()
     log: LogSettings = LogSettings()
 

@@ -72,7 +72,7 @@ def _workspace_roots() -> list[Path]:
 
 async def _standings(settings: Settings) -> list[Standing]:
     """How things are with each configured provider, all asked at the same time."""
-    models = Models(settings.providers, settings.key_commands, cache_directory())
+    models = Models(settings.providers, settings.key_commands, cache_directory(), settings.doubts)
     return await models.standings([settings.model], ANSWER_SECONDS)
 
 

@@ -52,7 +52,7 @@ class Greeting:
         self._settings = options.settings or {}
         self._is_trusted = options.workspace_trusted is not False
         self._folders = folders_of(client)
-        self._configure()
+        await self._configure()
         logger.info("Tiro %s begins to serve process %s", __version__, client.process_id)
         experimental = types.Experimental(
             server_version=__version__,
@@ -73,29 +73,30 @@ class Greeting:
         self._tell_problems()
         self._warm_up = asyncio.create_task(self._assistant.warm_up())
 
-    def change_settings(self, settings: Any) -> None:
+    async def change_settings(self, settings: Any) -> None:
         """Take over changed settings, with or without a `tiro` level."""
         inner = settings.get("tiro") if isinstance(settings, dict) else None
         found = inner if isinstance(inner, dict) else settings
         if isinstance(found, dict):
             self._settings = found
-            self._configure()
+            await self._configure()
             self._tell_problems()
 
-    def change_folders(self, params: FoldersParams) -> None:
+    async def change_folders(self, params: FoldersParams) -> None:
         """Take over which workspace folders are open."""
         gone = {folder.uri for folder in params.event.removed}
         kept = [uri for uri in self._folders if uri not in gone]
         added = [folder.uri for folder in params.event.added]
         self._folders = list(dict.fromkeys([*kept, *added]))
-        self._configure()
+        await self._configure()
         self._tell_problems()
 
-    def _configure(self) -> None:
+    async def _configure(self) -> None:
         self._editor.set_roots(self._folders)
-        self._problems += self._assistant.configure_client(
+        problems = await self._assistant.configure_client(
             self._settings, self._editor.workspace_roots(), self._is_trusted
         )
+        self._problems += problems
         self._problems += self.on_settings(self._assistant.setup.settings)
 
     def _tell_problems(self) -> None:

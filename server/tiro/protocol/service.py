@@ -133,12 +133,12 @@ def _register_lsp(server: TiroServer, desk: Desk, greeting: Greeting) -> None:
     @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def configuration(params: ConfigurationParams) -> None:
         async with order:
-            greeting.change_settings(params.settings)
+            await greeting.change_settings(params.settings)
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     async def folders(params: FoldersParams) -> None:
         async with order:
-            greeting.change_folders(params)
+            await greeting.change_folders(params)
 
     @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION)
     async def code_action(params: CodeActionParams) -> Any:
