@@ -16,6 +16,7 @@ from tiro.agents.delegate import NAME
 from tiro.agents.settings import TurnBudget, TurnSettings
 from tiro.agents.turn import run_turn
 from tiro.agents.turn_input import Turn, offered_tools
+from tiro.assistant.new_turn import turn_of
 from tiro.assistant.setup import Setup
 from tiro.errors import BudgetExceededError, ModelError
 from tiro.models.model import TextDelta
@@ -53,8 +54,8 @@ class Case:
         self.session = Session(self.setup.session_settings())
         self.editor = RecordingEditor(root, answer=answer)
         info = self.setup.agents.needed(agent)
-        self.turn: Turn = self.setup.turn(
-            self.session, "go", info, self.model, Workspace(self.editor), self.editor
+        self.turn: Turn = turn_of(
+            self.setup, self.session, "go", info, self.model, Workspace(self.editor), self.editor
         )
 
     def run(self) -> list[events.TurnEvent]:

@@ -7,6 +7,7 @@ import pytest
 from tests.agents.turns import run
 from tests.fakes import RecordingEditor, ScriptedModel, uses
 from tiro.agents.agent_info import AgentInfo
+from tiro.assistant.new_turn import turn_of
 from tiro.assistant.setup import Setup
 from tiro.tools.workspace import Workspace
 
@@ -74,7 +75,8 @@ def test_an_agent_cannot_raise_the_limit_of_steps(tmp_path: Path) -> None:
     manager = setup.manager(tmp_path / "sessions", lambda notice: None)
     model = ScriptedModel(*([uses(("call", "glob", {"pattern": "*"}))] * 9))
     editor = RecordingEditor(tmp_path)
-    turn = setup.turn(
+    turn = turn_of(
+        setup,
         manager.create(),
         "Go",
         AgentInfo(name="eager", steps=99),

@@ -9,7 +9,6 @@ against other processes.
 import asyncio
 import contextlib
 import platform
-import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,9 +26,10 @@ from tiro.assistant.fit import crowded
 from tiro.assistant.limits import configure
 from tiro.assistant.memory import Memory
 from tiro.assistant.model_choice import ModelRow, Models, load_adapters
+from tiro.assistant.new_turn import begin_turn, turn_of
 from tiro.assistant.prompt import Attachment, content_of, is_blank
 from tiro.assistant.results import Added, Exported, Status
-from tiro.assistant.running_turn import EventListener, RunningTurn, TurnResult, entered
+from tiro.assistant.running_turn import EventListener, TurnResult, entered
 from tiro.assistant.saved_sessions import SavedSessions
 from tiro.assistant.setup import KeepOut, Setup
 from tiro.assistant.titles import Titles
@@ -39,17 +39,14 @@ from tiro.config.settings import Doubts
 from tiro.errors import (
     InvalidInputError,
 )
-from tiro.models.model import Model
 from tiro.models.observer import Observer
 from tiro.session import history
 from tiro.session.changes import DeleteState, SetState
 from tiro.session.core import newest
 from tiro.session.messages import Content, Message, Usage
 from tiro.session.meter import ContextSize
-from tiro.session.queued import add_queued
 from tiro.session.session import Session
 from tiro.session.settings import positive_or_none
-from tiro.session.summary import before_turn
 from tiro.session.transcript import SHOWN_MESSAGES, Statistics, count, summarize
 from tiro.stores.manager import Notice
 from tiro.tools.workspace import Editor, Workspace
@@ -115,6 +112,11 @@ class Assistant:
         self.setup.apply_to(self.manager)
         self._replace_models()
         return self.setup.problems
+
+    async def read_corrections(self) -> None:
+        """Read the configuration again where it was in doubt who may be asked."""
+        if self.setup.settings.doubts != Doubts():
+            await self.configure_client(*self._client)
 
     async def warm_up(self) -> None:
         """Load what the first prompt will need, in a thread, so that it need not wait for it.
@@ -192,8 +194,8 @@ class Assistant:
         if attachments or not is_blank(draft):
             content = await content_of(draft or "", attachments, self.workspace)
         info = self.setup.agent_for(session, agent)
-        known = await self.models.without_asking(self._wanted_model(session, info, model))
-        turn = self.setup.turn(session.fork(), "", info, known, self.workspace, self.editor)
+        known = await self.models.without_asking(self.wanted_model(session, info, model))
+        turn = turn_of(self.setup, session.fork(), "", info, known, self.workspace, self.editor)
         turn.session.meter.use(known.name, self.calibrations.of(known.name))
         return await explain(turn, content, self.setup, self.manager)
 
@@ -251,7 +253,7 @@ class Assistant:
     ) -> Session:
         """Make a saved session the current one, as SavedSessions does; tell what it misses."""
         session = await self.saved.load(path, id, latest)
-        self._tell_missing(session)
+        self.tell_missing(session)
         return session
 
     async def set_agent(self, name: str | None) -> AgentInfo | None:
@@ -338,7 +340,7 @@ class Assistant:
         ModelNotConfiguredError before anything is stored, and what ended the turn if it failed.
         """
         self.turns.refuse_another()
-        running = await self._begin(prompt, attachments, agent, model)
+        running = await begin_turn(self, prompt, attachments, agent, model)
         if running is None:
             return self.cancelled_turn()
         try:
@@ -375,6 +377,15 @@ class Assistant:
         """The models of every provider, with a reason where one cannot be used."""
         return await self.models.rows([self.current_model(), self.setup.settings.model])
 
+    def tell_missing(self, session: Session) -> None:
+        """Tell what a session names that is not there any more."""
+        for told in self.setup.missing(session):
+            self.tell(told)
+
+    def wanted_model(self, session: Session, info: AgentInfo, model: str | None) -> str | None:
+        """The name of the model that answers an agent's prompt; None: the first usable one."""
+        return model or self.setup.model_of(session) or info.model or self.setup.settings.model
+
     def current_model(self) -> str | None:
         """The model the next turn will use, as far as it is known without asking anybody."""
         session = self.manager.current
@@ -410,69 +421,9 @@ class Assistant:
         async with entered(self.manager.changing(session)):
             yield session
 
-    async def _begin(
-        self,
-        prompt: Content,
-        attachments: Sequence[Attachment],
-        agent: str | None,
-        model: str | None,
-    ) -> RunningTurn | None:
-        """The turn, begun; None where it was stopped while it waited for its model."""
-        session, turn_id = self.session, new_turn_id()
-        if self.setup.settings.doubts != Doubts():  # the user may have corrected it by now
-            await self.configure_client(*self._client)
-        content = await content_of(prompt, attachments, self.workspace)
-        for problem in await asyncio.to_thread(self.setup.look_at, self.workspace):
-            self.tell(problem)
-        info = self.setup.agent_for(session, agent)
-        chosen = await self._chosen(turn_id, lambda: self._wanted_model(session, info, model))
-        if chosen is None:
-            return None
-        self._tell_missing(session)
-        given_up = threading.Event()
-        holding = entered(self.manager.writing(session, given_up.is_set), given_up.set)
-        await holding.__aenter__()
-        try:
-            self.manager.claim_id(session)
-            add_queued(session)  # what a turn that was killed could not take any more
-            is_lost = agent is None and self.setup.lost_agent(session) is not None
-            given = None if is_lost else info  # it is the user who selects another one (M4.3)
-            self.setup.assign(session, content, given, model and chosen.name)
-            self.memory.use(session, chosen)
-            before_turn(session)
-            session.meter.use(chosen.name, self.calibrations.of(chosen.name))
-            turn = self.setup.turn(
-                session, content, info, chosen, self.workspace, self.editor, self.models.choose
-            )
-        except BaseException:
-            await holding.__aexit__(None, None, None)
-            raise
-        turn.edits = self.edits.recorder_of(turn_id, session.id)
-        return self.turns.start(turn_id, session, turn, holding)
-
-    async def _chosen(self, turn_id: str, wanted: Callable[[], str | None]) -> Model | None:
-        """The model of a turn; where settings change while it is looked for, that of the new ones.
-
-        Everything else goes on while a command prints a key, or a server is asked for its models.
-        """
-        while True:
-            models, name = self.models, wanted()
-            choosing, is_at_hand = models.choose(name), models.is_at_hand(name)
-            work = choosing if is_at_hand else self.turns.prepared(turn_id, choosing)
-            chosen = await work
-            if chosen is None or self.models is models:
-                return chosen
-
-    def _tell_missing(self, session: Session) -> None:
-        for told in self.setup.missing(session):
-            self.tell(told)
-
-    def _wanted_model(self, session: Session, info: AgentInfo, model: str | None) -> str | None:
-        return model or self.setup.model_of(session) or info.model or self.setup.settings.model
-
     def _measured(self, session: Session, draft: str = "") -> ContextSize:
         """The size of the session's next request; while a turn runs, for the model that answers."""
-        name = self._wanted_model(session, self.setup.agent_for(session, None), None)
+        name = self.wanted_model(session, self.setup.agent_for(session, None), None)
         name = name or self.models.first_usable
         if self.turns.running is None and name is not None:
             session.meter.use(name, self.calibrations.of(name))

@@ -1,10 +1,10 @@
-"""How Tiro is set up right now: settings, agents, tools and rules, put together for a turn.
+"""How Tiro is set up right now: settings, agents, tools and rules, and what follows from them.
 
 A `Setup` is made anew from the files and the editor's settings whenever they change; a running turn
 keeps the one it began with.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,20 +12,19 @@ from typing import Any
 import msgspec
 
 from tiro.agents.agent_info import AgentInfo
-from tiro.agents.delegate import Begin, delegate_tool, id_within
+from tiro.agents.delegate import Begin, delegate_tool
 from tiro.agents.permissions import PERMISSION_SETS, PermissionDecision, Rules
 from tiro.agents.prompt import request_size
 from tiro.agents.registry import AgentRegistry
 from tiro.agents.turn_input import Turn, offered_tools, schemas_of
 from tiro.assistant.agent_folders import AgentFolders
-from tiro.assistant.fit import Fitting, budget_of
+from tiro.assistant.fit import budget_of
 from tiro.assistant.instructions import Instructions, read_instructions
 from tiro.assistant.model_choice import Models
 from tiro.config import files
 from tiro.config.directories import cache_directory
 from tiro.config.settings import Settings
 from tiro.errors import AgentNotFoundError
-from tiro.models.model import Model
 from tiro.models.observer import Observer
 from tiro.session.core import Core
 from tiro.session.messages import Content, Message
@@ -40,7 +39,7 @@ from tiro.tools.files import file_tools
 from tiro.tools.search import search_tools
 from tiro.tools.shell import shell_tools
 from tiro.tools.tool import Tool, ToolRun
-from tiro.tools.workspace import Editor, PermissionAnswer, PermissionRequest, Workspace
+from tiro.tools.workspace import Editor, Workspace
 
 LOST = "the agent {!r} is missing: ask"
 LOST_AGENT = (
@@ -221,7 +220,13 @@ class Setup(msgspec.Struct, kw_only=True):
 
     def every_tool(self, agent: AgentInfo) -> list[Tool]:
         """All tools there are for this agent, also those that its rules deny; not to be run."""
-        return self._tools(agent, _no_turn)
+        return self.tools_with(agent, _no_turn)
+
+    def tools_with(self, agent: AgentInfo, begin: Begin) -> list[Tool]:
+        """All tools, with the one that gives a task to another agent where there is one."""
+        others = [a for a in self.agents.list() if a.mode != "primary" and a.name != agent.name]
+        others = others if self.is_trusted else []  # only tools that read are offered there
+        return [*self.tools, delegate_tool(others, begin)] if others else [*self.tools]
 
     def rules_of(self, agent: AgentInfo, session: Core | None = None) -> Rules:
         """The rules that hold for an agent, and in a session whose own agent is missing."""
@@ -233,76 +238,6 @@ class Setup(msgspec.Struct, kw_only=True):
             workspace=self.settings.workspace_permission,
             unread=self.settings.unread,
             lost=None if lost is None else PermissionDecision("ask", LOST.format(lost), "session"),
-        )
-
-    def turn(
-        self,
-        session: Session,
-        content: Content,
-        agent: AgentInfo,
-        model: Model,
-        workspace: Workspace,
-        editor: Editor,
-        open_model: Callable[[str], Awaitable[Model]] | None = None,
-    ) -> Turn:
-        """All that a turn needs; its prompt is to be the next message of the session.
-
-        `open_model` opens the model that another agent names, when it is given a task.
-        """
-
-        async def begin(info: AgentInfo, task: str, run: ToolRun) -> Turn:
-            chosen = model
-            if info.model is not None and open_model is not None:
-                chosen = await open_model(info.model)
-            return self._sub_turn(turn, info, task, chosen, editor, run)
-
-        turn = self._turn(session, content, agent, model, workspace, editor)
-        turn.tools = self._tools(agent, begin)
-        return turn
-
-    def _sub_turn(
-        self, caller: Turn, info: AgentInfo, task: str, model: Model, editor: Editor, run: ToolRun
-    ) -> Turn:
-        """The turn in which an agent does a task for another one's turn."""
-        session = Session(self.session_settings())
-
-        async def ask(request: PermissionRequest) -> PermissionAnswer:
-            seen = id_within(run.tool_use_id, request.tool_use_id)
-            return await editor.ask_permission(msgspec.structs.replace(request, tool_use_id=seen))
-
-        turn = self._turn(session, task, info, model, caller.workspace, editor)
-        turn.rules = msgspec.structs.replace(turn.rules, caller=caller.rules)
-        turn.spending, turn.on_usage = caller.spending, run.on_event
-        turn.rules_in, turn.edits, turn.ask = caller.session, caller.edits, ask
-        return turn
-
-    def _turn(
-        self,
-        session: Session,
-        content: Content,
-        agent: AgentInfo,
-        model: Model,
-        workspace: Workspace,
-        editor: Editor,
-    ) -> Turn:
-        prompt_seq = session.next_seq
-        return Turn(
-            session=session,
-            prompt=content,
-            model=model,
-            agent=agent,
-            workspace=workspace,
-            tools=self.tools,
-            system=self.system(agent),
-            settings=self.settings.turn,
-            rules=self.rules_of(agent, session),
-            before_step=Fitting(
-                session,
-                lambda: self.measure(session, model.facts.context_window, agent=agent),
-                self.settings.session.budget_ratio,
-                prompt_seq,
-            ).fitted,
-            ask=editor.ask_permission,
         )
 
     def models(
@@ -379,12 +314,6 @@ class Setup(msgspec.Struct, kw_only=True):
         names += [name for provider in providers.values() for name in provider.models]
         names += [provider.default_model or "" for provider in providers.values()]
         return [key for key in self.settings.secrets() if not any(key in name for name in names)]
-
-    def _tools(self, agent: AgentInfo, begin: Begin) -> list[Tool]:
-        """All tools, with the one that gives a task to another agent where there is one."""
-        others = [a for a in self.agents.list() if a.mode != "primary" and a.name != agent.name]
-        others = others if self.is_trusted else []  # only tools that read are offered there
-        return [*self.tools, delegate_tool(others, begin)] if others else [*self.tools]
 
 
 async def _no_turn(info: AgentInfo, task: str, run: ToolRun) -> Turn:
