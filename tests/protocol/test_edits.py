@@ -1,5 +1,7 @@
 """`tiro/edits/…` and `tiro.undoEdits`: params, results and errors, over the real ledger."""
 
+import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +172,12 @@ async def test_the_user_hears_once_that_edits_cannot_be_recorded(tmp_path: Path)
     assert not (desk.root / "a").exists()
     [told] = await desk.client.until(lambda: desk.client.sent("window/showMessage"))
     assert "cannot be recorded" in told["message"]
+
+
+async def test_the_next_start_removes_what_a_killed_write_left(tmp_path: Path) -> None:
+    desk = await a_desk(tmp_path)
+    await desk.edit("sub/a", "a\n")
+    left = put(desk.root, "sub/.tiro-0123456789abcdef.tmp", "half of it")
+    os.utime(left, (0, 0))
+    await asyncio.to_thread(desk.another_process().client.assistant.edits.prune)
+    assert [path.name for path in left.parent.iterdir()] == ["a"]

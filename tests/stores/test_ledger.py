@@ -174,6 +174,52 @@ def test_with_saving_off_nothing_is_on_the_disk_and_all_of_it_here(directory: Pa
     assert [e.made.id for e in ledger.edits()] == ["e2", "e1"]
 
 
+def test_memory_has_an_end_and_the_newest_edits_can_be_undone(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With saving off: the oldest edits go, which is told, and an undo of the others works."""
+    told: list[str] = []
+    ledger = Ledger(directory, is_kept=lambda: False, tell=told.append)
+    texts = [os.urandom(1000).hex() for _ in range(30)]
+    monkeypatch.setattr(ledger_module, "MAX_MEMORY_BYTES", 12_000)
+    edits = [add(ledger, f"e{n}", text, "after\n") for n, text in enumerate(texts)]
+    mark(ledger, "undone", "e28", "e29")
+    kept = [edit.made.id for edit in ledger.edits()]
+    assert 5 < len(kept) < 12
+    assert kept == [f"e{n}" for n in range(30 - len(kept), 30)]
+    for edit, text in list(zip(edits, texts, strict=True))[-len(kept) :]:
+        assert ledger.text(edit, hash_of(text)) == text
+    assert sum(map(len, ledger._unkept_texts.values())) <= 12_000
+    assert {"oldest can no longer be undone" in text for text in told} == {True}
+    with pytest.raises(StorageError):
+        ledger.text(edits[0], hash_of(texts[0]))
+
+
+def test_failed_edits_are_forgotten_without_a_word(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(ledger_module, "MAX_EDITS", 3)
+    ledger = Ledger(directory, is_kept=lambda: False, tell=told.append)
+    for n in range(10):
+        add(ledger, f"e{n}")
+        mark(ledger, "failed", f"e{n}")
+    assert (len(ledger.edits()) <= 4, told) == (True, [])
+
+
+def test_one_undoes_or_redoes_at_a_time(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = Ledger(directory), Ledger(directory)
+    first.claim()()  # nothing was ever recorded
+    assert not directory.exists()
+    add(first, "e1")
+    release = first.claim()
+    monkeypatch.setattr(ledger_module, "LOCK_SECONDS", 0.0)
+    with pytest.raises(StorageError, match="Another process is undoing"):
+        second.claim()
+    release()
+    second.claim()()
+
+
 # --- what fails -----------------------------------------------------------------------------------
 
 

@@ -67,11 +67,17 @@ def test_a_new_file_is_all_plus() -> None:
     assert unified_diff("n", None, "a\nb\n") == "--- /dev/null\n+++ b/n\n@@ -0,0 +1,2 @@\n+a\n+b"
 
 
-def test_a_long_diff_is_cut_with_a_mark() -> None:
-    told = unified_diff("n", None, "line\n" * 100_000 + "x" * 10_000)
-    assert len(told) < 21_000
-    assert told.endswith("[The diff is cut here: it has 100,004 lines]")
-    assert "[line cut, 10,000 characters]" in unified_diff("n", None, "x" * 10_000)
+def test_only_what_nobody_reads_is_cut_with_a_mark() -> None:
+    """What a user says yes to is shown whole: a thousand long lines are no reason to cut."""
+    text = "".join(f"{n} " + "x" * 300 + "\n" for n in range(1000)) + "y" * 15_000
+    told = unified_diff("n", None, text)
+    assert told.count("\n+") == 1002
+    assert "cut" not in told
+    told = unified_diff("n", None, "line\n" * 100_000)
+    shown = told.count("\n+line")
+    assert len(told) < 410_000
+    assert f"[The diff is cut here: {100_000 - shown:,} more lines" in told
+    assert "[line cut, 30,000 characters]" in unified_diff("n", None, "x" * 30_000)
 
 
 @pytest.mark.skipif(shutil.which("patch") is None, reason="the program patch is not there")

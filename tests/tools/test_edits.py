@@ -1,19 +1,26 @@
 """Edits undone and redone: exactly, merged, or not at all (Deliver 5)."""
 
 import asyncio
+import contextlib
 import errno
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from tests.fakes import RecordingEditor
 from tests.stores.faults import FaultyDisk
 from tests.tools.editing import AT, Editing, run
-from tests.tools.rooms import put
+from tests.tools.rooms import a_run, put
 from tiro.errors import EditConflictError, InvalidInputError, StorageError, ToolError
+from tiro.tools import edits as edits_module
+from tiro.tools.diagnostics import diagnostics_tools
+from tiro.tools.edit_files import edit_tools
 from tiro.tools.edits import Edits
+from tiro.tools.shell import shell_tools
 from tiro.tools.workspace import Workspace
 from tiro.tools.writing import current
 
@@ -430,6 +437,128 @@ def test_an_undo_waits_for_the_tool_that_changes_the_file(editing: Editing) -> N
         return [*seen, editing.bytes("a").decode()]
 
     assert run(work()) == ["b\n", "a\n"]
+
+
+def test_an_undo_does_not_wait_long_for_a_silent_editor(
+    editing: Editing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tool use of a running turn holds the file; the user hears so, and nothing was done."""
+    monkeypatch.setattr(edits_module, "PATIENCE_SECONDS", 0.0)
+    put(editing.root, "a", "a\n")
+    put(editing.root, "b", "a\n")
+    ids = [editing.edit(name, "b\n") for name in "ab"]
+
+    async def work() -> None:
+        recorder = editing.edits.recorder("t2", "s", "c")
+        async with recorder.changing(editing.root / "a"):
+            with pytest.raises(EditConflictError, match="A running turn is changing") as raised:
+                await editing.edits.undo(turn_id="t")
+            assert raised.value.data["paths"] == [str(editing.root / "a")]
+        assert ids
+        await editing.edits.undo(turn_id="t")
+
+    run(work())
+    assert [editing.bytes(name) for name in "ab"] == [b"a\n", b"a\n"]
+
+
+def test_what_the_editor_refuses_is_a_conflict_with_its_reason(editing: Editing) -> None:
+    """And what the disk refuses is a failed store, with the name of the error."""
+    path = put(editing.root, "a", "a\n")
+    id = editing.edit("a", "b\n")
+    editing.open("a")
+
+    async def apply_edit(named: Path, old: str, new: str) -> None:
+        raise ToolError("The editor did not take the change of 'a' (it is read-only)")
+
+    editing.editor.apply_edit = apply_edit  # type: ignore[method-assign,assignment]
+    with pytest.raises(EditConflictError, match="it is read-only") as refused:
+        editing.undo(id)
+    assert refused.value.data["paths"] == [str(path)]
+    del editing.editor.buffers[path]
+    path.chmod(0o444)
+    with pytest.raises(StorageError) as failed:
+        editing.undo(id)
+    assert (failed.value.data["errno"], failed.value.data["path"]) == ("EACCES", str(path))
+
+
+def test_a_silent_editor_is_told_as_such_and_asking_again_finishes(editing: Editing) -> None:
+    path = put(editing.root, "a", "a\n")
+    id = editing.edit("a", "b\n")
+    editing.open("a")
+
+    async def apply_edit(named: Path, old: str, new: str) -> None:
+        editing.editor.buffers[path] = new
+        raise ToolError("no answer", outcome="unknown")
+
+    editing.editor.apply_edit = apply_edit  # type: ignore[method-assign,assignment]
+    with pytest.raises(EditConflictError, match="did not say whether it changed"):
+        editing.undo(id)
+    assert editing.undo(id) == ["a"]
+    assert (editing.editor.buffers[path], editing.states()) == ("a\n", ["undone"])
+
+
+def test_two_servers_that_undo_one_turn_at_once_do_it_once(root: Path) -> None:
+    """What the user wrote since is merged by the first; the second finds it done."""
+    put(root, "a", LINES)
+    again(root).replace("a", "line 2\n", "edited\nand more\n")
+    put(root, "a", LINES.replace("line 2\n", "edited\nand more\n") + "mine\n")
+    servers = [again(root) for _ in range(4)]
+
+    async def work() -> list[list[Path]]:
+        return await asyncio.gather(*(one.edits.undo(turn_id="t") for one in servers))
+
+    assert sorted(map(len, run(work()))) == [0, 0, 0, 1]
+    assert servers[0].bytes("a").decode() == LINES + "mine\n"
+
+
+def test_a_made_folder_whose_name_is_no_text_goes_too(editing: Editing) -> None:
+    """No byte of a path is lost in the ledger (U9.11)."""
+    name = os.fsdecode(b"made\xff/in\xfe/a")
+    id = editing.edit(name, "a\n")
+    again(editing.root).undo(id)
+    assert os.listdir(os.fsencode(editing.root)) == []
+    again(editing.root).redo(id)
+    assert (editing.root / name).read_text() == "a\n"
+
+
+def test_the_event_loop_never_asks_the_disk(
+    editing: Editing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that does not answer stops one tool use, not the server."""
+    asked: list[str] = []
+    for name in ("open", "lstat", "stat", "scandir", "listdir", "readlink", "mkdir", "unlink"):
+        real = getattr(os, name)
+
+        def ask(given: Any, *args: Any, real: Any = real, **kwargs: Any) -> Any:
+            with contextlib.suppress(RuntimeError):
+                asyncio.get_running_loop()
+                asked.append(str(given))
+            return real(given, *args, **kwargs)
+
+        monkeypatch.setattr(os, name, ask)
+    put(editing.root, "a", "a\n")
+    editing.open("a")
+    editing.editor.problems = []
+    tools = {tool.name: tool for tool in (*edit_tools(), *shell_tools(), *diagnostics_tools())}
+    uses: list[tuple[str, dict[str, Any]]] = [
+        ("write_file", {"path": "new/b", "content": "b\n"}),
+        ("edit_file", {"path": "a", "old_text": "a", "new_text": "b"}),
+        ("run_command", {"command": "true", "cwd": "new"}),
+        ("diagnostics", {"path": "a"}),
+    ]
+
+    async def work() -> None:
+        asked.clear()
+        for name, given in uses:
+            used = a_run(editing.workspace)
+            used = msgspec.structs.replace(used, edits=editing.edits.recorder("t", "s", "c"))
+            await tools[name].run(given, used)
+        await editing.edits.undo(turn_id="t")
+        await editing.edits.redo(turn_id="t")
+        await editing.edits.next_turn("undone", "s")
+
+    run(work())
+    assert [one for one in asked if str(editing.root) in one] == []
 
 
 def test_a_change_that_cannot_be_recorded_is_not_made(root: Path) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.fakes import RecordingEditor
-from tests.tools.rooms import put
+from tests.tools.rooms import a_workspace, answer, put
 from tiro.errors import EditConflictError, ToolError
 from tiro.tools import replacing
 from tiro.tools.text import decode_text, encode_text
@@ -370,3 +371,108 @@ async def test_the_event_loop_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(asyncio.CancelledError):
         await writing
     assert room.place.path.read_text() == "new"
+
+
+# --- what a killed process leaves -----------------------------------------------------------------
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from tiro.tools import replacing
+def write(descriptor, data):
+    print("writing", flush=True)
+    time.sleep(600)
+replacing._write = write
+path = Path(sys.argv[1])
+replacing.replace_file(path.parent, path, b"new", path.stat())
+"""
+
+
+def left_in(folder: Path) -> list[Path]:
+    found = [path for path in folder.iterdir() if replacing.is_temporary(path.name)]
+    for path in found:
+        os.utime(path, (0, 0))  # it was written to long ago
+    return found
+
+
+@pytest.mark.parametrize("how", ["next write", "next start"])
+def test_what_a_killed_write_left_goes_and_only_then(tmp_path: Path, how: str) -> None:
+    path, other = put(tmp_path, "f", "A"), put(tmp_path, "g", "G")
+    mine = put(tmp_path, ".tiro-mine.tmp", "the user's")
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE
+    ) as writer:
+        assert writer.stdout is not None
+        try:
+            assert writer.stdout.readline() == b"writing\n"
+            [left] = left_in(tmp_path)
+            replacing.sweep(tmp_path)
+            Room(tmp_path, name="g").put("G2")
+            assert left.exists(), "its process is alive"
+            workspace = a_workspace(tmp_path)
+            assert left.name not in answer(workspace, "list_files")
+            assert left.name not in answer(workspace, "glob", pattern="*")
+        finally:
+            writer.kill()
+            writer.wait()
+    if how == "next write":
+        Room(tmp_path, name="g").put("G3")
+    else:
+        replacing.sweep(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted([path, other, mine])
+    assert path.read_text() == "A"
+
+
+def test_only_a_file_of_ours_is_swept(tmp_path: Path) -> None:
+    name = ".tiro-0123456789abcdef.tmp"
+    for folder, make in (
+        ("new", lambda path: path.write_text("just begun")),
+        ("link", lambda path: path.symlink_to(put(tmp_path, "elsewhere", "x"))),
+        ("folder", lambda path: path.mkdir()),
+        ("pipe", os.mkfifo),
+    ):
+        path = tmp_path / folder / name
+        path.parent.mkdir()
+        make(path)
+        replacing.sweep(path.parent)
+        assert os.path.lexists(path), folder
+    assert (tmp_path / "elsewhere").exists()
+    replacing.sweep(tmp_path / "gone")
+
+
+# --- a buffer that comes or goes meanwhile --------------------------------------------------------
+
+
+class Fleeting(RecordingEditor):
+    """An editor that closes a buffer as soon as its change is made, or somebody looks twice."""
+
+    def open_text(self, path: Path) -> str | None:
+        return self.buffers.pop(path, None)
+
+
+def test_a_buffer_that_is_closed_between_two_looks_is_no_error(tmp_path: Path) -> None:
+    workspace = Workspace(Fleeting(tmp_path, buffers={tmp_path / "new": "typed"}))
+    seen = asyncio.run(current(workspace, workspace.locate("new")))
+    assert seen is not None
+    assert (seen.text, seen.is_unsaved) == ("typed", True)
+    assert asyncio.run(current(workspace, workspace.locate("new"))) is None
+
+
+@pytest.mark.parametrize("left", [b"\0binary", None])
+def test_a_change_that_the_editor_made_is_never_said_to_have_failed(
+    tmp_path: Path, left: bytes | None
+) -> None:
+    """Its buffer is closed at once, and what lies on the disk cannot be read as text."""
+    path = put(tmp_path, "f", "A\n")
+    room = Room(tmp_path, f="A\n")
+
+    async def apply_edit(named: Path, old: str, new: str) -> None:
+        room.editor.buffers.clear()
+        path.unlink()
+        if left is not None:
+            path.write_bytes(left)
+
+    room.editor.apply_edit = apply_edit  # type: ignore[method-assign,assignment]
+    told = room.put("B\n")
+    assert told is not None
+    assert "read it before the next edit" in told

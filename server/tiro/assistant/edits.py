@@ -66,11 +66,17 @@ class FileEdits:
         return found.turn_id
 
     def prune(self) -> None:
-        """Drop what is too old or too much, in a thread of its own; never raises."""
+        """Drop what is too old or too much, and what killed processes left beside edited files.
+
+        In a thread of its own; never raises.
+        """
         if self._directory.is_dir():
             from tiro.stores.ledger import Ledger
+            from tiro.tools.edits import sweep_beside
 
-            Ledger(self._directory).prune()
+            ledger = Ledger(self._directory)
+            ledger.prune()
+            sweep_beside(ledger)
 
     @property
     def _edits(self) -> "Edits":

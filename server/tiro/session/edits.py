@@ -43,8 +43,8 @@ class Made(
     """What a file that is made again is written in, as `tools/text.py` names it."""
     mode: int | None = None
     """The mode of a file that is made again; None for that of any new file."""
-    folders: list[str] = []
-    """The folders that are made for it, the outermost first."""
+    new_folders: int = 0
+    """How many of the folders above it are made for it."""
 
 
 class Became(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="op", tag="became"):

@@ -9,6 +9,7 @@ about to name. A torn last line is cut away; a broken one is skipped, told once,
 """
 
 import contextlib
+import functools
 import logging
 import os
 import threading
@@ -30,6 +31,7 @@ from tiro.session.edits import (
     replay,
 )
 from tiro.stores.disk import (
+    FILE_MODE,
     Disk,
     Signature,
     is_stale,
@@ -40,22 +42,31 @@ from tiro.stores.disk import (
     signature_at,
 )
 from tiro.stores.journal import Journal
-from tiro.stores.lock import wait_for
+from tiro.stores.lock import try_lock, wait_for
 from tiro.stores.reading import storage_error
 
 MAX_EDITS = 2000
 MAX_TEXT_BYTES = 200_000_000
 """What is kept at most: the newest edits, while their compressed texts take no more than this."""
 
+MAX_MEMORY_BYTES = 50_000_000
+"""The same for those that are in memory only."""
+
 LOCK_SECONDS = 10.0
 """How long one process waits for another, which may be writing large texts."""
 
+FORGOTTEN = (
+    "Saving is off, so edits of files are kept in memory only, and there is no more room: the"
+    " oldest can no longer be undone"
+)
 DAMAGED = "{count} lines of {path!r} cannot be read; the edits in them cannot be undone"
 UNNOTED = "What was undone or redone could not be noted in {path!r} ({why}); the files are right"
 UNRECORDED = (
     "Edits of files cannot be recorded at the moment, so they could not be undone later: no file"
     " is changed until that works again"
 )
+MOVING = "moving.lock"
+MOVING_NOW = "Another process is undoing or redoing edits; ask again when it is done"
 BUSY = "Another process holds the ledger of edits {path!r}; try again"
 NO_TEXT = "The text that {path!r} is to get back is missing or damaged; nothing was changed"
 
@@ -86,14 +97,17 @@ class Ledger:
         self._told_damaged = 0
         self._unkept: list[Line] = []
         """What is in memory only: whole edits, and marks that could not be stored yet."""
-        self._unkept_texts: dict[str, str] = {}
+        self._unkept_texts: dict[str, bytes] = {}
+        """The texts of edits that are in memory only, compressed."""
 
     def add(self, made: Made, texts: Mapping[str, str]) -> None:
         """Record an edit whose texts have these hashes; raises StorageError."""
         with self._lock:
             if not self._is_kept():
                 self._unkept.append(made)
-                self._unkept_texts.update(texts)
+                for name, text in texts.items():
+                    self._unkept_texts.setdefault(name, zlib.compress(bytes_of(text), _LEVEL))
+                self._forget()
                 return
             try:
                 with self._held() as journal:
@@ -124,12 +138,23 @@ class Ledger:
         with self._lock:
             return replay([*self._stored(), *self._unkept])
 
+    def claim(self) -> Callable[[], None]:
+        """Let no other process undo or redo until the answer is called; raises StorageError."""
+        try:
+            descriptor = os.open(self.path.parent / MOVING, os.O_RDWR | os.O_CREAT, FILE_MODE)
+        except OSError as error:  # no ledger yet, or none that can be written
+            log.debug("Undo and redo are not locked: %s", error)
+            return lambda: None
+        if not wait_for(functools.partial(try_lock, descriptor), LOCK_SECONDS):
+            os.close(descriptor)
+            raise StorageError(MOVING_NOW, path=str(self.path))
+        return functools.partial(os.close, descriptor)
+
     def text(self, made: Made, name: str) -> str:
         """The text of an edit that has this hash; raises StorageError."""
-        if name in self._unkept_texts:
-            return self._unkept_texts[name]
         try:
-            data = zlib.decompress(read_file(self._texts / name)[0])
+            stored = self._unkept_texts.get(name) or read_file(self._texts / name)[0]
+            data = zlib.decompress(stored)
             text = data.decode("utf-8", "surrogatepass")
         except (OSError, zlib.error, UnicodeDecodeError) as error:
             raise StorageError(NO_TEXT.format(path=made.path), path=made.path) from error
@@ -146,7 +171,7 @@ class Ledger:
                 remove_stale(self.path)
                 lines = _whole_lines(read_file(self.path)[0])
                 edits = replay(line for line in map(_decoded, lines) if line is not None)
-                kept = _newest(edits, self._sizes())
+                kept = _newest(edits, self._sizes(), MAX_TEXT_BYTES)
                 # First: whoever finds the new file does not wait for the lock on this one.
                 self._remove_unnamed({name for edit in kept.values() for name in _names(edit.made)})
                 if len(kept) < len(edits):
@@ -154,6 +179,21 @@ class Ledger:
                     replace_file(self._disk, self.path, data)
         except OSError as error:
             log.warning("The ledger of edits could not be pruned: %s", error)
+
+    def _forget(self) -> None:
+        """Drop the oldest edits in memory beyond its limits, and tell that, unless they failed."""
+        sizes = {name: len(data) for name, data in self._unkept_texts.items()}
+        made = {line.id for line in self._unkept if isinstance(line, Made)}
+        if len(made) <= MAX_EDITS and sum(sizes.values()) <= MAX_MEMORY_BYTES:
+            return
+        edits = replay(self._unkept)
+        kept = _newest(edits, sizes, MAX_MEMORY_BYTES)
+        gone = made - kept.keys()
+        self._unkept = [line for line in self._unkept if not gone.issuperset(ids_of(line))]
+        named = {name for edit in kept.values() for name in _names(edit.made)}
+        self._unkept_texts = {n: data for n, data in self._unkept_texts.items() if n in named}
+        if any(edit.made.id in gone and edit.state != "failed" for edit in edits):
+            self._tell(FORGOTTEN)
 
     @contextlib.contextmanager
     def _held(self) -> Iterator[Journal]:
@@ -223,7 +263,7 @@ class Ledger:
                 self._disk.unlink(self._texts / name)
 
 
-def _newest(edits: list[Edit], sizes: dict[str, int]) -> dict[str, Edit]:
+def _newest(edits: list[Edit], sizes: dict[str, int], max_bytes: int) -> dict[str, Edit]:
     """The edits to keep, by id: the newest that happened, as far as both limits allow."""
     kept: dict[str, Edit] = {}
     counted: set[str] = set()
@@ -233,7 +273,7 @@ def _newest(edits: list[Edit], sizes: dict[str, int]) -> dict[str, Edit]:
             continue
         new = set(_names(edit.made)) - counted
         total += sum(sizes.get(name, 0) for name in new)
-        if len(kept) == MAX_EDITS or total > MAX_TEXT_BYTES:
+        if len(kept) == MAX_EDITS or total > max_bytes:
             break
         counted |= new
         kept[edit.made.id] = edit

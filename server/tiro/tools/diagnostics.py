@@ -1,14 +1,13 @@
 """The tool `diagnostics`: what the editor finds wrong in the files of the workspace right now."""
 
-import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tiro.errors import ToolError
-from tiro.tools.tool import ROOM_FOR_MARKS, Tool, ToolOutput, ToolRun
-from tiro.tools.workspace import Diagnostic
+from tiro.tools.tool import ROOM_FOR_MARKS, Tool, ToolOutput, ToolRun, run_in_thread
+from tiro.tools.workspace import Diagnostic, Workspace
 
 DIAGNOSTICS = (
     "Get the problems (errors, warnings, hints) that the editor and its language servers show right"
@@ -48,14 +47,19 @@ def diagnostics_tools() -> list[Tool]:
 
 
 async def _diagnostics(given: dict[str, Any], run: ToolRun) -> ToolOutput:
-    workspace = run.workspace
-    place = workspace.inside(given["path"]) if "path" in given else None
-    named = None if place is None else workspace.open_buffers().get(place.path, place.path)
-    found = await workspace.diagnostics(named)
+    only, named = None, None
+    if "path" in given:
+        only, named = await run_in_thread(run, _named, given["path"], run.workspace)
+    found = await run.workspace.diagnostics(named)
     if found is None:
         raise ToolError(NO_ANSWER)
-    only = None if place is None else place.path
-    return ToolOutput(await asyncio.to_thread(_told, found, only, run))
+    return ToolOutput(await run_in_thread(run, _told, found, only, run))
+
+
+def _named(given: str, workspace: Workspace) -> tuple[Path, Path]:
+    """The real path of a file, and the editor's name for it."""
+    path = workspace.inside(given).path
+    return path, workspace.open_buffers().get(path, path)
 
 
 def _told(found: Sequence[Diagnostic], only: Path | None, run: ToolRun) -> str:

@@ -7,10 +7,12 @@ from tiro.tools.merge import match_lines
 from tiro.tools.text import cut_line, plain_lines, with_line_ends
 
 CONTEXT_LINES = 3
-MAX_DIFF_CHARS = 20_000
-MAX_DIFF_LINE_CHARS = 500
+MAX_DIFF_CHARS = 400_000
+MAX_DIFF_LINE_CHARS = 20_000
+"""More than anybody reads at a question; what is cut says so."""
+
 NO_LINE_END = "\\ No newline at end of file"
-CUT = "[The diff is cut here: it has {total:,} lines]"
+CUT = "[The diff is cut here: {left:,} more lines are not shown. Say no to see less at once]"
 
 Range = tuple[int, int, int, int]
 """Old lines from, to; new lines from, to."""
@@ -64,7 +66,7 @@ def unified_diff(name: str, old: str | None, new: str) -> str:
     for line in lines:
         size += len(line) + 1
         if size > MAX_DIFF_CHARS:
-            return "\n".join([*shown, CUT.format(total=len(lines))])
+            return "\n".join([*shown, CUT.format(left=len(lines) - len(shown))])
         shown.append(line)
     return "\n".join(shown)
 

@@ -163,11 +163,11 @@ async def _written(plan: Plan, run: ToolRun) -> str:
 
 async def _is_untouched(plan: Plan, run: ToolRun) -> bool:
     """Whether a write that was cancelled did not happen; an editor may still make its change."""
-    if run.workspace.buffer_of(plan.place.path) is not None:
-        return False
     try:
         now = await current(run.workspace, plan.place)
     except ToolError:
+        return False
+    if now is not None and now.live is not None:
         return False
     return (now and now.text) == (plan.seen and plan.seen.text)
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
@@ -36,6 +36,10 @@ class EditStore(Protocol):
         """All edits, oldest first; raises StorageError."""
         ...
 
+    def claim(self) -> Callable[[], None]:
+        """Let no other process undo or redo until the answer is called; raises StorageError."""
+        ...
+
     def text(self, made: Made, name: str) -> str:
         """The text of an edit with this hash; raises StorageError."""
         ...
@@ -55,6 +59,10 @@ class FileLocks:
             for lock in locks:  # always in the same order, so that nobody waits in a circle
                 await stack.enter_async_context(lock)
             yield
+
+    def changed_now(self, paths: Iterable[Path]) -> list[Path]:
+        """Those of these files that somebody here is changing."""
+        return [path for path in paths if (lock := self._locks.get(path)) and lock.locked()]
 
 
 class Recorder:
@@ -115,7 +123,7 @@ class Recorder:
             removed=removed,
             encoding=UTF_8 if before is None else before.encoding,
             mode=None if status is None else status.st_mode & 0o7777,
-            folders=[str(folder) for folder in path.parents if not folder.exists()][::-1],
+            new_folders=sum(not folder.exists() for folder in path.parents),
         )
         self._store.add(made, {hash_of(text): text for text in (old, after) if text is not None})
         return made.id

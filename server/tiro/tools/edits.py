@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -19,11 +19,18 @@ from tiro.session.edits import Became, Edit, Made
 from tiro.tools.edit_recorder import EditStore, FileLocks, Recorder, path_of
 from tiro.tools.file_text import FileText
 from tiro.tools.merge import merge_texts
+from tiro.tools.replacing import sweep
 from tiro.tools.workspace import Place, Workspace
 from tiro.tools.writing import current, put_text
 
+PATIENCE_SECONDS = 3.0
+"""How long an undo waits for a tool that changes the same file: longer than any disk's write."""
+
 ATTEMPTS = 3
 """How often it is worked out anew when a file changes between reading and writing it."""
+
+SWEPT_EDITS = 200
+"""Beside the files of so many edits, the newest, is looked for what a killed process left."""
 
 NO_EDIT = "There is no edit {id!r}; list the edits to see which can be undone"
 NO_TURN = "No edits are known of the turn {id!r}; list the edits to see which can be undone"
@@ -36,6 +43,11 @@ LATER = ", or undo the later edits of it first"
 UNREADABLE = "{path!r} can no longer be compared with the edit, so {left}: {why}"
 CHANGING = "{path!r} keeps changing, so it was left as it is{done}; try again"
 UNWRITTEN = "{path!r} was left as it is: {why}{done}"
+UNKNOWN = (
+    "The editor did not say whether it changed {path!r}; look at it, then ask again: what is done"
+    " already is nothing to do{done}"
+)
+IN_TURN = "A running turn is changing {paths} right now; wait for its end or cancel it{done}"
 UNTOUCHED = "no file was touched"
 LEFT = "it was left as it is{done}"
 DONE = " ({paths} is done already; doing it again does the rest)"
@@ -103,11 +115,11 @@ class Edits:
         if (edit_id is None) == (turn_id is None):
             raise InvalidInputError(NOT_ONE)
         done: list[Path] = []
-        async with self._moving:
+        async with self._alone():
             for _ in range(ATTEMPTS):
                 edits = await asyncio.to_thread(self._store.edits)
                 wanted = _wanted(edits, target, edit_id, turn_id)
-                async with self._locks.changing(*map(path_of, wanted)):
+                async with self._changing(list(map(path_of, wanted)), done):
                     changes = await self._work_out(wanted, target, edits, done)
                     moved_on = await self._write_all(changes, target, done)
                 if moved_on is None:
@@ -118,6 +130,38 @@ class Edits:
             done=_texts(done),
         )
 
+    @contextlib.asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """Nobody else moves edits meanwhile, in no process: two would work out the same steps."""
+        async with self._moving:
+            claiming = asyncio.ensure_future(asyncio.to_thread(self._store.claim))
+            try:
+                release = await asyncio.shield(claiming)
+            except asyncio.CancelledError:
+                with contextlib.suppress(StorageError):
+                    (await claiming)()
+                raise
+            try:
+                yield
+            finally:
+                release()
+
+    @contextlib.asynccontextmanager
+    async def _changing(self, paths: Sequence[Path], done: Sequence[Path]) -> AsyncIterator[None]:
+        """No tool changes these files meanwhile; EditConflictError where one takes its time.
+
+        Its editor may be silent, or may be asking somebody.
+        """
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    await stack.enter_async_context(self._locks.changing(*paths))
+            except TimeoutError as error:
+                busy = _texts(self._locks.changed_now(paths))
+                told = IN_TURN.format(paths=", ".join(busy), done=_told(done))
+                raise EditConflictError(told, paths=busy, done=_texts(done)) from error
+            yield
+
     async def _work_out(
         self, wanted: Sequence[Made], target: Target, edits: Sequence[Edit], done: Sequence[Path]
     ) -> "list[_Change]":
@@ -125,7 +169,7 @@ class Edits:
         changes, conflicts = [], []
         for path, steps in _by_path(wanted).items():
             try:
-                seen = await current(self._workspace, self._place(path))
+                seen = await current(self._workspace, await self._place(path))
             except ToolError as error:  # something else is there by now
                 told = UNREADABLE.format(path=str(path), left=_left(done), why=error)
                 raise EditConflictError(told, paths=[str(path)], done=_texts(done)) from error
@@ -160,13 +204,12 @@ class Edits:
             path, seen, text, steps = change
             try:
                 if text != (None if seen is None else seen.text):
-                    place, encoding = self._place(path), steps[-1].encoding
+                    place, encoding = await self._place(path), steps[-1].encoding
                     await put_text(self._workspace, place, seen, text, encoding=encoding)
             except EditConflictError:
                 return path
             except ToolError as error:
-                told = UNWRITTEN.format(path=str(path), why=error, done=_told(done))
-                raise StorageError(told, path=str(path), done=_texts(done)) from error
+                raise _unwritten(path, error, done) from error
             await asyncio.to_thread(self._settle, change, target)
             done.append(path)
         await asyncio.to_thread(_remove_folders, changes)
@@ -185,14 +228,28 @@ class Edits:
         now = self._now()
         self._store.mark(Became([made.id for made in steps], now, target, encoding, mode))
 
-    def _place(self, path: Path) -> Place:
+    async def _place(self, path: Path) -> Place:
         """The place of a recorded path, which may lie outside of what is open now."""
-        for root in self._workspace.roots():
-            if path.is_relative_to(root):
-                return Place(str(path), path, root)
-        above = next(folder for folder in path.parents if folder.exists())
-        is_real = Path(os.path.realpath(above)) == above
-        return Place(str(path), path, above if is_real else Path(path.anchor))
+        return await asyncio.to_thread(_place_of, path, self._workspace)
+
+
+def _place_of(path: Path, workspace: Workspace) -> Place:
+    for root in workspace.roots():
+        if path.is_relative_to(root):
+            return Place(str(path), path, root)
+    above = next(folder for folder in path.parents if folder.exists())
+    is_real = Path(os.path.realpath(above)) == above
+    return Place(str(path), path, above if is_real else Path(path.anchor))
+
+
+def sweep_beside(store: EditStore) -> None:
+    """Remove what killed processes left beside the files that were edited last; never raises."""
+    try:
+        edits = store.edits()[-SWEPT_EDITS:]
+    except StorageError:
+        return
+    for folder in {path_of(edit.made).parent for edit in edits}:
+        sweep(folder)
 
 
 _Pair: TypeAlias = tuple[str | None, str | None]
@@ -212,7 +269,8 @@ class _Change(NamedTuple):
 def _remove_folders(changes: Sequence[_Change]) -> None:
     """Remove the folders that were made for files which are gone, where nothing else is in them."""
     steps = [step for change in changes if change.text is None for step in change.steps]
-    for folder in sorted({folder for step in steps for folder in step.folders})[::-1]:
+    folders = {folder for one in steps for folder in path_of(one).parents[: one.new_folders]}
+    for folder in sorted(folders, reverse=True):
         with contextlib.suppress(OSError):  # it is not empty, or gone
             os.rmdir(folder)
 
@@ -305,6 +363,18 @@ def _conflict(
         paths=", ".join(_texts(paths)), left=_left(done), later=LATER if later else ""
     )
     return EditConflictError(told, paths=_texts(paths), done=_texts(done), later=later)
+
+
+def _unwritten(
+    path: Path, error: ToolError, done: Sequence[Path]
+) -> EditConflictError | StorageError:
+    """The error for a file that did not get its text: the disk refused, else the editor or we."""
+    told = UNWRITTEN.format(path=str(path), why=error, done=_told(done))
+    if error.data.get("outcome") == "unknown":
+        told = UNKNOWN.format(path=str(path), done=_told(done))
+    if "errno" in error.data:
+        return StorageError(told, path=str(path), errno=error.data["errno"], done=_texts(done))
+    return EditConflictError(told, paths=[str(path)], done=_texts(done))
 
 
 def _left(done: Sequence[Path]) -> str:

@@ -8,7 +8,7 @@ import msgspec
 from tiro.errors import ToolError
 from tiro.tools.images import MAX_IMAGE_BYTES, PROBE_BYTES, Image, image_kind, read_image
 from tiro.tools.text import UTF_8, decode_text, plain_lines, with_line_ends
-from tiro.tools.workspace import Place, Workspace
+from tiro.tools.workspace import UNREADABLE, Place, Workspace
 
 MAX_FILE_BYTES = 32_000_000
 """A larger file is not read; a search can still find it, and says that it is too large."""
@@ -47,11 +47,28 @@ class FileText(msgspec.Struct, frozen=True):
 
 def read_text(workspace: Workspace, place: Place) -> FileText:
     """The live text of an open buffer, else the text on the disk; ToolError when there is none."""
+    buffer = _buffer(workspace, place)
+    return disk_text(workspace, place) if buffer is None else _buffered(workspace, place, buffer)
+
+
+def text_if_any(workspace: Workspace, place: Place) -> FileText | None:
+    """As `read_text`, but None where there is neither a buffer nor anything on the disk."""
+    buffer = _buffer(workspace, place)  # looked at once: it may be closed at any time
+    if buffer is not None:
+        return _buffered(workspace, place, buffer)
+    return disk_text(workspace, place) if os.path.lexists(place.path) else None
+
+
+def _buffer(workspace: Workspace, place: Place) -> Live | None:
+    """The open buffer that shows a file, as it is now."""
     named = workspace.buffer_of(place.path)
-    live = None if named is None else workspace.buffer_text(named)
-    if named is None or live is None:
-        return disk_text(workspace, place)
-    buffer = Live(named, live)
+    text = None if named is None else workspace.buffer_text(named)
+    return None if named is None or text is None else Live(named, text)
+
+
+def _buffered(workspace: Workspace, place: Place, buffer: Live) -> FileText:
+    """The text of a buffer, as its file would hold it."""
+    live = buffer.text
     try:
         saved = disk_text(workspace, place)
     except ToolError:
@@ -93,9 +110,13 @@ def image_on_disk(workspace: Workspace, place: Place) -> Image | None:
 
 def disk_text(workspace: Workspace, place: Place) -> FileText:
     """The text of a file on the disk; ToolError when there is none."""
-    with workspace.open_file(place) as file:
-        status = os.fstat(file.fileno())
-        data = file.read(MAX_FILE_BYTES + 1) if status.st_size <= MAX_FILE_BYTES else b""
+    try:
+        with workspace.open_file(place) as file:
+            status = os.fstat(file.fileno())
+            data = file.read(MAX_FILE_BYTES + 1) if status.st_size <= MAX_FILE_BYTES else b""
+    except OSError as error:
+        why = error.strerror or "unknown reason"
+        raise ToolError(UNREADABLE.format(given=place.given, why=why)) from error
     size = max(status.st_size, len(data))
     if size > MAX_FILE_BYTES:
         raise ToolError(TOO_LARGE.format(given=place.given, size=size, limit=MAX_FILE_BYTES))

@@ -3,19 +3,29 @@
 Law: no link is followed on the way from the root to the file, and what lies there must still be
 what was read. A failure leaves everything as it was. The mode stays, and where the system allows
 it the owner, the group and the extended attributes. Another name of the same file (a hard link)
-keeps the old text: it may lie outside the workspace.
+keeps the old text: it may lie outside the workspace. What a process that was killed left beside a
+file is known by its name, and goes with the next write in that folder or the next start.
 """
 
 import contextlib
 import os
+import re
 import secrets
 import stat
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 PRIVATE = 0o600
 NEW_FILE, NEW_FOLDER = 0o666, 0o777
 """As any program would make them: the umask decides."""
+
+
+LEFT_SECONDS = 10.0
+"""A file that was not written to for so long, and is held by nobody, was left by a dead process."""
+UNHELD_SECONDS = 3600.0
+"""The same, where the system cannot tell whether somebody holds it."""
 
 
 class MovedError(Exception):
@@ -55,6 +65,18 @@ def remove_file(root: Path, path: Path, was: os.stat_result) -> None:
         at.sync()
 
 
+def is_temporary(name: str) -> bool:
+    """Whether a file of this name is one of ours that is about to be put in another's place."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+def sweep(folder: Path) -> None:
+    """Remove what dead processes left in a folder, a real path; never raises."""
+    root = Path(folder.anchor)
+    with contextlib.suppress(OSError, MovedError), _folder(root, folder, make=False) as at:
+        at.sweep()
+
+
 class _Folder:
     """A folder that is held open, where the system can do that; names in it lead nowhere else."""
 
@@ -80,6 +102,19 @@ class _Folder:
     def remove(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._named(name), dir_fd=self._descriptor)
+
+    def sweep(self) -> None:
+        """Remove the temporary files that no living process writes; never raises."""
+        with contextlib.suppress(OSError):
+            held = self._descriptor
+            for name in filter(is_temporary, os.listdir(self._path if held is None else held)):
+                descriptor = self.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+                try:
+                    is_left = _is_left(descriptor)
+                finally:
+                    os.close(descriptor)
+                if is_left:
+                    self.remove(name)
 
     def sync(self) -> None:
         if self._descriptor is not None:
@@ -143,12 +178,14 @@ def _plain_folder(path: Path, made: list[Path], *, make: bool) -> _Folder:
 
 def _replace(at: _Folder, name: str, data: bytes, was: os.stat_result) -> None:
     """Write the bytes beside the file, then put them in its place."""
+    at.sweep()
     temporary = f".tiro-{secrets.token_hex(8)}.tmp"
     source = at.open(name, os.O_RDONLY)
     try:
         descriptor = at.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
             try:
+                _hold(descriptor)
                 _write(descriptor, data)
                 _take_over(source, descriptor)
                 os.fsync(descriptor)
@@ -162,6 +199,36 @@ def _replace(at: _Folder, name: str, data: bytes, was: os.stat_result) -> None:
         at.sync()
     finally:
         os.close(source)
+
+
+def _is_left(descriptor: int) -> bool:
+    """Whether this is a file of this user's that nobody writes any more."""
+    status = os.fstat(descriptor)
+    is_ours = not hasattr(os, "geteuid") or os.geteuid() in (0, status.st_uid)
+    if not is_ours or not stat.S_ISREG(status.st_mode):
+        return False
+    is_free = _hold(descriptor)
+    age = time.time() - status.st_mtime
+    return is_free is not False and age > (LEFT_SECONDS if is_free else UNHELD_SECONDS)
+
+
+if sys.platform == "win32":
+
+    def _hold(descriptor: int) -> bool | None:
+        return None
+
+else:
+    import fcntl
+
+    def _hold(descriptor: int) -> bool | None:
+        """Hold the file until the descriptor is closed; False if another does, None if unknown."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # a file system without locks
+            return None
+        return True
 
 
 def _write(descriptor: int, data: bytes) -> None:
@@ -192,6 +259,7 @@ def _signature(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns
 
 
+_TEMPORARY = re.compile(r"\.tiro-[0-9a-f]{16}\.tmp")
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _FLAGS = _NO_FOLLOW | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _DIRECTORY = os.O_RDONLY | _FLAGS | getattr(os, "O_DIRECTORY", 0)

@@ -19,6 +19,7 @@ from tiro.tools.environment import command_environment
 from tiro.tools.file_text import unsaved_files
 from tiro.tools.printed import Printed
 from tiro.tools.tool import Tool, ToolOutput, ToolRun, run_in_thread
+from tiro.tools.workspace import Workspace
 
 DEFAULT_SECONDS = 120
 MAX_SECONDS = 600
@@ -117,7 +118,7 @@ async def _run_command(
     printed = Printed(run.on_output)
     run.tell_so_far(printed.text)
     unsaved = await run_in_thread(run, unsaved_files, run.workspace)
-    directory = run.workspace.open_directory(run.workspace.inside(given.get("cwd", ".")))
+    directory = await run_in_thread(run, _opened, run.workspace, given.get("cwd", "."))
     try:
         argv = [shutil.which("bash") or "/bin/sh", "-c", given["command"]]
         command = Command(argv, directory, environment, printed.add)
@@ -129,6 +130,11 @@ async def _run_command(
     notes += [_unsaved(unsaved)] if unsaved else []
     text = printed.text()
     return ToolOutput(text + "\n" * (text[-1:] not in ("", "\n")) + "\n".join(notes), timed_out)
+
+
+def _opened(workspace: Workspace, cwd: str) -> int:
+    """A descriptor of the directory to run in."""
+    return workspace.open_directory(workspace.inside(cwd))
 
 
 async def _end_of(command: Command, seconds: float) -> tuple[Ended, bool]:

@@ -13,6 +13,7 @@ import msgspec
 
 from tiro.errors import ToolError
 from tiro.tools.ignore import ALWAYS_LEFT_OUT, IGNORE_FILE, Ignore
+from tiro.tools.replacing import is_temporary
 from tiro.tools.text import split_lines
 from tiro.tools.workspace import Place, Workspace
 
@@ -100,6 +101,8 @@ class Walk:
         for one in found:
             if self._cancelled.is_set():
                 raise ToolError(STOPPED)
+            if is_temporary(one.name):
+                continue
             self._visited += 1
             if self._visited > MAX_VISITED:
                 self.is_complete = False

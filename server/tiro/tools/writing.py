@@ -7,13 +7,14 @@ nothing, unless the error's data says that the `outcome` is unknown.
 """
 
 import asyncio
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec
 
 from tiro.errors import EditConflictError, ToolError
-from tiro.tools.file_text import FileText, read_text
+from tiro.tools.file_text import FileText, text_if_any
 from tiro.tools.replacing import MovedError, create_file, remove_file, replace_file
 from tiro.tools.text import UTF_8, encode_text, plain_lines
 from tiro.tools.workspace import Place, Workspace
@@ -51,7 +52,7 @@ async def current(workspace: Workspace, place: Place) -> FileText | None:
 
     Raises ToolError where there is something else, or nothing that can be read as text.
     """
-    return await asyncio.to_thread(_current, workspace, place)
+    return await asyncio.to_thread(text_if_any, workspace, place)
 
 
 async def put_text(
@@ -78,28 +79,29 @@ async def put_text(
     if workspace.can_edit:
         new = text if "\r" in now.live.text else plain_lines(text)
         await workspace.apply_edit(now.live.named, now.live.text, new)
-        after = await current(workspace, place)
-        if after is None or plain_lines(after.text) != plain_lines(text):
-            return CHANGED_SINCE
-        return IN_BUFFER if after.is_unsaved else None
+        return await _made_in_buffer(workspace, place, text)
     if now.is_unsaved:
         raise ToolError(UNSAVED.format(given=place.given))
     await _to_its_end(_write, place, now, text, encoding)
     return BENEATH
 
 
-def _current(workspace: Workspace, place: Place) -> FileText | None:
-    is_open = workspace.buffer_of(place.path) is not None
-    if not is_open and not os.path.lexists(place.path):
-        return None
-    return read_text(workspace, place)
+async def _made_in_buffer(workspace: Workspace, place: Place, text: str) -> str | None:
+    """What is worth telling about a change that the editor has made; never that it was not made."""
+    try:
+        after = await current(workspace, place)
+    except ToolError:  # the file was closed, and is no text on the disk, or not readable
+        return CHANGED_SINCE
+    if after is None or plain_lines(after.text) != plain_lines(text):
+        return CHANGED_SINCE
+    return IN_BUFFER if after.is_unsaved else None
 
 
 def _checked(
     workspace: Workspace, place: Place, seen: FileText | None, text: str | None, encoding: str
 ) -> FileText | None:
     """What is there now, when that is what was seen and the new text can be written."""
-    now = _current(workspace, place)
+    now = text_if_any(workspace, place)
     if now is None or seen is None:
         if now is not seen:
             told = GONE if now is None else APPEARED
@@ -146,13 +148,14 @@ def _write(place: Place, now: FileText | None, text: str | None, encoding: str) 
         raise EditConflictError(CHANGED.format(given=place.given)) from error
     except OSError as error:
         why = error.strerror or "unknown reason"
-        raise ToolError(UNWRITABLE.format(given=place.given, why=why)) from error
+        told = UNWRITABLE.format(given=place.given, why=why)
+        raise ToolError(told, errno=errno.errorcode.get(error.errno or 0, "EIO")) from error
 
 
 def _check_writable(place: Place, status: os.stat_result) -> None:
     """Raise ToolError for a file that is read-only, though its folder would let it be replaced."""
     if not status.st_mode & 0o222 or not os.access(place.path, os.W_OK):
-        raise ToolError(READ_ONLY.format(given=place.given))
+        raise ToolError(READ_ONLY.format(given=place.given), errno="EACCES")
 
 
 async def _to_its_end(
