@@ -10,6 +10,12 @@ from tiro.agents.agent_files import read_agents
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.registry import AgentRegistry
 
+NO_DEFAULT = "The default agent {!r} cannot be selected, so {!r} answers; there are {}"
+NO_AGENT = (
+    "The default agent {!r} cannot be selected, and no other one: all are hidden or subagents;"
+    " let one of them be seen"
+)
+
 Stamp = tuple[str, int, int, int]
 
 
@@ -33,14 +39,7 @@ class AgentFolders:
             return []
         found = AgentRegistry()
         problems = [*_add_agents(found, self._own, self._roots)]
-        names = [agent.name for agent in found.selectable()]
-        if self._default in names:
-            found.set_default(self._default)
-        else:
-            problems.append(
-                f"The default agent {self._default!r} cannot be selected;"
-                f" there are {', '.join(names)}"
-            )
+        problems += _choose_default(found, self._default)
         before, self.problems, self._stamps = self.problems, problems, stamps
         self.registry.adopt(found)
         return [problem for problem in problems if problem not in before]
@@ -75,6 +74,16 @@ def _add_agents(agents: AgentRegistry, own: Path, roots: Sequence[Path]) -> Iter
                     f"{folder / agent.name}.md: there is an agent {agent.name!r} already; a"
                     " workspace cannot replace it"
                 )
+
+
+def _choose_default(agents: AgentRegistry, wanted: str) -> list[str]:
+    """Make the wanted agent the default, else one that a user may choose (M5.5); what is wrong."""
+    names = [agent.name for agent in agents.selectable()]
+    chosen = next((name for name in (wanted, agents.default, *names) if name in names), None)
+    if chosen is None:
+        return [NO_AGENT.format(wanted)]
+    agents.set_default(chosen)
+    return [] if chosen == wanted else [NO_DEFAULT.format(wanted, chosen, ", ".join(names))]
 
 
 def _folder_of(root: Path) -> Path:

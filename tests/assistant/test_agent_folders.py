@@ -1,0 +1,43 @@
+"""The default agent, whatever files make of the agents (M5.4, M5.5, M5.11)."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.tools.rooms import put
+from tiro.assistant.agent_folders import AgentFolders
+
+HIDDEN = "---\ndescription: d\nmode: primary\nhidden: true\n---\nprompt\n"
+SEEN = HIDDEN.replace("true", "false")
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted", "default", "said"),
+    [
+        ({}, "build", "build", None),
+        ({"build": HIDDEN}, "build", "plan", "'build' cannot be selected, so 'plan' answers"),
+        ({"build": HIDDEN, "plan": HIDDEN, "mine": SEEN}, "build", "mine", "so 'mine' answers"),
+        ({"mine": HIDDEN}, "mine", "build", "'mine' cannot be selected, so 'build' answers"),
+        ({"build": HIDDEN.replace("primary", "subagent")}, "build", "plan", "so 'plan' answers"),
+        ({}, "none", "build", "'none' cannot be selected, so 'build' answers"),
+    ],
+)
+def test_a_default_that_nobody_may_choose_is_told_and_replaced(
+    tmp_path: Path, files: dict[str, str], wanted: str, default: str, said: str | None
+) -> None:
+    for name, text in files.items():
+        put(tmp_path, f"agents/{name}.md", text)
+    folders = AgentFolders(tmp_path, [], wanted)
+    assert folders.registry.default == default
+    assert default in [agent.name for agent in folders.registry.selectable()]
+    assert [said in problem for problem in folders.problems if said] == [True] * bool(said)
+
+
+def test_where_no_agent_can_be_chosen_that_is_said(tmp_path: Path) -> None:
+    for name in ("build", "plan"):
+        put(tmp_path, f"agents/{name}.md", HIDDEN)
+    [problem] = AgentFolders(tmp_path, [], "build").problems
+    assert "no other one" in problem
+    (tmp_path / "agents" / "plan.md").unlink()
+    folders = AgentFolders(tmp_path, [], "build")
+    assert folders.registry.default == "plan"
