@@ -1,12 +1,14 @@
 """The input check and the output limit that every tool passes through."""
 
+import json
 from typing import Any
 
 import pytest
 
+from tiro import estimate_tokens
 from tiro.errors import ToolError
 from tiro.tools.files import FILE_TOOLS
-from tiro.tools.tool import check_input, limit_output
+from tiro.tools.tool import check_input, limit_output, shown_schema
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -80,3 +82,33 @@ def test_every_tool_reads_only_and_has_a_closed_schema(tool: Any) -> None:
     assert tool.input_schema["additionalProperties"] is False
     assert tool.subject_field in tool.input_schema["properties"]
     assert set(tool.input_schema.get("required", ())) <= set(tool.input_schema["properties"])
+
+
+def test_a_model_is_shown_all_but_bounds_that_a_sensible_input_keeps() -> None:
+    """A field may have the name of a bound; what may be larger or longer than expected is told."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "minimum": {"type": "integer", "minimum": 1, "maximum": 600, "description": "m"},
+            "list": {"type": "array", "maxItems": 2, "items": {"type": "string", "minLength": 1}},
+        },
+        "required": ["minimum"],
+        "additionalProperties": False,
+    }
+    assert shown_schema(schema) == {
+        "type": "object",
+        "properties": {
+            "minimum": {"type": "integer", "maximum": 600, "description": "m"},
+            "list": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["minimum"],
+        "additionalProperties": False,
+    }
+    with pytest.raises(ToolError, match=r"`minimum` must be at least 1.*`list\[0\]`"):
+        check_input(schema, {"minimum": 0, "list": [""]})
+
+
+def test_the_tools_leave_a_window_of_4000_room() -> None:
+    """P7: what is said in each request about looking at files is short."""
+    shown = [(t.name, t.description, shown_schema(t.input_schema)) for t in FILE_TOOLS]
+    assert estimate_tokens(json.dumps(shown), "openai/gpt-5") < 600

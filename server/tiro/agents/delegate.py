@@ -19,9 +19,8 @@ from tiro.tools.tool import Tool, ToolOutput, ToolRun
 
 NAME = "delegate"
 DELEGATE = (
-    "Give a task to another agent, which works on it by itself and answers once. It knows nothing"
-    " of this conversation: say all it needs. Use it for work that takes many steps and whose"
-    " result is short. The agents are: {agents}"
+    "Give a task to another agent, which works by itself and answers once. It knows nothing of this"
+    " conversation: say all it needs. Use it for long work whose result is short. Agents: {agents}"
 )
 NO_ANSWER = "(it gave no answer)"
 STOPPED = "{text}\n\n[The agent {name} stopped early: {reason}.]"

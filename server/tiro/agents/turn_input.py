@@ -16,7 +16,7 @@ from tiro.models.model import Model, ModelRequest, ToolSchema
 from tiro.session.core import Core
 from tiro.session.messages import Content, Usage
 from tiro.tools.seen import SeenTexts
-from tiro.tools.tool import EditRecorder, Tool, Unrecorded
+from tiro.tools.tool import EditRecorder, Tool, Unrecorded, shown_schema
 from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
 
 
@@ -78,7 +78,9 @@ def offered_tools(tools: Sequence[Tool], rules: Rules) -> list[Tool]:
 
 def schemas_of(tools: Sequence[Tool]) -> list[ToolSchema]:
     """The tools as a request carries them."""
-    return [ToolSchema(tool.name, tool.description, tool.input_schema) for tool in tools]
+    return [
+        ToolSchema(tool.name, tool.description, shown_schema(tool.input_schema)) for tool in tools
+    ]
 
 
 def request_of(turn: Turn) -> ModelRequest:

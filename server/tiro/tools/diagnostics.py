@@ -10,9 +10,9 @@ from tiro.tools.tool import ROOM_FOR_MARKS, Tool, ToolOutput, ToolRun, run_in_th
 from tiro.tools.workspace import Diagnostic, Workspace
 
 DIAGNOSTICS = (
-    "Get the problems (errors, warnings, hints) that the editor and its language servers show right"
-    " now in the workspace, or in one file. They may lag a few seconds behind an edit, and an"
-    " editor knows only of files that it has looked at."
+    "Get the problems (errors, warnings, hints) that the editor shows now, in the workspace or in"
+    " one file. They may lag a few seconds behind an edit, and an editor knows only of files that"
+    " it has looked at."
 )
 NO_ANSWER = "The editor did not tell its diagnostics; look for problems by running the checks"
 NONE = "(no problems are shown{where})"
@@ -33,7 +33,7 @@ def diagnostics_tools() -> list[Tool]:
                     "path": {
                         "type": "string",
                         "minLength": 1,
-                        "description": "Only those of this file; default: all",
+                        "description": "Default: all files",
                     }
                 },
                 "additionalProperties": False,

@@ -22,17 +22,17 @@ from tiro.tools.workspace import Place
 from tiro.tools.writing import current, put_text
 
 WRITE_FILE = (
-    "Write a whole text file of the workspace: a new one with the folders above it, or one whose"
-    " lines you have all read in this turn. To change a part of a file use edit_file."
+    "Write a whole text file: a new one with the folders above it, or one whose lines you have all"
+    " read in this turn. To change a part use edit_file."
 )
 EDIT_FILE = (
-    "Replace a text in a file of the workspace. old_text must be exactly what the file holds,"
-    " indentation included, and occur once; with count it must occur so many times, and all of"
-    " them are replaced. Line ends and encoding of the file are kept."
+    "Replace a text in a file. old_text must be exactly what the file holds, indentation included,"
+    " and occur once; with count it must occur so many times, and all are replaced. Line ends and"
+    " encoding are kept."
 )
 MULTI_EDIT = (
-    "Make several replacements in one file of the workspace, one after the other: each sees the"
-    " text as the one before has left it. All of them are made, or none."
+    "Make several replacements in one file, in order: each sees the text as the one before has left"
+    " it. All are made, or none."
 )
 NO_FILE = "There is no {given!r}; nothing was changed. To make it use write_file"
 NOT_READ = "{given!r} exists, and you have not read all of it in this turn; nothing was written"
@@ -47,7 +47,7 @@ IN_EDIT = "In edit {number} of {total}: {why}"
 _PATH = {
     "type": "string",
     "minLength": 1,
-    "description": "Relative to the workspace folder, or absolute",
+    "description": "Relative to the workspace, or absolute",
 }
 _REPLACEMENT = {
     "old_text": {"type": "string", "minLength": 1},

@@ -18,13 +18,12 @@ MAX_LINE_CHARS = 2000
 MAX_ENTRIES = 500
 
 READ_FILE = (
-    "Read a file of the workspace: text with line numbers, or an image (PNG, JPEG, GIF, WebP). Text"
-    " that is open in the editor is read as it stands there, unsaved changes included. Use"
-    " start_line and end_line for large files."
+    "Read a file of the workspace: text with line numbers, or an image (PNG, JPEG, GIF, WebP)."
+    " Unsaved changes in the editor are included. Use start_line and end_line for large files."
 )
 LIST_FILES = (
-    "List the files and folders in a folder of the workspace. Folders end in /. What .gitignore"
-    " leaves out is marked and not entered."
+    "List a folder of the workspace. Folders end in /; what .gitignore leaves out is marked and"
+    " not entered."
 )
 READ_DENIED = "The rules do not allow to read {given!r}; nothing was read"
 BEYOND_THE_END = "{given!r} has only {total:,} lines; nothing was read. Ask for lines 1 to {total}"
@@ -36,7 +35,7 @@ MORE_ENTRIES = "[More: only the first {shown:,} entries are shown. List a folder
 _PATH = {
     "type": "string",
     "minLength": 1,
-    "description": "Relative to the workspace folder, or absolute",
+    "description": "Relative to the workspace, or absolute",
 }
 
 
@@ -54,7 +53,7 @@ def file_tools() -> list[Tool]:
                     "end_line": {
                         "type": "integer",
                         "minimum": 1,
-                        "description": f"Default: up to {MAX_LINES} lines after the first",
+                        "description": f"Default: {MAX_LINES} lines further",
                     },
                 },
                 "required": ["path"],
@@ -71,12 +70,12 @@ def file_tools() -> list[Tool]:
             input_schema={
                 "type": "object",
                 "properties": {
-                    "path": {**_PATH, "description": "Default: the workspace folder"},
+                    "path": {**_PATH, "description": "Default: the workspace"},
                     "depth": {
                         "type": "integer",
                         "minimum": 1,
                         "maximum": 10,
-                        "description": "How many levels of folders to show, default 1",
+                        "description": "Levels of folders, default 1",
                     },
                 },
                 "additionalProperties": False,

@@ -24,12 +24,12 @@ BATCH_CHARS = 1_000_000
 BATCH_FILES = 200
 
 GLOB = (
-    "Find files of the workspace by a pattern of their path: `*` within one name, `**` across"
-    " folders, `{a,b}` for alternatives. A pattern without a slash finds the name in every folder."
+    "Find files by a pattern of their path: `*` within a name, `**` across folders, `{a,b}` for"
+    " alternatives. A pattern without a slash finds the name in every folder."
 )
 GREP = (
-    "Search the text of the workspace's files, line by line, for a Python regular expression. Open"
-    " editor buffers are searched as they stand there, unsaved changes included."
+    "Search the lines of text files for a Python regular expression. Unsaved changes in the editor"
+    " are included."
 )
 BAD_PATTERN = "{pattern!r} is no usable pattern ({why}); nothing was searched"
 NO_FILES = "No file matches {pattern!r} in {base}"
@@ -44,7 +44,7 @@ INCOMPLETE = (
 _PATH = {
     "type": "string",
     "minLength": 1,
-    "description": "The folder to search in; default: the workspace folder",
+    "description": "Folder; default: the workspace",
 }
 
 
@@ -65,7 +65,7 @@ def glob_tool() -> Tool:
                     "type": "string",
                     "minLength": 1,
                     "maxLength": 1000,
-                    "description": "For example `**/*.py` or `src/*.{ts,tsx}`",
+                    "description": "Such as `src/**/*.{ts,tsx}`",
                 },
                 "path": _PATH,
             },
@@ -88,19 +88,19 @@ def grep_tool() -> Tool:
             "type": "object",
             "properties": {
                 "pattern": {"type": "string", "minLength": 1, "maxLength": 2000},
-                "path": {**_PATH, "description": "The folder or file to search in"},
+                "path": {**_PATH, "description": "Folder or file; default: the workspace"},
                 "glob": {
                     "type": "string",
                     "minLength": 1,
                     "maxLength": 1000,
-                    "description": "Search only files that match, for example `*.py`",
+                    "description": "Only files that match, such as `*.py`",
                 },
                 "ignore_case": {"type": "boolean"},
                 "context": {
                     "type": "integer",
                     "minimum": 0,
                     "maximum": 10,
-                    "description": "Lines to show around each match, default 0",
+                    "description": "Lines around each match, default 0",
                 },
                 "max_matches": {
                     "type": "integer",

@@ -27,10 +27,10 @@ MAX_COMMAND_CHARS = 30_000
 
 RUN_COMMAND = (
     "Run a command line in a shell (bash where there is one) in the workspace folder, and get what"
-    " it prints, stdout and stderr together, and its exit code. It has no stdin and nobody can"
-    f" answer it. After {DEFAULT_SECONDS} seconds, or `timeout_seconds`, it is ended with all that"
-    " it has started; start what takes longer in the background with its output in a file. Each"
-    " command runs in a shell of its own: directory and variables are not kept."
+    " it prints, stdout and stderr together, and its exit code. It has no stdin: nobody can answer"
+    f" it. After {DEFAULT_SECONDS} seconds, or timeout_seconds, it is ended with all that it"
+    " started; start what takes longer in the background with its output in a file. Each command"
+    " has a shell of its own: directory and variables are not kept."
 )
 NOT_HERE = "Commands cannot be run on this system yet; nothing was run. Ask the user to run it"
 NUL = "`command` holds a NUL character, which no command can; nothing was run"
@@ -70,12 +70,11 @@ def shell_tools(secrets: Sequence[str] = ()) -> list[Tool]:
                         "type": "string",
                         "minLength": 1,
                         "maxLength": MAX_COMMAND_CHARS,
-                        "description": "The command line",
                     },
                     "cwd": {
                         "type": "string",
                         "minLength": 1,
-                        "description": "Where to run it; default: the workspace folder",
+                        "description": "Default: the workspace folder",
                     },
                     "timeout_seconds": {
                         "type": "integer",

@@ -151,6 +151,21 @@ def check_input(schema: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]
     return value
 
 
+def shown_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema as a model is shown it, without the bounds that a sensible input keeps anyway.
+
+    `check_input` holds them all the same and says what is wrong; shown, they would be in every
+    request.
+    """
+    shown = {key: value for key, value in schema.items() if key not in UNSHOWN}
+    if isinstance(items := shown.get("items"), dict):
+        shown["items"] = shown_schema(items)
+    if "properties" in shown:
+        fields = shown["properties"].items()
+        shown["properties"] = {name: shown_schema(field) for name, field in fields}
+    return shown
+
+
 def limit_output(
     text: str, *, max_chars: int = MAX_OUTPUT_CHARS, advice: str = OUTPUT_ADVICE
 ) -> str:
@@ -164,6 +179,8 @@ def limit_output(
     mark = OUTPUT_CUT.format(left_out=left_out, total=len(text), advice=advice)
     return text[:head] + mark + text[head + left_out :]
 
+
+UNSHOWN = {"minimum", "minLength", "maxLength", "maxItems"}
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
