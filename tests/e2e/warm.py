@@ -12,6 +12,7 @@ import asyncio
 import ctypes
 import gc
 import importlib
+import importlib.util
 import io
 import json
 import os
@@ -27,6 +28,9 @@ from pathlib import Path
 from typing import Any
 
 PR_SET_CHILD_SUBREAPER = 36
+IMPORTED_LATER = ("anyio._backends._asyncio", "anyio._core._synchronization", "httpcore", "yaml")
+"""What a server imports when it is first needed: more than a third of what a fork would cost."""
+
 POLL_SECONDS = 0.002
 
 
@@ -130,6 +134,10 @@ def _serve_forks(channel: socket.socket) -> None:
     for module in pkgutil.walk_packages(package.__path__, "tiro."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    for name in IMPORTED_LATER:
+        importlib.import_module(name)
+    if importlib.util.find_spec("sniffio") is None:
+        sys.modules["sniffio"] = None  # type: ignore[assignment]  # not sought at each request
     gc.freeze()
     while True:
         message, given, _, _ = socket.recv_fds(channel, 1 << 20, 3)
