@@ -1,6 +1,7 @@
 """What holds for every test: no network but loopback, a home and a config directory of its own."""
 
 import asyncio
+import gc
 import inspect
 import ipaddress
 import os
@@ -79,6 +80,12 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests are there to the end: nobody need look for garbage in them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
