@@ -37,8 +37,10 @@ sys.path.insert(0, str(ROOT))
 from tests import machine  # noqa: E402  (found only through the line above)
 
 EMACS = ROOT / "editor-clients" / "emacs"
-EMACS_TERMINAL = ROOT / "tests" / "e2e" / "test_emacs_terminal.py"
-WORKERS = 3
+E2E = ROOT / "tests" / "e2e"
+EMACS_TERMINAL = E2E / "test_emacs_terminal.py"
+HISTORIES = E2E / "test_random_histories.py"
+WORKERS = 4
 """Steps at once, for two cores: real processes wait for one another much of the time."""
 STEP_MINUTES = 20
 SHOWN_LINES = 150
@@ -86,17 +88,22 @@ class Run:
             "TIRO_PYTHON": str(self.python),
             "TIRO_TEST_SIZE": self.size,
             "TIRO_WORKBENCH": str(self.workbench),
+            "TIRO_CHECKED": str(machine.CACHE / "checked"),
         }
 
 
 @dataclass(frozen=True)
 class Step:
-    """One line of the summary: what it does, which setup it needs and which steps go first."""
+    """One line of the summary: what it does, which setup it needs and which steps go first.
+
+    `seconds`: about how long it and all that waits for it take; what takes longest begins first.
+    """
 
     name: str
     act: Callable[[Run], Outcome]
     needs: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    seconds: int = 0
 
 
 def main() -> int:
@@ -123,8 +130,9 @@ def main() -> int:
 
 
 def run_steps(steps: list[Step], run: Run) -> int:
-    """Run them, three at a time where nothing speaks against it, and print a line for each."""
-    began, waiting, running = time.monotonic(), list(steps), dict[Future[Outcome], Step]()
+    """Run them, some at a time where nothing speaks against it, and print a line for each."""
+    began, running = time.monotonic(), dict[Future[Outcome], Step]()
+    waiting = sorted(steps, key=lambda step: (step not in SETUP, -step.seconds))
     done: dict[str, Outcome] = {}
     with ThreadPoolExecutor(WORKERS) as pool, _children_end_with_us(run):
         while waiting or running:
@@ -335,17 +343,28 @@ def pytest(run: Run, name: str, *arguments: str) -> Outcome:
     return command(run, name, *pytest, *options, *arguments, junit=junit, env=env)
 
 
-def pure(run: Run) -> Outcome:
-    """All tests that start no process of ours, or only few."""
-    return pytest(run, "test", "tests", "--ignore=tests/e2e")
+def pure(*folders: str) -> Callable[[Run], Outcome]:
+    """The tests of these folders, which start no process of ours, or only few."""
+    return lambda run: pytest(run, f"test {'+'.join(folders)}", *(f"tests/{f}" for f in folders))
+
+
+def other_pure(run: Run) -> Outcome:
+    """All such tests that no step of their own runs."""
+    ignored = (f"--ignore=tests/{folder}" for folder in ("e2e", "models", "stores", "tools"))
+    return pytest(run, "test others", "tests", *ignored)
 
 
 def end_to_end(first: str, last: str) -> Callable[[Run], Outcome]:
     """The files from one letter to another: the real server, over stdio, a real local provider."""
-    files = sorted((ROOT / "tests" / "e2e").glob("test_*.py"))
+    files = sorted(set(E2E.glob("test_*.py")) - {EMACS_TERMINAL, HISTORIES})
     letters = [(file.name.removeprefix("test_")[0], file) for file in files]
-    mine = [str(f) for letter, f in letters if first <= letter <= last and f != EMACS_TERMINAL]
+    mine = [str(file) for letter, file in letters if first <= letter <= last]
     return lambda run: pytest(run, f"e2e {first}-{last}", *mine)
+
+
+def histories(run: Run) -> Outcome:
+    """Random histories against the real server."""
+    return pytest(run, "e2e histories", str(HISTORIES))
 
 
 def emacs_lint(run: Run) -> Outcome:
@@ -380,25 +399,45 @@ STEPS = {
         Step("ruff format", ruff_format, needs=("python",)),
         Step("mypy", mypy, needs=("python",)),
     ],
-    "test": [Step("test", pure, needs=("python",), after=("model",))],
-    "e2e": [  # what is longest begins first, a chain of steps before all
-        Step("vscode check", npm("check"), needs=("node",)),
-        Step("vscode build", npm("build"), needs=("node",), after=("vscode check",)),
-        Step("vscode package", npm("package"), needs=("node",), after=("vscode build",)),
+    "test": [
+        Step("test models", pure("models"), needs=("python",), after=("model",), seconds=130),
+        Step("test stores+tools", pure("stores", "tools"), needs=("python",), seconds=90),
+        Step("test others", other_pure, needs=("python",), seconds=90),
+    ],
+    "e2e": [
+        Step("vscode check", npm("check"), needs=("node",), seconds=240),
+        Step("vscode build", npm("build"), needs=("node",), after=("vscode check",), seconds=230),
+        Step(
+            "vscode package", npm("package"), needs=("node",), after=("vscode build",), seconds=220
+        ),
         Step(
             "vscode host",
             npm("host"),
             needs=("workbench", "node", "python"),
             after=("vscode package",),
+            seconds=210,
         ),
-        Step("vscode ui", npm("ui"), needs=("workbench", "node", "python"), after=("vscode host",)),
-        Step("e2e r-z", end_to_end("r", "z"), needs=("python",), after=("model", "debian")),
-        Step("e2e a-e", end_to_end("a", "e"), needs=("python",), after=("model", "debian")),
-        Step("emacs ert", emacs_ert, needs=("debian", "python")),
-        Step("e2e f-q", end_to_end("f", "q"), needs=("python",), after=("model", "debian")),
-        Step("emacs terminal", emacs_terminal, needs=("debian", "python"), after=("emacs ert",)),
-        Step("vscode unit", npm("unit"), needs=("node", "python")),
-        Step("emacs lint", emacs_lint, needs=("debian",)),
+        Step(
+            "vscode ui",
+            npm("ui"),
+            needs=("workbench", "node", "python"),
+            after=("vscode host",),
+            seconds=140,
+        ),
+        Step("e2e histories", histories, ("python",), ("model", "debian"), 150),
+        Step("e2e a-e", end_to_end("a", "e"), ("python",), ("model", "debian"), 110),
+        Step("e2e f-q", end_to_end("f", "q"), ("python",), ("model", "debian"), 50),
+        Step("e2e r-z", end_to_end("r", "z"), ("python",), ("model", "debian"), 80),
+        Step("emacs ert", emacs_ert, needs=("debian", "python"), seconds=100),
+        Step(
+            "emacs terminal",
+            emacs_terminal,
+            needs=("debian", "python"),
+            after=("emacs ert",),
+            seconds=35,
+        ),
+        Step("vscode unit", npm("unit"), needs=("node", "python"), seconds=10),
+        Step("emacs lint", emacs_lint, needs=("debian",), seconds=3),
     ],
 }
 
