@@ -5,14 +5,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from tiro.doctor.findings import Findings, LocalFound, ProviderFound, SessionsFound
+from tiro.doctor.findings import Findings, LocalFound, ProviderFound, SessionsFound, Unlisted
 from tiro.doctor.next_step import ALL_IS_WELL, next_step
 from tiro.doctor.report import report
 
 SESSIONS = SessionsFound(
     directory="/c/sessions", is_writable=True, free_bytes=5 * 10**9, saved=3, damaged=[]
 )
-LOCAL = LocalFound(is_installed=True, in_use="small", ready=["small"])
+LOCAL = LocalFound(is_installed=True, in_use="small", ready=["small"], known=["small", "large"])
 FOUND = Findings(
     version="1.0",
     python="3.11",
@@ -39,6 +39,8 @@ BROKEN = {"problems": ["/c/config.yaml, line 2: agent is wrong"]}
 READ_ONLY = {"sessions": msgspec.structs.replace(SESSIONS, is_writable=False)}
 WITHOUT_LOCAL = {"local": msgspec.structs.replace(LOCAL, is_installed=False, ready=[])}
 UNPULLED = {"model": "local/small", "local": msgspec.structs.replace(LOCAL, ready=[])}
+DOUBT = {"doubt": "/c/config.yaml, line 1: modle is no setting"}
+UNLISTED = {"unlisted": Unlisted("silent", ["on"])}
 NO_MODEL = {"is_ready": False, "model": None}
 
 
@@ -49,10 +51,20 @@ NO_MODEL = {"is_ready": False, "model": None}
         (BROKEN, "Next: correct /c/config.yaml, line 2: agent is wrong"),
         (BROKEN | READ_ONLY, "Next: make /c/sessions writable"),
         (BROKEN | READ_ONLY | UNPULLED, "Next: tiro local pull"),
+        (BROKEN | UNPULLED | {"model": "local/large"}, "Next: tiro local pull large"),
         (BROKEN | NO_MODEL, "Next: tiro local pull"),
+        (BROKEN | NO_MODEL | DOUBT, "Next: correct /c/config.yaml, line 1: modle is no setting"),
+        (
+            BROKEN | UNLISTED,
+            "Next: check the name in `model`: silent does not list it, but silent/on",
+        ),
         (NO_MODEL | WITHOUT_LOCAL, "Next: export ANTHROPIC_API_KEY=…"),
         ({"is_ready": False, "model": "keyless/one"}, "Next: export A_KEY=…"),
         ({"is_ready": False}, "Next: make silent answer"),
+        (
+            {"is_ready": False, "model_because": "no server answers at http://b"},
+            "Next: start silent, or correct its `base_url`: no server answers at http://b",
+        ),
         ({"is_ready": False, "model": "unknown/one"}, "Next: set `model`"),
         (
             {"is_ready": False, "model": "local/small"} | WITHOUT_LOCAL,

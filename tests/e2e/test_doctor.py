@@ -123,6 +123,45 @@ def test_a_file_that_cannot_be_read_comes_first(home: Home) -> None:
     assert done.stdout.splitlines()[-1].startswith(f"Next: correct {path}, line {line}: ")
 
 
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("fake-modle", "fake/fake-model, fake/fake-small"),
+        ("zzz", "fake/fake-model, fake/fake-small, fake/other:latest"),
+        ("fake-model", None),
+        ("fake", None),
+        ("other", None),
+    ],
+)
+def test_a_model_that_its_provider_does_not_list_is_not_well(
+    home: Home, provider: Provider, name: str, near: str | None
+) -> None:
+    """It may be a slip, or a short name for one that is listed: the provider decides that."""
+    provider.model_names = ["fake-model", "fake-small", "other:latest"]
+    home.write_config(model=f"fake/{name}", providers={"fake": home.fake(models=None)})
+    done = doctor(home)
+    assert done.returncode == DONE
+    last = done.stdout.splitlines()[-1]
+    if near is None:
+        assert last == "All is well: tiro chat"
+    else:
+        assert last == f"Next: check the name in `model`: fake does not list it, but {near}"
+        assert "(the first of these is not in its list)" in done.stdout
+
+
+def test_a_slip_about_the_model_comes_first(home: Home) -> None:
+    """Nobody is asked, so it is not well, whoever could answer."""
+    path = home.write_config()
+    path.write_text(path.read_text().replace('"model":', '"modle":'))
+    done = doctor(home, ANTHROPIC_API_KEY="k-hosted", HTTPS_PROXY="http://127.0.0.1:9")
+    assert done.returncode == NO_MODEL
+    lines = done.stdout.splitlines()
+    assert "Model       none can be used (not asked before the problem above is corrected)" in lines
+    slip = f"{path}, line 2: modle is no setting (did you mean model?)"
+    assert lines[-1] == f"Next: correct {slip}"
+    assert any(line.startswith(f"Problem     {slip}; ") for line in lines)
+
+
 def test_wrong_keys_are_told_with_their_places(home: Home) -> None:
     """The default holds, so a prompt would be answered all the same."""
     path = home.write_config(session={"max_history": "lots"}, agnet="plan")
@@ -150,7 +189,7 @@ def test_damaged_sessions_and_json(home: Home) -> None:
     done = doctor(home)
     assert done.returncode == DONE, "a prompt is answered all the same"
     told = done.stdout.splitlines()[-1]
-    assert told.startswith(f"Next: correct {home.sessions / 'half.json'}, or move it away: ")
+    assert told.startswith(f"Next: move {home.sessions / 'half.json'} to another folder, or repair")
     found = json.loads(doctor(home, "--json").stdout)
     assert found["isReady"]
     assert found["model"] == f"fake/{MODEL}"
@@ -169,7 +208,7 @@ def test_odd_machine_gets_a_report_all_the_same(home: Home) -> None:
     done = doctor(home, HOME=None, XDG_CACHE_HOME="/proc/nowhere", NO_PROXY="*")
     assert done.returncode in (FAILED, NO_MODEL)
     assert f"Problem     {path}, line " in done.stdout
-    assert f"{home.sessions}, which cannot be written to" in done.stdout
+    assert f"{home.sessions}, where nothing can be saved" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("Next: ")
 
 

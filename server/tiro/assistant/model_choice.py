@@ -274,6 +274,7 @@ class Models:
         return msgspec.structs.replace(
             standing,
             names=names,
+            listed=offer.names,
             reason=reason,
             remark=offer.remark,
             is_key_refused=offer.is_key_refused,

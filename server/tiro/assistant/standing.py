@@ -1,5 +1,6 @@
 """How things are with one provider: what it lacks, which models it has, what it answered."""
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -20,6 +21,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     provider: ProviderSettings
     names: Sequence[str] = ()
     """Its models, the one to begin with first: those that somebody named, else those it lists."""
+    listed: Sequence[str] = ()
+    """Those that it lists itself; none where it was not asked, or has no list."""
     reason: str | None = None
     """Why it cannot be used, in one sentence; None only where there is a model."""
     remark: str | None = None
@@ -32,6 +35,17 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 def first(standings: Iterable[Standing]) -> Standing | None:
     """Who answers where no model is set, or would have to; None: nobody."""
     return next((one for one in standings if one.reason is None or one.is_meant), None)
+
+
+def nearest(listed: Sequence[str], model: str) -> list[str]:
+    """The names in a provider's own list that come closest to one that is not there, at most three.
+
+    Empty where it is there, or nobody knows: an alias such as `sonnet-4` stands for `sonnet-4-0101`
+    or `sonnet-4:latest`.
+    """
+    if any(name == model or name.startswith((f"{model}:", f"{model}-")) for name in listed):
+        return []
+    return difflib.get_close_matches(model, listed, n=3, cutoff=0.4) or [*listed[:3]]
 
 
 def in_order(providers: Mapping[str, ProviderSettings]) -> list[ProviderSettings]:

@@ -12,7 +12,7 @@ import msgspec
 from tiro import __version__
 from tiro.assistant.model_choice import ANSWER_SECONDS, Models
 from tiro.assistant.setup import Setup
-from tiro.assistant.standing import Standing, first, missing_key
+from tiro.assistant.standing import Standing, first, missing_key, nearest
 from tiro.config.directories import cache_directory, config_directory, sessions_directory
 from tiro.config.settings import Settings
 from tiro.doctor.findings import (
@@ -21,6 +21,7 @@ from tiro.doctor.findings import (
     LocalFound,
     ProviderFound,
     SessionsFound,
+    Unlisted,
 )
 from tiro.doctor.next_step import next_step
 from tiro.errors import TiroError
@@ -38,6 +39,8 @@ def examine() -> Findings:
     settings = setup.settings
     standings = asyncio.run(_standings(settings))
     model, because, is_ready = _model_of(settings, standings)
+    local = _local()
+    unlisted = _unlisted(settings.model, standings, local)
     findings = Findings(
         version=__version__,
         python=platform.python_version(),
@@ -47,8 +50,10 @@ def examine() -> Findings:
         problems=setup.problems,
         is_config_broken=setup.is_broken,
         sessions=_sessions(sessions_directory()),
-        providers=list(map(_found, standings)),
-        local=_local(),
+        doubt=_doubt(settings),
+        unlisted=unlisted,
+        providers=[_found(one, _remark(one, unlisted, local), settings) for one in standings],
+        local=local,
         model=model,
         model_because=because,
         agent=setup.agents.default,
@@ -76,15 +81,43 @@ async def _standings(settings: Settings) -> list[Standing]:
     return await models.standings([settings.model], ANSWER_SECONDS)
 
 
-def _found(standing: Standing) -> ProviderFound:
-    provider = standing.provider
+def _doubt(settings: Settings) -> str | None:
+    """What in the configuration keeps the next prompt from being sent."""
+    if settings.model is None:
+        return settings.doubts.everyone or settings.doubts.model
+    return settings.doubts.about(settings.model.partition("/")[0])
+
+
+def _unlisted(model: str | None, standings: list[Standing], local: LocalFound) -> Unlisted | None:
+    """Whether a model is set that its provider does not list."""
+    name, _, given = (model or "").partition("/")
+    mine = next((one for one in standings if one.provider.name == name), None)
+    if mine is None or mine.reason is not None or not given:
+        return None
+    close = nearest(local.known if mine.provider.api == "local" else mine.listed, given)
+    return Unlisted(name, close) if close else None
+
+
+def _remark(standing: Standing, unlisted: Unlisted | None, local: LocalFound) -> str | None:
+    """What is odd about a provider that can be used."""
+    if unlisted is not None and unlisted.provider == standing.provider.name:
+        return "the first of these is not in its list"
+    if standing.provider.api == "local" and not local.ready:
+        return "not downloaded yet"
+    return standing.remark
+
+
+def _found(standing: Standing, remark: str | None, settings: Settings) -> ProviderFound:
+    provider, reason = standing.provider, standing.reason
     variable = missing_key(provider)
+    if settings.doubts.about(provider.name) is not None:
+        reason = "not asked before the problem above is corrected"
     return ProviderFound(
         name=provider.name,
         address=bare_url(provider.base_url),
         missing_key=variable,
-        reason=standing.reason,
-        remark=standing.remark,
+        reason=reason,
+        remark=remark,
         is_key_refused=standing.is_key_refused,
         key_variable=provider.api_key_env if variable is None else None,
         models=list(standing.names),
@@ -93,6 +126,8 @@ def _found(standing: Standing) -> ProviderFound:
 
 def _model_of(settings: Settings, standings: list[Standing]) -> tuple[str | None, str, bool]:
     """The model of the next prompt, why that one, and whether it would answer."""
+    if _doubt(settings) is not None:
+        return settings.model, "not asked before the problem above is corrected", False
     if settings.model is None:
         answers, why = first(standings), "the first that can be used, since no model is set"
         if answers is None:
@@ -135,8 +170,10 @@ def _local() -> LocalFound:
     models = LocalModels(cache_directory())
     provider = ProviderSettings(name="local", api="local")
     try:
-        ready = [row.name for row in models.list() if row.state == "ready"]
+        rows = models.list()
     except OSError:
-        ready = []
+        rows = []
+    ready = [row.name for row in rows if row.state == "ready"]
     is_installed = providers.lacking(provider) is None
-    return LocalFound(is_installed=is_installed, in_use=models.in_use(), ready=ready)
+    known = [row.name for row in rows]
+    return LocalFound(is_installed=is_installed, in_use=models.in_use(), ready=ready, known=known)

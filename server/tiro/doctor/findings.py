@@ -20,6 +20,14 @@ class ProviderFound(Wire, frozen=True, kw_only=True):
     """Those that somebody named, else those that it lists."""
 
 
+class Unlisted(Wire, frozen=True):
+    """The model that is set is not in its provider's list; it may be a short name of one there."""
+
+    provider: str
+    nearest: list[str]
+    """The names in the list that look like it, else the first ones."""
+
+
 class DamagedSession(Wire, frozen=True):
     """A file in the sessions directory that cannot be loaded."""
 
@@ -42,7 +50,11 @@ class LocalFound(Wire, frozen=True, kw_only=True):
 
     is_installed: bool
     in_use: str
+    """The one that answers where none is named."""
     ready: list[str]
+    """Those that are downloaded."""
+    known: list[str]
+    """Those and all that can be."""
 
 
 class Findings(Wire, frozen=True, kw_only=True):
@@ -57,6 +69,9 @@ class Findings(Wire, frozen=True, kw_only=True):
     """Every wrong key, with file, line and path; a file that cannot be read at all comes first."""
     is_config_broken: bool = False
     """Whether there is such a file."""
+    doubt: str | None = None
+    """The problem that keeps every prompt from being sent, since it may be about who hears it."""
+    unlisted: Unlisted | None = None
     sessions: SessionsFound
     providers: list[ProviderFound]
     """In the order in which they are tried when no model is set."""

@@ -1,34 +1,49 @@
 """The one thing to do next: what stands in the way of a prompt comes first."""
 
-from tiro.doctor.findings import Findings, ProviderFound
+from tiro.doctor.findings import Findings
 
 ALL_IS_WELL = "All is well: tiro chat"
+SILENT = ("no server answers", "nothing answers")
+"""How the reason begins where nobody is there."""
 
 
 def next_step(found: Findings) -> str:
     """The last line of the report; a command wherever there is one.
 
-    1. A configuration file cannot be read: nothing in it holds.
+    1. A configuration file cannot be read, or it is not clear from it who is to be asked.
     2. The model that is set, or the first that would be asked, cannot answer.
     3. No provider can be used.
-    4. A local model would be brought in the middle of the first prompt.
-    5. Sessions cannot be saved.
-    6. Something in a configuration file is wrong.
-    7. A session cannot be loaded.
+    4. The provider does not list the model that is set.
+    5. A local model would be downloaded in the middle of the first prompt.
+    6. Sessions cannot be saved.
+    7. Something in a configuration file is wrong.
+    8. A session cannot be loaded.
     """
-    if found.is_config_broken:
-        return f"Next: correct {found.problems[0]}"
+    return f"Next: {todo}" if (todo := _todo(found)) else ALL_IS_WELL
+
+
+def _todo(found: Findings) -> str | None:
+    if found.doubt is not None or found.is_config_broken:
+        return _correct(found.doubt or found.problems[0])
     if not found.is_ready:
-        return f"Next: {_to_a_model(found)}"
-    if _is_unpulled(found):
-        return "Next: tiro local pull"
+        return _to_a_model(found)
+    if found.unlisted is not None:
+        near = ", ".join(f"{found.unlisted.provider}/{name}" for name in found.unlisted.nearest)
+        return f"check the name in `model`: {found.unlisted.provider} does not list it, but {near}"
+    if (name := _undownloaded(found)) is not None:
+        return _pull(found, name)
     if not found.sessions.is_writable:
-        return f"Next: make {found.sessions.directory} writable, or set TIRO_CONFIG_DIR"
+        return f"make {found.sessions.directory} writable, or set TIRO_CONFIG_DIR to another folder"
     if found.problems:
-        return f"Next: correct {found.problems[0]}"
+        return _correct(found.problems[0])
     for damaged in found.sessions.damaged:
-        return f"Next: correct {damaged.path}, or move it away: {damaged.reason}"
-    return ALL_IS_WELL
+        return f"move {damaged.path} to another folder, or repair it: it cannot be loaded"
+    return None
+
+
+def _correct(problem: str) -> str:
+    """What to correct, without what follows from the fault: that stands above."""
+    return f"correct {problem.partition('; ')[0]}"
 
 
 def _to_a_model(found: Findings) -> str:
@@ -39,24 +54,27 @@ def _to_a_model(found: Findings) -> str:
     name = found.model.partition("/")[0]
     mine = next((one for one in found.providers if one.name == name), None)
     if mine is None:
-        return f"set `model` to one of the configured providers; {found.model_because}"
+        known = ", ".join(one.name for one in found.providers)
+        return f"set `model` to provider/name with one of {known}; {found.model_because}"
     if mine.missing_key is not None:
         return f"export {mine.missing_key}=…"
     if mine.is_key_refused:
-        return _to_a_key(mine)
+        key = f"set {mine.key_variable} to" if mine.key_variable else f"give {name}"
+        return f"{key} a key that {name} accepts; it refused the one that is there"
     if mine.remark is not None:
         return f"set `model` to {name}/… with a name that it knows: {found.model_because}"
     if name == "local" and not found.local.is_installed:
         return "pip install 'tiro[local]'"
+    if found.model_because.startswith(SILENT):
+        return f"start {name}, or correct its `base_url`: {found.model_because}"
     return f"make {name} answer, or set another `model`: {found.model_because}"
 
 
-def _to_a_key(mine: ProviderFound) -> str:
-    if mine.key_variable is None:
-        return f"correct the API key of {mine.name}: {mine.reason}"
-    return f"set {mine.key_variable} to a key that {mine.name} takes: {mine.reason}"
-
-
-def _is_unpulled(found: Findings) -> bool:
+def _undownloaded(found: Findings) -> str | None:
+    """The local model that the next prompt would have to wait for."""
     provider, _, model = (found.model or "").partition("/")
-    return provider == "local" and model not in found.local.ready
+    return model if provider == "local" and model not in found.local.ready else None
+
+
+def _pull(found: Findings, name: str) -> str:
+    return "tiro local pull" if name == found.local.in_use else f"tiro local pull {name}"

@@ -28,7 +28,7 @@ def report(found: Findings) -> str:
 def _sessions(found: Findings) -> Iterator[str]:
     sessions = found.sessions
     free = "" if sessions.free_bytes is None else f", {sessions.free_bytes / 1e9:,.1f} GB free"
-    state = free if sessions.is_writable else ", which cannot be written to"
+    state = free if sessions.is_writable else ", where nothing can be saved"
     yield f"Sessions    {sessions.saved} in {sessions.directory}{state}"
     for damaged in sessions.damaged:
         yield f"Damaged     {damaged.path}: {damaged.reason}"
@@ -48,7 +48,9 @@ def _local(found: Findings) -> str:
     ready = ", ".join(found.local.ready)
     if not found.local.is_installed:
         return "the extra is not installed: pip install 'tiro[local]'"
-    return f"{ready} brought" if ready else f"{found.local.in_use} comes with: tiro local pull"
+    if not ready:
+        return f"no model is downloaded; {found.local.in_use} comes with: tiro local pull"
+    return f"{ready} downloaded"
 
 
 def _editors(found: Findings) -> str:
