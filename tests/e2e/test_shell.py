@@ -1,5 +1,6 @@
 """`run_command` in a real server: nothing hangs, nothing stays behind, no key leaks (B50, B51)."""
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -163,6 +164,45 @@ def test_no_key_of_a_provider_is_in_the_environment(server: Server, provider: Pr
     content = result_of(server)["content"]
     assert API_KEY not in content
     assert f"HOME={server.home.root}" in content
+
+
+def test_a_key_that_tools_come_across_stays_here(start: StartServer, provider: Provider) -> None:
+    """P9: a file, a command's output, in pieces too: not to the editor, the model, the disk.
+
+    The key is one that a command prints, so that nothing else could tell it.
+    """
+    server, key_file = start(), "keys.yaml"
+    home = server.home
+    (home.root / "key").write_text(API_KEY)
+    fake = home.fake(api_key_env=None, api_key_command=["cat", str(home.root / "key")])
+    server.notify(
+        "workspace/didChangeConfiguration", {"settings": {"tiro": {"providers": {"fake": fake}}}}
+    )
+    home.write(key_file, f"key: {API_KEY}\nname: old\n")
+    allow(server)
+    changed = {"path": key_file, "old_text": "old", "new_text": "new"}
+    written = {"path": key_file, "content": "key: [secret]\nname: x\n"}
+    first, rest = API_KEY[:9], API_KEY[9:]
+    flood = f'yes "$(cat {key_file})" | head -n 9000'
+    provider.script(
+        replies.tools(("c1", "read_file", {"path": key_file})),
+        replies.tools(("c2", "grep", {"pattern": "key: .*"})),
+        use(f"printf {first}; sleep 0.2; echo {rest}; echo done; {flood}"),
+        replies.tools(("c4", "edit_file", changed)),
+        replies.tools(("c5", "write_file", written)),
+        replies.text("done"),
+    )
+    ask(server, "look at the keys")
+    server.request("tiro/session/save")
+    results = [m["content"] for m in view(server)["messages"] if m["role"] == "tool"]
+    assert all("[secret]" in result["content"] for result in results[:3])
+    assert "holds a secret" in results[4]["content"]
+    assert (home.workspace / key_file).read_text() == f"key: {API_KEY}\nname: new\n"
+    assert "[secret]\ndone\n" in joined(server.events(), "toolOutput")
+    seen = [server.events(), view(server), [chat.body for chat in provider.chats]]
+    assert API_KEY not in json.dumps(seen)
+    stored = [p for p in home.sessions.rglob("*") if p.is_file()]
+    assert not [p for p in stored if API_KEY.encode() in p.read_bytes()]
 
 
 def resident_bytes(pid: int, name: str) -> int:

@@ -23,7 +23,7 @@ from tiro.errors import (
     StorageError,
 )
 from tiro.session.messages import decode, encode
-from tiro.session.redact import REDACTED
+from tiro.session.secrets import REDACTED
 from tiro.session.session import Session
 from tiro.stores.disk import Disk
 from tiro.stores.manager import SessionManager

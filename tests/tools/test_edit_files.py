@@ -12,6 +12,7 @@ import pytest
 from tests.fakes import RecordingEditor
 from tests.tools.rooms import a_run, put
 from tiro.errors import ToolError
+from tiro.session.secrets import KnownSecrets
 from tiro.tools.edit_files import edit_tools
 from tiro.tools.file_text import FileText
 from tiro.tools.files import file_tools
@@ -93,6 +94,25 @@ def test_write_file_goes_on_in_its_own_file(tmp_path: Path) -> None:
     assert "changed" in room("write_file", path="f", content="end")
     assert "holds this text already" in room("write_file", path="f", content="end")
     assert room.text() == "end"
+
+
+def test_no_mark_is_written_in_the_place_of_a_secret(tmp_path: Path) -> None:
+    """U9.11: the model is shown a mark, and the user's key stays; a mark of their own is text."""
+    put(tmp_path, "f", "key: k3y-12345678\nother: [secret]\n")
+    room = Room(tmp_path)
+    room.run = msgspec.structs.replace(room.run, secrets=KnownSecrets(["k3y-12345678"]))
+    room("read_file", path="f")
+    refused = [
+        room("write_file", path="f", content="key: [secret]\nother: [secret]\nmore: 1\n"),
+        room("edit_file", path="f", old_text="key: [secret]\n", new_text="key: x\n"),
+        room("edit_file", path="f", old_text="key: k3y-12345678", new_text="key: [secret]"),
+    ]
+    assert all("holds a secret" in told for told in refused)
+    assert room.text() == "key: k3y-12345678\nother: [secret]\n"
+    assert "changed" in room("edit_file", path="f", old_text="r: [secret]", new_text="r: x")
+    assert "changed" in room("edit_file", path="f", old_text="r: x", new_text="r: y")
+    assert room.text() == "key: k3y-12345678\nother: y\n"
+    assert "made" in room("write_file", path="new", content="key: [secret]\n")
 
 
 def test_write_file_replaces_only_what_was_read(tmp_path: Path) -> None:

@@ -15,10 +15,11 @@ import pytest
 
 from tests.tools.rooms import a_workspace, put
 from tiro.errors import ToolError
+from tiro.session.secrets import KnownSecrets
 from tiro.tools.shell import shell_tools, visible
 from tiro.tools.tool import ToolOutput, ToolRun
 
-(TOOL,) = shell_tools(["s3cret-key-of-ours"])
+(TOOL,) = shell_tools(keys=["A_PROVIDERS_KEY", "PASSED_KEY"], allowed=["PASSED_KEY"])
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="commands need a POSIX system")
 
@@ -30,6 +31,7 @@ def a_run(root: Path, buffers: dict[Path, str] | None = None) -> ToolRun:
         may_read=lambda _: True,
         on_output=lambda _: None,
         cancelled=threading.Event(),
+        secrets=KnownSecrets(["s3cret-key-of-ours"]),
     )
 
 
@@ -85,7 +87,10 @@ def test_a_command_that_turns_on_its_keeper_ends_all_the_same(tmp_path: Path, li
     """And all that it has started with it."""
     with contextlib.suppress(ToolError):  # that the keeper is gone, which is true
         run(tmp_path, f"sleep 321 & echo $! > pid; {line}", timeout_seconds=1)
-    assert _is_over(int((tmp_path / "pid").read_text()))
+    pid, end = int((tmp_path / "pid").read_text()), time.monotonic() + 20
+    while not _is_over(pid) and time.monotonic() < end:
+        time.sleep(0.01)  # it was killed, and may still be about to end
+    assert _is_over(pid)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs /proc")
@@ -134,10 +139,13 @@ def test_no_key_of_ours_reaches_the_command(
     """U9.11: exact values of configured keys stay here, under whatever name they are."""
     monkeypatch.setenv("SOME_KEY", "s3cret-key-of-ours")
     monkeypatch.setenv("SOME_URL", "https://u:s3cret-key-of-ours@host/")
+    monkeypatch.setenv("A_PROVIDERS_KEY", "s3cret, though it is not in use")
+    monkeypatch.setenv("PASSED_KEY", "is passed on")
     monkeypatch.setenv("OTHER", "is kept")
     told = run(tmp_path, "env; cat /proc/$PPID/environ").content
     assert "s3cret" not in told
     assert "OTHER=is kept" in told
+    assert "PASSED_KEY=is passed on" in told
 
 
 def test_b50_at_the_limit_the_whole_group_ends(tmp_path: Path) -> None:

@@ -73,4 +73,6 @@ class TurnSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     max_steps: Annotated[int, msgspec.Meta(ge=1)] = 50
     max_output_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    command_keys: list[str] = []
+    """Environment variables that commands get though they hold a provider's key."""
     budget: TurnBudget = TurnBudget()

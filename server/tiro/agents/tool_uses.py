@@ -21,6 +21,7 @@ from tiro.errors import ToolError
 from tiro.models.model import ToolUseDone
 from tiro.session.large import OUTPUT
 from tiro.session.messages import Message, clean
+from tiro.session.secrets import KnownSecrets
 from tiro.tools.seen import SeenTexts
 from tiro.tools.tool import (
     MAX_OUTPUT_CHARS,
@@ -108,6 +109,7 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]]
     edits: Callable[[str], EditRecorder]
     seen: SeenTexts
+    secrets: KnownSecrets
     put: Callable[[Moved | Said | Told | AllEnded], None]
     max_output_chars: int = MAX_OUTPUT_CHARS
 
@@ -177,8 +179,11 @@ class ToolUses:
         return f"{so_far.rstrip()}\n{CANCELLED}" if so_far.strip() else CANCELLED
 
     def _store(self, done: ToolUseDone, output: ToolOutput) -> Iterator[TurnEvent]:
-        """Store the result, cut to what a model should get; a cut one has the whole beside it."""
-        whole = clean(output.content) or EMPTY_OUTPUT
+        """Store the result, cut to what a model should get; a cut one has the whole beside it.
+
+        From here on it goes to the model, the editor and the disk: no known secret is in it.
+        """
+        whole = clean(self._needs.secrets.text(output.content)) or EMPTY_OUTPUT
         content = limit_output(whole, max_chars=self._needs.max_output_chars)
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": done.id, "content": content}
         if output.images:
@@ -263,6 +268,8 @@ class ToolUses:
             told = DENIED.format(rule=decision.rule, source=decision.source)
             return Leave(decision.rule, told)
         preview = await tool.preview(given, tool_run) if tool.preview is not None else None
+        if preview is not None and tool.effect != "execute":  # a command is shown as it will run
+            preview = self._needs.secrets.text(preview)
         preview = use.preview(preview)
         if decision.kind == "allow":
             return Leave(decision.rule, None, preview)
@@ -287,9 +294,11 @@ class ToolUses:
     def _tool_run(self, index: int, use: Use) -> ToolRun:
         gate, done, loop = self._needs.gate, self.given[index], asyncio.get_running_loop()
 
+        pieces = self._needs.secrets.pieces()
+
         def on_output(text: str) -> None:
-            if not self._cancelled[index].is_set():
-                loop.call_soon_threadsafe(self._needs.put, Said(done.id, text))
+            if not self._cancelled[index].is_set() and (shown := pieces.add(text)):
+                loop.call_soon_threadsafe(self._needs.put, Said(done.id, shown))
 
         return ToolRun(
             tool_use_id=done.id,
@@ -297,6 +306,7 @@ class ToolUses:
             may_read=gate.readable(use, self._needs.record.remembered),
             edits=self._needs.edits(done.id),
             seen=self._needs.seen,
+            secrets=self._needs.secrets,
             on_output=on_output,
             on_event=lambda event: self._needs.put(Told(event)),
             tell_so_far=functools.partial(self._so_far.__setitem__, index),

@@ -444,6 +444,7 @@ class _Running:
             ask=self.turn.ask,
             edits=self.turn.edits,
             seen=self.turn.seen,
+            secrets=self.turn.secrets,
             put=self.inbox.put,
             max_output_chars=output_chars(self.turn.model.facts.context_window),
         )

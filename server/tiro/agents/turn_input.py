@@ -15,6 +15,7 @@ from tiro.errors import ContextOverflowError
 from tiro.models.model import Model, ModelRequest, ToolSchema
 from tiro.session.core import Core
 from tiro.session.messages import Content, Usage
+from tiro.session.secrets import KnownSecrets
 from tiro.tools.seen import SeenTexts
 from tiro.tools.tool import EditRecorder, Tool, Unrecorded, shown_schema
 from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
@@ -65,6 +66,8 @@ class Turn(msgspec.Struct, kw_only=True):
     """The session that keeps the user's "always" answers; None: the turn's own."""
     seen: SeenTexts = msgspec.field(default_factory=SeenTexts)
     """Which texts of files the model has seen in this turn."""
+    secrets: KnownSecrets = msgspec.field(default_factory=KnownSecrets)
+    """What is taken out of all that tools give back."""
     cancel: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     """Set by whoever wants the turn to stop."""
     ended: asyncio.Event = msgspec.field(default_factory=asyncio.Event)

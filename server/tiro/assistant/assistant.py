@@ -45,6 +45,7 @@ from tiro.session.changes import DeleteState, SetState
 from tiro.session.core import newest
 from tiro.session.messages import Content, Message, Usage
 from tiro.session.meter import ContextSize
+from tiro.session.secrets import KnownSecrets
 from tiro.session.session import Session
 from tiro.session.settings import positive_or_none
 from tiro.session.transcript import SHOWN_MESSAGES, Statistics, count, summarize
@@ -76,7 +77,7 @@ class Assistant:
         self._on_changed = on_changed
         self.tell: Callable[[str], None] = lambda text: None
         """Hears what the user should know, and may be told more than once."""
-        self._observer, self._keep_out = observer, keep_out
+        self._observer, self.secrets = observer, KnownSecrets(on_more=keep_out)
         self._config_dir = config_dir or config_directory()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._beside: set[asyncio.Task[None]] = set()
@@ -430,7 +431,7 @@ class Assistant:
         return self.setup.measure(session, self.models.facts(name).context_window, draft)
 
     def _open_models(self) -> Models:
-        return self.setup.models(self.manager, self._keep_out, self._observer)
+        return self.setup.models(self.manager, self.secrets.add, self._observer)
 
     def _replace_models(self) -> None:
         """Open models anew with the settings of now; a running turn keeps the old one open."""

@@ -67,6 +67,7 @@ async def begin_turn(
         await holding.__aexit__(None, None, None)
         raise
     turn.edits = assistant.edits.recorder_of(turn_id, session.id)
+    turn.secrets = assistant.secrets
     return assistant.turns.start(turn_id, session, turn, holding)
 
 
@@ -132,6 +133,7 @@ def _turn_within(
     turn.rules = msgspec.structs.replace(turn.rules, caller=caller.rules)
     turn.spending, turn.on_usage = caller.spending, run.on_event
     turn.rules_in, turn.edits, turn.ask = caller.session, caller.edits, ask
+    turn.secrets = caller.secrets
     return turn
 
 

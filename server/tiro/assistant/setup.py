@@ -104,7 +104,7 @@ class Setup(msgspec.Struct, kw_only=True):
             *file_tools(),
             *search_tools(),
             *edit_tools(),
-            *shell_tools(loaded.settings.secrets()),
+            *shell_tools(loaded.settings.key_variables(), loaded.settings.turn.command_keys),
         ]
         if editor is not None and editor.can_diagnose():
             tools += diagnostics_tools()

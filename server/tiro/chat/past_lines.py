@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tiro.config.directories import state_directory
-from tiro.session.redact import redact
+from tiro.session.secrets import redact
 from tiro.stores.disk import Disk, replace_file
 
 MAX_LINES = 1000

@@ -90,6 +90,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """The exact values of configured keys and headers; they belong into no file or log."""
         return [value for provider in self.providers.values() for value in secrets_of(provider)]
 
+    def key_variables(self) -> set[str]:
+        """The environment variables that hold providers' keys, also of those not in use."""
+        named = {provider.api_key_env for provider in self.providers.values()}
+        named |= {entry["api_key_env"] for entry in BUILT_IN_PROVIDERS.values()}
+        return {name for name in named if name}
+
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """What a configuration file may hold."""

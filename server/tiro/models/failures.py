@@ -15,7 +15,7 @@ import httpx
 from tiro.errors import ModelError
 from tiro.models.model import ProviderSettings
 from tiro.models.provider_secrets import secrets_of
-from tiro.session.redact import redact
+from tiro.session.secrets import redact
 
 MAX_BODY_BYTES = 2048
 """How much of a refused answer's body is told."""

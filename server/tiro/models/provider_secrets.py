@@ -1,12 +1,10 @@
 """Which values of a provider's settings are secret: they belong into no file, log or error."""
 
 from collections.abc import Iterator
-from urllib.parse import parse_qsl, quote, unquote
+from urllib.parse import parse_qsl
 
 from tiro.models.model import ProviderSettings
-
-SHORTEST_SECRET = 6
-"""Shorter values are no secrets, and removing them would make texts unreadable."""
+from tiro.session.secrets import SHORTEST_SECRET
 
 _HARMLESS_HEADERS = (
     *("accept", "content-type", "http-referer", "referer", "user-agent", "x-title"),
@@ -16,20 +14,11 @@ _SECRET_PARAMETERS = ("key", "token", "secret", "pass", "pwd", "sig", "auth", "c
 
 
 def secrets_of(provider: ProviderSettings) -> list[str]:
-    """The key, values of headers, passwords and keys in addresses, the longest first.
-
-    Each in the spellings in which it may come back.
-    """
+    """The key, values of headers, passwords and keys in addresses, as they are configured."""
     found = {provider.api_key or "", *_header_values(provider.headers)}
     for url in (provider.base_url, provider.proxy or ""):
         found.update(_url_values(url))
-    spellings = {
-        spell(value)
-        for secret in found
-        for value in (secret, secret.strip())
-        for spell in (str, quote, unquote)
-    }
-    return sorted((s for s in spellings if len(s) >= SHORTEST_SECRET), key=len, reverse=True)
+    return sorted(secret for secret in found if len(secret) >= SHORTEST_SECRET)
 
 
 def _header_values(headers: dict[str, str]) -> Iterator[str]:

@@ -17,7 +17,8 @@ from pathlib import Path
 from tiro.config.directories import state_directory
 from tiro.config.settings import LogSettings
 from tiro.errors import StorageError
-from tiro.session.redact import redact, redact_shapes
+from tiro.session.redact import redact_shapes
+from tiro.session.secrets import redact
 from tiro.stores.disk import Disk, make_directories
 
 MAX_FILE_BYTES = 1_000_000

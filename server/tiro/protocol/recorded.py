@@ -16,7 +16,7 @@ from tiro.models.model import bare_url
 from tiro.protocol import types
 from tiro.protocol.frames import decode_body, encode_body
 from tiro.recording.recorder import Recorder
-from tiro.session.redact import REDACTED
+from tiro.session.secrets import REDACTED
 
 WITH_SETTINGS = (lsp.INITIALIZE, lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
 _METHODS = re.compile("|".join(WITH_SETTINGS).encode())

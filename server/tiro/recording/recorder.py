@@ -36,7 +36,7 @@ from tiro.recording.lines import (
     payload,
 )
 from tiro.recording.strainer import Secrets, Strainer
-from tiro.session.redact import REDACTED
+from tiro.session.secrets import REDACTED
 
 logger = logging.getLogger(__name__)
 

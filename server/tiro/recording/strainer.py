@@ -5,16 +5,12 @@ token, each token in a JSON string of its own under the same key. So a piece is 
 nothing in it can be the beginning of a secret any more; where each piece ends stays as it was.
 """
 
-import json
 import re
 from collections import deque
 from collections.abc import Iterable
-from urllib.parse import quote, unquote
 
-from tiro.session.redact import REDACTED
+from tiro.session.secrets import REDACTED, spellings
 
-SHORTEST_SECRET = 6
-"""Shorter values are no secrets, and without them nothing could be read any more."""
 SHORTEST_START = 4
 """Fewer bytes of a secret than this tell nothing, and are waited for by nobody."""
 MAX_HELD_BYTES = 1 << 20
@@ -42,13 +38,8 @@ class Secrets:
 
     def add(self, secrets: Iterable[str]) -> None:
         """Keep these out too; may be called from any thread."""
-        found = set(self.spellings)
-        for secret in secrets:
-            for text in {secret, secret.strip(), quote(secret), quote(secret, ""), unquote(secret)}:
-                escaped = json.dumps(text, ensure_ascii=False)[1:-1]
-                for spelled in (text, escaped, escaped.replace("/", "\\/"), json.dumps(text)[1:-1]):
-                    if len(spelled) >= SHORTEST_SECRET:
-                        found.add(spelled.encode("utf-8", "replace"))
+        found = {spelled.encode("utf-8", "replace") for spelled in spellings(secrets)}
+        found.update(self.spellings)
         self.longest = max(map(len, found), default=0)
         self.spellings = tuple(sorted(found, key=len, reverse=True))
 

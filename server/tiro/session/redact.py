@@ -1,4 +1,4 @@
-"""Secrets out of text: exact values that are configured somewhere, and what has a key's shape.
+"""Secrets out of files, and what has a key's shape out of text.
 
 Exact values never reach a file, a log or an error. Shapes are guesses, so they are taken only out
 of what is shown and exported, never out of what is stored (U9.11).
@@ -11,22 +11,8 @@ from typing import Any, get_args
 
 from tiro.session.changes import Change
 from tiro.session.messages import KNOWN_BLOCKS, OWN_ROLES, Message, decode, encode
+from tiro.session.secrets import REDACTED, SHORTEST_IN_TEXT, spellings, without
 from tiro.session.snapshot import FIELDS
-
-REDACTED = "[secret]"
-"""Stands where a secret stood."""
-SHORTEST_SECRET = 8
-"""Shorter values are taken out of no file: they are part of too many words."""
-
-
-def redact(text: str, secrets: Iterable[str]) -> str:
-    """The text with every occurrence of every secret replaced, the longest first.
-
-    Also as it stands in JSON: texts are often pieces of it, such as what a provider answers.
-    """
-    for form in _forms(secrets):
-        text = text.replace(form, REDACTED)
-    return text
 
 
 class Redactor:
@@ -37,11 +23,12 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self.secrets = tuple(sorted(filter(_can_be_taken_out, set(secrets)), key=len, reverse=True))
+        self.secrets = tuple(dict.fromkeys(filter(_can_be_taken_out, secrets)))
+        self.spelled = list(filter(_can_be_taken_out, spellings(self.secrets)))
 
     def text(self, text: str) -> str:
         """The text without them."""
-        return redact(text, self.secrets)
+        return without(text, self.spelled)
 
     def json(self, data: bytes) -> bytes:
         """The JSON without them; next to nothing for data in which none of them is.
@@ -61,7 +48,7 @@ class _Strings:
     """Replaces the strings of one piece of JSON, each by its value: escapes mean nothing to it."""
 
     def __init__(self, redactor: Redactor, data: bytes) -> None:
-        self._escaped = [encode(form)[1:-1] for form in _forms(redactor.secrets)]
+        self._escaped = [encode(form)[1:-1] for form in redactor.spelled]
         self._text = redactor.text
         self._data = data
         self._names: dict[str, str] = {}
@@ -125,16 +112,8 @@ def redact_shapes_in(value: Any) -> Any:
     return copied
 
 
-def _forms(secrets: Iterable[str]) -> list[str]:
-    """The secrets as they are and as JSON escapes them, the longest first."""
-    plain = set(filter(None, secrets))
-    return sorted(
-        plain | {encode(secret)[1:-1].decode() for secret in plain}, key=len, reverse=True
-    )
-
-
 def _can_be_taken_out(secret: str) -> bool:
-    if len(secret) < SHORTEST_SECRET or _TIME.fullmatch(secret):
+    if len(secret) < SHORTEST_IN_TEXT or _TIME.fullmatch(secret):
         return False
     return not any(secret in word for word in _OWN_WORDS)
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tiro.session.large import Short, can_be_shortened, shortened, take_out
 from tiro.session.messages import Message, flat
-from tiro.session.redact import redact
+from tiro.session.redact import Redactor
 from tiro.stores.disk import (
     Disk,
     Signature,
@@ -276,7 +276,7 @@ def _remove_stale(blobs: Path) -> None:
 
 
 def _taken_out(message: Message, secrets: Sequence[str]) -> tuple[Short, dict[str, bytes]]:
-    return take_out(message, lambda text: redact(text, secrets))
+    return take_out(message, Redactor(secrets).text)
 
 
 def _size(path: Path) -> int | None:

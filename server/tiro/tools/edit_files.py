@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from tiro.errors import EditConflictError, ToolError
+from tiro.session.secrets import REDACTED
 from tiro.tools.diff import keep_line_ends, unified_diff
 from tiro.tools.file_text import FileText
 from tiro.tools.matching import Replacement, replaced
@@ -39,6 +40,11 @@ NOT_READ = "{given!r} exists, and you have not read all of it in this turn; noth
 STALE = (
     "{given!r} was changed since you read it; nothing was written. Read it again, then decide"
     " whether the edit still fits"
+)
+HAS_SECRET = (
+    "{given!r} holds a secret, which you were shown as "
+    f"{REDACTED}; nothing was written. Leave the secret where it is: change the text around it"
+    " with edit_file"
 )
 SAME_TEXT = "{name} holds this text already; nothing was written"
 WRITTEN = "{name} is {what} ({added:+} {removed:+} lines, {total:,} now)"
@@ -125,6 +131,8 @@ async def _planned(given: dict[str, Any], run: ToolRun, make: Making) -> Plan:
     if seen is not None and run.seen.has_changed(place.path, seen.text):
         raise ToolError(STALE.format(given=place.given))
     text = await run_in_thread(run, make, given, run, place, seen)
+    if seen is not None and text.count(REDACTED) > seen.text.count(REDACTED):
+        _check_secret(run, place, seen)
     name = await asyncio.to_thread(run.workspace.shown, place.path)
     return Plan(place, visible(name).replace("\n", "\\n"), seen, text)
 
@@ -182,6 +190,12 @@ def _whole(given: dict[str, Any], run: ToolRun, place: Place, seen: FileText | N
     return keep_line_ends(content, seen.text)
 
 
+def _check_secret(run: ToolRun, place: Place, seen: FileText) -> None:
+    """Raise ToolError where a mark may stand for a secret that is really in the file."""
+    if run.secrets.text(seen.text) != seen.text:
+        raise ToolError(HAS_SECRET.format(given=place.given))
+
+
 def _edited(given: dict[str, Any], run: ToolRun, place: Place, seen: FileText | None) -> str:
     """The text after one or several replacements."""
     if seen is None:
@@ -195,6 +209,8 @@ def _edited(given: dict[str, Any], run: ToolRun, place: Place, seen: FileText | 
         try:
             text = replaced(text, wanted, repr(place.given), may_show=may_show)
         except ToolError as error:
+            if REDACTED in wanted.old_text:
+                _check_secret(run, place, seen)
             if len(edits) == 1:
                 raise
             told = IN_EDIT.format(number=number, total=len(edits), why=error)

@@ -1,6 +1,8 @@
 """The environment of a command: nothing in it waits for a person, and no key of ours is in it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
+
+from tiro.session.secrets import KnownSecrets
 
 NOT_INTERACTIVE = {
     "EDITOR": "true",
@@ -27,13 +29,22 @@ NOT_INTERACTIVE = {
 GIT_CONFIG = {"safe.bareRepository": "explicit", "core.fsmonitor": "false"}
 """A repository inside of another one could name programs that the mildest git command runs."""
 
-SHORTEST_PART = 8
-"""A key at least this long is also looked for inside of longer values."""
 
+def command_environment(
+    given: Mapping[str, str],
+    secrets: KnownSecrets,
+    keys: Collection[str] = (),
+    allowed: Collection[str] = (),
+) -> dict[str, str]:
+    """The environment that a command gets: the given one without these secrets.
 
-def command_environment(given: Mapping[str, str], secrets: Sequence[str]) -> dict[str, str]:
-    """The environment that a command gets: the given one without these secrets."""
-    kept = {name: value for name, value in given.items() if not _holds(value, secrets)}
+    The variables `keys` are secret whatever is in them, those in `allowed` are not.
+    """
+    kept = {
+        name: value
+        for name, value in given.items()
+        if name in allowed or not (name in keys or secrets.are_in(value))
+    }
     kept.pop("CDPATH", None)  # a `cd` leads where it says
     return kept | NOT_INTERACTIVE | _git_config(kept.get("GIT_CONFIG_COUNT", "0"))
 
@@ -45,9 +56,3 @@ def _git_config(count: str) -> dict[str, str]:
     for number, (key, value) in enumerate(GIT_CONFIG.items(), first):
         found |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return found
-
-
-def _holds(value: str, secrets: Sequence[str]) -> bool:
-    return any(
-        value == secret or (len(secret) >= SHORTEST_PART and secret in value) for secret in secrets
-    )

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tiro.errors import ToolError
@@ -53,11 +53,15 @@ MOST_NAMED = 10
 OUT_OF_SIGHT = "[something still runs in the background; its further output is not kept]"
 
 
-def shell_tools(secrets: Sequence[str] = ()) -> list[Tool]:
-    """The tool of this file; no command gets to see an environment variable with a secret."""
+def shell_tools(keys: Collection[str] = (), allowed: Collection[str] = ()) -> list[Tool]:
+    """The tool of this file; no command gets to see an environment variable with a secret.
+
+    Those named in `keys` hold one by their purpose; `allowed` are passed on all the same.
+    """
 
     async def run_command(given: dict[str, Any], run: ToolRun) -> ToolOutput:
-        return await _run_command(given, run, command_environment(os.environ, secrets))
+        environment = command_environment(os.environ, run.secrets, keys, allowed)
+        return await _run_command(given, run, environment)
 
     return [
         Tool(

@@ -15,6 +15,7 @@ from typing import Any, Literal, ParamSpec, Protocol, TypeVar
 import msgspec
 
 from tiro.errors import ToolError
+from tiro.session.secrets import KnownSecrets
 from tiro.tools.file_text import FileText
 from tiro.tools.seen import SeenTexts
 from tiro.tools.workspace import Workspace
@@ -83,6 +84,8 @@ class ToolRun(msgspec.Struct, frozen=True, kw_only=True):
     """Where the tool use records each change of a file."""
     seen: SeenTexts = msgspec.field(default_factory=SeenTexts)
     """Which texts of files the model has seen in this turn."""
+    secrets: KnownSecrets = msgspec.field(default_factory=KnownSecrets)
+    """What no command gets to see, and what is taken out of all that a tool gives back."""
     on_output: Callable[[str], None]
     """Shows a piece of output while the tool is still running; may be called from any thread."""
     on_event: Callable[[Any], None] = lambda event: None
