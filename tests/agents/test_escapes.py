@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents.escapes import ALLOWED, FOLDERS, LINES, PATHS, PLAIN
+from tests.agents.escapes import ALLOWED, FOLDERS, LINES, OPTIONS, PATHS, PLAIN
 from tests.agents.every_tool import tools_by_name
 from tests.agents.turns import a_turn, run, statuses, told
 from tests.fakes import RecordingEditor, says, uses
@@ -113,7 +113,8 @@ def in_control(line: str) -> str:
 
 def test_corpus_is_large() -> None:
     assert len(LINES) + len(FOLDERS) + len(PATHS) * 7 >= 600
-    assert len(set(LINES)) == len(LINES)
+    assert len(OPTIONS) >= 200
+    assert len({*LINES, *OPTIONS}) == len(LINES) + len(OPTIONS)
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -161,6 +162,18 @@ def test_no_line_gets_past_the_rules(base: Path, line: str) -> None:
     for request in asked:
         assert request.input == command, "what is shown is what would run"
     assert ended in (["rejected"], ["failed"]), "something of it ran without a question"
+
+
+@pytest.mark.parametrize("n", range(4))
+def test_no_option_makes_more_of_an_allowed_program(base: Path, n: int) -> None:
+    """B49: a rule that allows `make` allows no other makefile, file to read, program or output."""
+    before, lines = beside(base), OPTIONS[n::4]
+    commands = [{"command": real(line, base), "timeout_seconds": 5} for line in lines]
+    ended, _, results = attempt(base, *(("run_command", given) for given in commands))
+    assert not [line for line, end in zip(lines, ended, strict=True) if end != "rejected"]
+    assert beside(base) == before
+    assert not [*base.rglob("X")]
+    assert SECRET not in results
 
 
 @pytest.mark.parametrize("line", PLAIN)

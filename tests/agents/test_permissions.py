@@ -58,6 +58,8 @@ def test_one_table(permission: Any, tool: str, given: Any, kind: str, rule: str 
         (".env", "deny"),
         ("a/prod.env", "deny"),
         (".env.local", "deny"),
+        (".ENV", "deny"),
+        ("a/.Env.LOCAL", "deny"),
         (".env.example", "allow"),
         ("a/.env.example", "allow"),
         ("environment", "allow"),
@@ -72,6 +74,77 @@ def test_one_table(permission: Any, tool: str, given: Any, kind: str, rule: str 
 def test_files_with_secrets_are_banned_however_written(path: str, kind: str, sets: Any) -> None:
     """M5.7, and U8.5: the strict set keeps it."""
     assert decide(sets, "read_file", {"path": path}).kind == kind
+
+
+def test_a_ban_takes_no_notice_of_case_and_a_grant_does() -> None:
+    """B48: on a disk that takes `Keys` and `keys` for one name no rule is passed by; M5.6."""
+    rules: Any = {
+        "read": {"Keys/*": "deny", "a/*": "ask", "sub/*": "allow", "*": "ask"},
+        "*": "ask",
+    }
+    for path, kind in (("keys/x", "deny"), ("A/x", "ask"), ("sub/x", "allow"), ("SUB/x", "ask")):
+        assert decide(rules, "read_file", {"path": path}).kind == kind
+    table: Any = {"bash": {"rm": "deny", "git status": "allow", "*": "ask"}}
+    for command, kind in (("RM -r x", "deny"), ("/bin/Rm x", "deny"), ("GIT status", "ask")):
+        assert decide(table, "run_command", {"command": command}).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "is_covered"),
+    [
+        ("make", "make -k -j4 all", True),
+        ("make", "make -f build.mk", False),
+        ("make *", "make -f build.mk", False),
+        ("make -f build.mk", "make -f build.mk all", True),
+        ("make -f build.mk", "make -f build.mk -f other.mk", False),
+        ("make -f *", "make -f build.mk -s", True),
+        ("npm", "npm test", True),
+        ("npm", "npm run build", False),
+        ("npm run build", "npm run build", True),
+        ("npm run build", "npm run build -- --config x", False),
+        ("yarn", "yarn build", False),
+        ("yarn build", "yarn build", True),
+        ("pytest *", "pytest -x -k 'a or b' tests", True),
+        ("pytest * tests", "pytest -p tests", False),
+        ("pytest -p x", "pytest -p x -q", True),
+        ("git", "git commit -qm x", True),
+        ("git", "git rebase -x x", False),
+        ("git notes", "git notes list", True),
+        ("git notes", "git notes add -F x", False),
+        ("my-tool", "my-tool -x --any thing", True),
+        ("my-tool", "my-tool --exec=thing", False),
+        ("my-tool --exec=*", "my-tool --exec=thing", True),
+        ("/usr/bin/make", "/usr/bin/make -f x", False),
+    ],
+)
+def test_a_rule_covers_what_it_writes_out_and_harmless_options(
+    rule: str, command: str, is_covered: bool
+) -> None:
+    """B49: of a program that is known; any other is vouched for by whoever names it."""
+    table: Any = {"bash": {rule: "allow", "*": "ask"}}
+    expected = "allow" if is_covered else "ask"
+    assert decide(table, "run_command", {"command": command}).kind == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        ("make all", "allow"),
+        ("make --eval='$(shell rm x)'", "ask"),
+        ("make --eval 'rm x'", "ask"),
+        ("tar -xf x --to-command rm", "deny"),
+        ("find . -exec rm x", "deny"),
+        ("git rebase -x rm HEAD", "deny"),
+        ("npm run build", "allow"),
+        ("my-tool --exec rm", "deny"),
+    ],
+)
+def test_who_allows_the_rest_is_asked_about_what_may_hide_a_denied_command(
+    command: str, kind: str
+) -> None:
+    """B49: a `*` that allows beside other patterns."""
+    table: Any = {"bash": {"rm": "deny", "*": "allow"}}
+    assert decide(table, "run_command", {"command": command}).kind == kind
 
 
 def test_ban_holds_whatever_else_allows_it() -> None:

@@ -5,6 +5,7 @@ other they are guessed, on the side of asking.
 """
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -90,13 +91,23 @@ def _paths_of(
 
 
 def _pieces(word: str) -> Iterator[str]:
-    """Everything in a word that may be a path: `-I/usr`, `--file=../x`, `host:/x`, `HEAD:x`."""
-    found = [word.rpartition(mark)[2] for mark in "=:" if mark in word]
+    """All in a word that may be a path: `-I/usr`, `--file=../x`, `-d@.env`, `host:/x`, `-sKx`."""
+    is_url = _URL.match(word) is not None
+    found = [] if is_url else [word[mark.end() :] for mark in _MARKS.finditer(word)]
     if not word.startswith("-"):
         found.append(word)
-    elif starts := [at for sign in ("/", "..") if (at := word.find(sign)) > 0]:
-        found.append(word[min(starts) :])
+    else:
+        letters = _LETTERS.match(word)
+        found += [word[at:] for at in range(2, letters.end() + 1)] if letters else []
+        found += [word[at:] for sign in ("/", "..") if (at := word.find(sign)) > 0]
     return (piece for piece in found if piece and piece != NOWHERE)
+
+
+_URL = re.compile("https?://", re.IGNORECASE)
+_MARKS = re.compile("[=:@,<;]")
+"""Behind these a path may begin within a word."""
+_LETTERS = re.compile("-[A-Za-z0-9]{1,20}")
+"""Options of one letter; a value may follow each of them."""
 
 
 def _shows_files(words: Sequence[str], folder: Path) -> bool:

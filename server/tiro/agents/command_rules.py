@@ -9,12 +9,13 @@ its beginning says. What denies or asks need not be: there it is looked for anyw
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import takewhile
 from posixpath import basename
 
 import msgspec
 
 from tiro.tools.command_line import CommandLine, loose_words, parse_command_line
-from tiro.tools.command_risks import risk_of
+from tiro.tools.command_risks import hides_others, risk_of
 from tiro.tools.readers import only_reads
 
 READ_ONLY = "<read-only>"
@@ -33,21 +34,22 @@ class CommandSubject(msgspec.Struct, frozen=True):
     @property
     def is_unclear(self) -> bool:
         """Whether other commands may hide in it."""
-        return not self.is_plain or risk_of(self.words, len(self.words)) is not None
+        return not self.is_plain or hides_others(self.words)
 
     def fits(self, pattern: str, *, allows: bool) -> bool:
         """Whether a pattern speaks for it, in a rule that allows or in any other."""
         if pattern == READ_ONLY:
             return self.is_plain and self.is_free and only_reads(self.words, deep=False) is not None
-        wanted = _words_of(pattern)
         if allows:
-            named = sum(1 for word, _ in wanted if word.strip("*"))
+            wanted = _words_of(pattern)
+            named = sum(1 for _ in takewhile(lambda one: one[0].strip("*"), wanted))
             fits = self.is_plain and self.is_free and _begins(self.words, wanted)
             return fits and risk_of(self.words, named) is None
-        starts = range(len(self.words)) if self.is_unclear else (0,)
+        wanted = _words_of(pattern.casefold())
+        words = [word.casefold() for word in self.words]
+        starts = range(len(words)) if self.is_unclear else (0,)
         return any(
-            _begins((basename(self.words[at]), *self.words[at + 1 :]), wanted)
-            or _begins(self.words[at:], wanted)
+            _begins((basename(words[at]), *words[at + 1 :]), wanted) or _begins(words[at:], wanted)
             for at in starts
         )
 
@@ -68,7 +70,7 @@ def stand_alone(line: CommandLine) -> bool:
     """
     if line.unplain is not None or "|" in line.joints:
         return False
-    return not any(words[0] == "cd" or risk_of(words, len(words)) for words in line.commands)
+    return not any(words[0] == "cd" or hides_others(words) for words in line.commands)
 
 
 @lru_cache(maxsize=512)

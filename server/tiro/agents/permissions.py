@@ -3,7 +3,8 @@
 A permission set (M5.6) is one decision, or a table from a key (`read`, `grep`, `*`, …) to a
 decision or to a list of (pattern, decision). Within one table the key beats `*`, and of a list the
 first pattern that matches counts, `*` last; where other commands may hide in one, a `*` that allows
-beside other patterns asks. Precedence across tables:
+beside other patterns asks. What denies or asks takes no notice of case, as many disks do not, and
+what allows does. Precedence across tables:
 
 1. a deny of any table;
 2. the session's own "always" rules;
@@ -296,7 +297,13 @@ def _matches(pattern: str, kind: Kind, subject: Subject) -> bool:
         return True
     if isinstance(subject, CommandSubject):
         return subject.fits(pattern, allows=kind == "allow")
-    return subject is not None and path_pattern(pattern).matches(_subject_parts(subject))
+    if subject is None:
+        return False
+    parts = _subject_parts(subject)
+    if kind == "allow" or path_pattern(pattern).matches(parts):
+        return path_pattern(pattern).matches(parts)
+    folded = [part.casefold() for part in parts]  # on some disks `.ENV` is `.env`
+    return path_pattern(pattern.casefold()).matches(folded)
 
 
 def _is_unclear(subject: Subject) -> bool:

@@ -1,7 +1,8 @@
 """What a command may do beyond its name: run another one, or write where nobody looks.
 
-A rule that names the beginning of a command speaks for the rest of it only where nothing of that
-kind can be in the rest.
+A rule covers what it writes out. Beyond that it covers options that are known to be harmless, and
+words that are none; paths among them are looked at by themselves. A program that is not known here
+is vouched for by whoever names it, but for options that run something in whatever has them.
 """
 
 import posixpath
@@ -9,11 +10,19 @@ import re
 from collections.abc import Sequence
 
 from tiro.tools.command_line import word_set
+from tiro.tools.known_options import (
+    GIT_WRITERS,
+    UNKNOWN,
+    has_known_verb,
+    program_of,
+    unknown_word,
+)
 from tiro.tools.readers import GIT_READERS, is_reader, only_reads
 
 RUNS = "{name!r} runs what it is given"
 OPTION = "{word!r} may run or write something else"
 UNKNOWN_OPTIONS = "{name!r} has options here that are not known to only read"
+NOT_KNOWN = "{word!r} is not known to leave {name!r} at what it is for"
 NO_SCRIPT = "{name!r} runs code that the rule does not name"
 
 RUNNERS = word_set(
@@ -37,62 +46,25 @@ RUNNERS = word_set(
 )
 """Commands of which no beginning says what they do."""
 
-LANGUAGES = word_set("python perl ruby node nodejs php lua luajit deno bun Rscript julia")
+LANGUAGES = word_set("python perl ruby node nodejs java php lua luajit deno bun Rscript julia")
 """They run a script, a module, or a text; only a rule that names the script speaks for it."""
 
 _MODULE_OPTIONS = frozenset({"-m"})
 _TEXT_OPTIONS = re.compile(r"-[a-zA-Z]*[ceEprRiIx]|--(eval|print|exec|require|import|run)\b.*|-")
-
-RISKY_STARTS: dict[str, tuple[str, ...]] = {
-    "tar": (
-        *("--to-c", "--use-", "--checkpoint", "--rsh", "--info", "--new-vol", "--rmt", "--abs"),
-        *("-I", "-F", "-P", "-C", "--dir", "--files-from", "-T"),
-    ),
-    "make": ("--ev", "--fi", "--makef", "--dir", "--incl", "-f", "-C", "-I", "-E", "-e", "--env"),
-    "npm": ("--script", "--prefix", "--node-o", "--shell", "--editor", "--git", "--user", "--glob"),
-    "cargo": ("--conf", "--manifest", "--target-dir", "-Z"),
-    "go": ("-exec", "-toolexec", "-vettool", "-o", "-C", "-modfile", "-overlay", "-ldflags"),
-    "curl": (
-        *("--out", "--rem", "--conf", "--upl", "--cook", "--dump", "--trace", "--libcurl", "--eta"),
-        *("--create", "--stderr", "--hsts", "--alt", "--data-b", "--form"),
-    ),
-    "gcc": ("-wrapper", "-fplugin", "-specs", "-B", "@", "--spec"),
-    "jq": ("-f", "--from", "-L", "--rawf", "--slurpf", "--arg"),
-    "bat": ("--pager", "--config"),
-    "xxd": ("-r",),
-}
-"""Options by how they begin, as a program may take a shorter form of a longer one."""
-
-RISKY_LETTERS = {"curl": "oOKTcDJ", "tar": "IFPCTO", "make": "fCIEe", "jq": "fL"}
-"""Options of one letter, which may stand among others in one word."""
-
-_SAME_AS = {"gmake": "make", "g++": "gcc", "cc": "gcc", "c++": "gcc", "clang": "gcc", "pnpm": "npm"}
-
-_GIT_COMMANDS = word_set(
-    "add am apply branch checkout cherry-pick clean clone commit fetch init merge mv pull"
-    " push rebase reset restore revert rm stash switch tag remote worktree"
-)
-"""Commands of git that a rule "git" may speak for; another name may be an alias of anything."""
 
 _GIT_RUNNERS = word_set(
     "bisect difftool mergetool submodule filter-branch config help instaweb daemon send-"
     " email gui gitk citool hook archive maintenance credential svn p4 cvsserver upload-"
     " pack receive-pack remote-ext remote-fd fast-import bundle var"
 )
-_GIT_STARTS = (
-    *("--exec", "--upload", "--receive", "--out", "--ext", "--textc", "--open", "--tool", "--conf"),
-    *("--temp", "--git-d", "--work-t", "--sep", "--int", "--strat", "--edit", "--pag", "--file"),
-    *("--pathspec-from", "--ref", "--super", "--names"),
-    *("-c", "-x", "-O", "-i", "-I", "-s", "-X"),
-)
-
-
 _RUN_WORDS = word_set("run exec x dlx shell start")
 """Second words with which a tool runs what stands behind them."""
 
 _LONG_RUNNERS = (
     *("--command", "--exec", "--run", "--eval", "--pager", "--editor", "--pre", "--shell"),
-    *("--to-command", "--hostname-bin", "--use-compress", "--rsh", "--askpass"),
+    *("--to-command", "--hostname-bin", "--use-compress", "--rsh", "--askpass", "--filter"),
+    *("--strip-program", "--plugin", "--load-plugins", "--init-hook", "--require", "--loader"),
+    *("--config", "--rcfile", "--preload"),
 )
 
 
@@ -114,13 +86,32 @@ def risk_of(words: Sequence[str], named: int) -> str | None:
         return None if is_known else UNKNOWN_OPTIONS.format(name=name)
     if len(words) > 2 and words[1] in _RUN_WORDS and named < 3:
         return NO_SCRIPT.format(name=f"{name} {words[1]}")
-    return _option_risk(_SAME_AS.get(name, name), words)
+    known = program_of(name)
+    if known is None and len(words) > 2 and words[1] in _RUN_WORDS:
+        return risk_of(words[2:], named - 2)
+    if known is not None and named < 2 and not has_known_verb(known, words):
+        return NOT_KNOWN.format(word=words[1], name=name)
+    return _option_risk(name, words[max(named, 1) :])
+
+
+def hides_others(words: Sequence[str]) -> bool:
+    """Whether a command may run others that do not stand at its beginning, whoever allowed it."""
+    name = posixpath.basename(words[0])
+    if name == "git":
+        return _git_risk(words, 2) is not None
+    is_risky = not is_reader(name) and _option_risk(name, words[1:]) is not None
+    return is_risky or risk_of(words, len(words)) is not None
 
 
 def _language_risk(name: str, words: Sequence[str], named: int) -> str | None:
     for at, word in enumerate(words[1:], 1):
         if word in _MODULE_OPTIONS:
-            return None if named > at + 1 else NO_SCRIPT.format(name=name)
+            is_named = named > at + 1
+            return (
+                risk_of(words[at + 1 :], named - at - 1)
+                if is_named
+                else NO_SCRIPT.format(name=name)
+            )
         if _TEXT_OPTIONS.fullmatch(word):
             return OPTION.format(word=word)
         if not word.startswith("-"):
@@ -138,32 +129,26 @@ def _git_risk(words: Sequence[str], named: int) -> str | None:
     if name in GIT_READERS and only_reads(("git", *words[1:]), deep=True) is not None:
         return None
     is_written_out = named > 1 and name not in _GIT_RUNNERS
-    if name not in _GIT_COMMANDS and not is_written_out:
+    if name not in GIT_WRITERS and not is_written_out:
         return RUNS.format(name=f"git {name}")
-    if name in GIT_READERS and name not in _GIT_COMMANDS:
+    if name in GIT_READERS and name not in GIT_WRITERS:
         return UNKNOWN_OPTIONS.format(name=f"git {name}")
-    for word in words[2:]:
-        letters = word[1:] if re.fullmatch(r"-[a-zA-Z]+", word) else ""
-        if "::" in word or _is_one_of(word, _GIT_STARTS):
-            return OPTION.format(word=word)
-        if name in ("clone", "ls-remote", "rebase") and set(letters) & set("ucx"):
-            return OPTION.format(word=word)
-    return None
+    if any("::" in word for word in words):
+        return RUNS.format(name="::")
+    word = unknown_word(GIT_WRITERS.get(name, UNKNOWN), words[max(named, 2) :])
+    return None if word is None else NOT_KNOWN.format(word=word, name=f"git {name}")
 
 
 def _option_risk(name: str, words: Sequence[str]) -> str | None:
-    starts, letters = RISKY_STARTS.get(name, ()) + _LONG_RUNNERS, RISKY_LETTERS.get(name, "")
-    for at, word in enumerate(words[1:], 1):
-        short = word[1:] if re.fullmatch(r"-[a-zA-Z]+", word) else ""
-        if name == "tar" and at == 1 and not word.startswith("-"):
-            short = word
-        if _is_one_of(word, starts) or set(short) & set(letters):
-            return OPTION.format(word=word)
-        if name == "make" and "=" in word:
-            return OPTION.format(word=word)
-        if name == "tar" and ":" in word:
-            return OPTION.format(word=word)
-    return None
+    """What these words behind a command may make of it; None where they may not."""
+    known = program_of(name)
+    if known is None:
+        word = next((word for word in words if _is_one_of(word, _LONG_RUNNERS)), None)
+        return None if word is None else OPTION.format(word=word)
+    if name == "tar" and words and not words[0].startswith("-"):
+        words = (f"-{words[0]}", *words[1:])
+    word = unknown_word(known, words)
+    return None if word is None else NOT_KNOWN.format(word=word, name=name)
 
 
 def _is_one_of(word: str, starts: Sequence[str]) -> bool:

@@ -34,6 +34,8 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
     """Options of one letter that take a value, in the same word or the next one."""
     long: str = ""
     """Options of more letters, with or without a value behind `=`."""
+    single: str = ""
+    """The same for those that have one dash."""
     deep: str = ""
     """Options of either kind with which it reads more than the paths that it is given."""
     most: int | None = None
@@ -53,6 +55,11 @@ def only_reads(words: Sequence[str], *, deep: bool) -> Reading | None:
         return special(words, deep)
     reader = READERS.get(words[0])
     return None if reader is None else _read_by(reader, words[1:], deep)
+
+
+def has_known_options(reader: Reader, words: Sequence[str]) -> bool:
+    """Whether all options among these words, without the command itself, are the reader's."""
+    return _read_by(reader, words, deep=True) is not None
 
 
 def _read_by(reader: Reader, words: Sequence[str], deep: bool) -> Reading | None:
@@ -80,6 +87,8 @@ def _is_known(reader: Reader, word: str, rest: list[str], deep: bool) -> bool:
     names = [*reader.long.split(), *(reader.deep.split() if deep else ())]
     if word.startswith("--"):
         return word.partition("=")[0][2:] in names
+    if word.partition("=")[0][1:] in reader.single.split():
+        return True
     if _NUMBER.fullmatch(word):
         return "#" in reader.flags
     for at, letter in enumerate(word[1:], 1):
