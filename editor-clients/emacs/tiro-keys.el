@@ -54,6 +54,7 @@
      ("m" tiro-select-model "Model")
      ("E" tiro-explain "The next request"))
     ("Tools and files"
+     ("j" tiro-next-attention "What waits for me?")
      ("y" tiro-allow-once "Allow once")
      ("Y" tiro-allow-always "Allow always")
      ("n" tiro-reject "Reject")
@@ -61,8 +62,11 @@
      ("u" tiro-undo-edits "Take edits back")
      ("U" tiro-redo-edits "Make edits again"))
     ("Server"
+     ("D" tiro-doctor "Doctor")
+     ("g" tiro-show-log "Traffic")
      ("e" tiro-show-stderr "Its words")
-     ("q" tiro-shutdown "End")))
+     ("q" tiro-shutdown "End")
+     ("?" tiro-menu "Menu")))
   "Groups of commands: (TITLE (KEY COMMAND LABEL) ...).")
 
 (defvar tiro-command-map

@@ -31,8 +31,10 @@
 (defconst tiro-permission--choices
   '(("once" "y" "Allow once" "allowed once")
     ("always" "a" "Always in this session" "allowed for this session")
-    ("reject" "n" "Reject" "rejected"))
-  "The answers: decision, key, label, and what to say afterwards.")
+    ("reject" "n" "Reject" "rejected")
+    (reason "r" "Reject and say why" "rejected"))
+  "The answers: decision, key, label, and what to say afterwards.
+The decision `reason' is \"reject\" with a reason that is read.")
 
 (cl-defmethod tiro-handle-request
   (_connection (_method (eql 'tiro/permission/request))
@@ -101,7 +103,7 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
   (let ((map (make-sparse-keymap)))
     (pcase-dolist (`(,decision ,key . ,_) tiro-permission--choices)
       (define-key map (kbd key) (lambda () (interactive)
-                                  (tiro-permission-answer question decision))))
+                                  (tiro-permission--choose question decision))))
     (define-key map (kbd "d") (lambda () (interactive)
                                 (tiro-permission-show-preview question)))
     (define-key map [mouse-1] (lambda (event) (interactive "e")
@@ -123,7 +125,29 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
     (let* ((line (line-beginning-position))
            (before (1+ (cl-count ?\] (buffer-substring line position)))))
       (when-let ((choice (nth (1- before) tiro-permission--choices)))
-        (tiro-permission-answer question (car choice))))))
+        (tiro-permission--choose question (car choice))))))
+
+(defun tiro-permission--choose (question decision)
+  "Answer QUESTION with DECISION, one of `tiro-permission--choices'."
+  (if (eq decision 'reason)
+      (tiro-permission-answer question "reject" (tiro-permission-read-reason))
+    (tiro-permission-answer question decision)))
+
+(defun tiro-permission-read-reason ()
+  "Read why a tool use is rejected; nothing is no reason."
+  (let ((reason (string-trim (read-string "Why not, for Tiro to know: "))))
+    (unless (string-empty-p reason) reason)))
+
+(defun tiro-permission-go ()
+  "Go to a question that waits in the chat; from one, to the next.
+Return nil if none waits."
+  (when tiro-permission-pending
+    (pop-to-buffer (tiro-chat-buffer))
+    (let ((places (cl-loop for (number . _) in tiro-permission-pending
+                           for place = (tiro-transcript-place (cons 'permission number))
+                           when place collect place)))
+      (goto-char (or (cl-find-if (lambda (place) (> place (point))) places)
+                     (car places) (point))))))
 
 (defun tiro-permission-answer (question decision &optional reason)
   "Answer QUESTION with DECISION and perhaps a REASON."
@@ -162,6 +186,38 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
   (tiro-permission-reject-all))
 
 (add-hook 'tiro-chat-killed-hook #'tiro-permission--chat-killed)
+
+;;;; Commands
+
+(defun tiro-allow-once ()
+  "Allow the tool use that waits longest, this once."
+  (interactive)
+  (tiro-permission-answer-oldest "once"))
+
+(defun tiro-allow-always ()
+  "Allow the tool use that waits longest, and its like in this session."
+  (interactive)
+  (tiro-permission-answer-oldest "always"))
+
+(defun tiro-reject (&optional reason)
+  "Reject the tool use that waits longest; with a prefix argument give a REASON."
+  (interactive (list (and current-prefix-arg (tiro-permission-read-reason))))
+  (tiro-permission-answer-oldest "reject" reason))
+
+(defun tiro-show-diff ()
+  "Show in a window of its own what the tool use that waits longest would do."
+  (interactive)
+  (tiro-permission-show-preview
+   (or (car tiro-permission-pending) (user-error "Tiro: nothing waits for an answer"))))
+
+(defun tiro-next-attention ()
+  "Go to what waits for you: a question about a tool, or a form to apply or drop."
+  (interactive)
+  (unless (tiro-permission-go)
+    (pop-to-buffer (or (cl-find-if (lambda (buffer)
+                                     (eq 'tiro-form-mode (buffer-local-value 'major-mode buffer)))
+                                   (buffer-list))
+                       (user-error "Tiro: nothing waits for you")))))
 
 (provide 'tiro-permission)
 ;;; tiro-permission.el ends here

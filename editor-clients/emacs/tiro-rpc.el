@@ -158,6 +158,11 @@ LOG-SIZE and ON-END are as in `tiro-rpc-start'."
   "Return the buffer with what the newest server wrote to stderr, or nil."
   (get-buffer " *tiro stderr*"))
 
+(defun tiro-rpc-log-buffer (connection)
+  "Return the buffer with the traffic over CONNECTION, or nil if none is kept."
+  (when-let ((buffer (and connection (jsonrpc-events-buffer connection))))
+    (and (buffer-live-p buffer) (< 0 (buffer-size buffer)) buffer)))
+
 (defun tiro-rpc-stderr-tail (connection)
   "Return the last line that the server of CONNECTION wrote to stderr."
   (let ((buffer (jsonrpc-stderr-buffer connection)))

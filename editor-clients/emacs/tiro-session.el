@@ -185,6 +185,7 @@ shown in the mode line meanwhile; `tiro-session-cancel' ends it."
          (done (lambda (function value)
                  (when (eq work (tiro-session-work tiro-session))
                    (setf (tiro-session-work tiro-session) nil)
+                   (message nil)
                    (tiro-session-tell 'state))
                  (run-at-time 0 nil function value))))
     (setcdr work (tiro-rpc-send

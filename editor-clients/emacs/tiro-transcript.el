@@ -197,6 +197,10 @@ PINNED says whether it is marked as that."
 
 ;;;; Lines that change
 
+(defun tiro-transcript-place (key)
+  "Return where the line KEY starts, or nil."
+  (when-let ((start (gethash key tiro-transcript--lines))) (marker-position start)))
+
 (defun tiro-transcript-value (key)
   "Return what was noted for the line KEY."
   (gethash key tiro-transcript--values))

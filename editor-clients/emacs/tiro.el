@@ -77,6 +77,7 @@ Commands that Tiro runs see what is on the disk."
 (require 'tiro-permission)
 (require 'tiro-rpc)
 (require 'tiro-saved)
+(require 'tiro-server)
 (require 'tiro-session)
 (require 'tiro-view)
 
@@ -145,29 +146,6 @@ It is taken into account from the next step on."
   (tiro-permission-reject-all)
   (tiro-session-cancel))
 
-;;;; Permission
-
-(defun tiro-allow-once ()
-  "Allow the tool use that waits longest, this once."
-  (interactive)
-  (tiro-permission-answer-oldest "once"))
-
-(defun tiro-allow-always ()
-  "Allow the tool use that waits longest, and its like in this session."
-  (interactive)
-  (tiro-permission-answer-oldest "always"))
-
-(defun tiro-reject (&optional reason)
-  "Reject the tool use that waits longest; with a prefix argument give a REASON."
-  (interactive (list (and current-prefix-arg (read-string "Reason for Tiro: "))))
-  (tiro-permission-answer-oldest "reject" reason))
-
-(defun tiro-show-diff ()
-  "Show in a window of its own what the tool use that waits longest would do."
-  (interactive)
-  (tiro-permission-show-preview
-   (or (car tiro-permission-pending) (user-error "Tiro: nothing waits for an answer"))))
-
 ;;;; Edits
 
 (defun tiro-undo-edits ()
@@ -201,19 +179,16 @@ Ask QUESTION first where that is a turn of another session."
     (message "Tiro: %s %s" deed
              (if names (concat "the changes of " (string-join names ", ")) "nothing"))))
 
-;;;; The server
+;;;; The menu
 
-(defun tiro-show-stderr ()
-  "Show what the server wrote to its standard error."
-  (interactive)
-  (pop-to-buffer (or (tiro-rpc-stderr-buffer)
-                     (user-error "Tiro: no server was started yet"))))
+(autoload 'tiro-menu-transient "tiro-menu" nil t)
 
-(defun tiro-shutdown ()
-  "End the server; the session is saved."
+;;;###autoload
+(defun tiro-menu ()
+  "Show all commands in a menu; without Transient, in a help buffer."
   (interactive)
-  (tiro-session-stop)
-  (message "Tiro: the server has ended"))
+  (if (require 'transient nil t) (call-interactively #'tiro-menu-transient)
+    (describe-keymap 'tiro-command-map)))
 
 ;;;###autoload (autoload 'tiro-command-map "tiro" nil nil 'keymap)
 (fset 'tiro-command-map tiro-command-map)

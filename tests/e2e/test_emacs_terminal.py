@@ -219,6 +219,32 @@ def test_tools_and_the_session(terminal: Terminal, provider: Provider) -> None:
     assert "* read_file notes.txt: done" in screen
 
 
+def test_preview_of_a_resize_from_the_menu(terminal: Terminal, provider: Provider) -> None:
+    """All commands in a menu; the preview is edited, applied, shown and taken back."""
+    provider.script(replies.text("First answer."))
+    terminal.open_chat()
+    terminal.ask("one")
+    terminal.wait_for("First answer.")
+    terminal.keys("C-c", "o", "?")
+    screen = terminal.wait_for("Preview a resize")
+    assert "Tiro: build · fake" in screen
+    assert "Ask about the region" in screen
+    terminal.keys("M")
+    screen = terminal.wait_for("Summary of what left the window")
+    assert "C-c C-c stores what was changed" in screen
+    terminal.keys("M->")
+    terminal.type("They greeted.")
+    terminal.keys("C-c", "C-c")
+    terminal.wait_for("stored the summary")
+    terminal.keys("C-u", "C-c", "o", "v")
+    terminal.wait_for("would leave the window")
+    terminal.keys("M->")
+    terminal.wait_for("They greeted.")
+    terminal.keys("C-c", "C-k")
+    terminal.wait_for("dropped; nothing was changed")
+    terminal.wait_gone("They greeted.")
+
+
 def test_cancel_in_mid_answer(terminal: Terminal, provider: Provider) -> None:
     """B43: C-c C-k ends the answer, and the next question is answered at once."""
     provider.script(slow_words(2000), replies.text("Here I am."))

@@ -2,9 +2,9 @@
 
 `stream N` gives N words, `slow N` the same with pauses, `read FILE` a use of read_file and then
 what it gave, `edit FILES` has "one" replaced by "ONE" in each, `break` half an answer and a lost
-connection; other prompts are echoed whole. The first line of the output is the base URL and the
-key. Each line of the input asks for the requests that a real provider would have refused since the
-last one, told as a line of JSON.
+connection; other prompts are echoed whole, and a request without tools is answered with two words.
+The first line of the output is the base URL and the key. Each line of the input asks for the
+requests that a real provider would have refused since the last one, told as a line of JSON.
 """
 
 import json
@@ -52,6 +52,8 @@ def edits(request: Recorded, files: list[str]) -> replies.Reply:
 
 def answer(request: Recorded) -> replies.Reply:
     """Say what the newest user message asks for."""
+    if not request.body.get("tools"):  # a summary, a title
+        return replies.text("They talked.")
     newest = request.messages[-1]
     asked = next(text_of(m) for m in reversed(request.messages) if m["role"] == "user")
     if asked.startswith("edit "):

@@ -47,9 +47,6 @@
       (tiro-undo-resize)
       (should (= before (tiro-memory-test-window))))))
 
-;; The stand-in model repeats what it is told, which is no summary of it; so
-;; what a model writes is tested in tests/e2e.
-
 (ert-deftest tiro-memory-resize-that-is-dropped-changes-nothing ()
   (tiro-testing-with-server
     (tiro-memory-test-fill 3)
@@ -84,7 +81,7 @@
   "M7.1: the pinned message stays; one key takes the compaction back."
   (tiro-testing-with-server
     (tiro-testing-ask "the first thing")
-    (tiro-testing-ask "the second thing")
+    (tiro-testing-ask "stream 300")
     (tiro-compact)
     (should (string-search ":compacting" (tiro-chat-mode-line)))
     (should-error (tiro-resize) :type 'user-error)
@@ -93,7 +90,8 @@
     (should (string-search "You: the first thing" (tiro-testing-chat)))
     (tiro-show-session)
     (with-current-buffer "*tiro session*"
-      (should (string-search "* Summary of what left the window" (buffer-string))))
+      (should (string-search "* Summary of what left the window\n  They talked.\n"
+                             (buffer-string))))
     (tiro-undo-resize)
     (should (= 4 (tiro-memory-test-window)))))
 

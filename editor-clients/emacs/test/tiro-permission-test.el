@@ -45,6 +45,33 @@ Always adds bash: ls -la allow
     (tiro-reject "not now")
     (should (equal (tiro-permission-test-answer) '(:decision "reject" :message "not now")))))
 
+(ert-deftest tiro-permission-rejected-with-a-reason-in-place ()
+  "r asks why; it is the user who pressed it, so the minibuffer may be used."
+  (tiro-permission-test-with
+    (with-current-buffer "*tiro*"
+      (goto-char (point-min))
+      (search-forward "[r Rej")
+      (cl-letf (((symbol-function 'read-string) (lambda (&rest _) " too dangerous ")))
+        (call-interactively (key-binding (kbd "r")))))
+    (should (equal (tiro-permission-test-answer)
+                   '(:decision "reject" :message "too dangerous")))
+    (should (string-search "-> rejected: too dangerous" (tiro-testing-chat)))))
+
+(ert-deftest tiro-permission-next-attention-goes-to-the-question ()
+  "From anywhere, also to a form that waits; it says so when nothing does."
+  (tiro-permission-test-with
+    (with-temp-buffer
+      (tiro-next-attention)
+      (should (equal "*tiro*" (buffer-name)))
+      (should (looking-at "\\[y Allow once")))
+    (with-current-buffer "*tiro*" (call-interactively (key-binding (kbd "n"))))
+    (tiro-testing-wait-idle)
+    (should-error (tiro-next-attention) :type 'user-error)
+    (save-window-excursion (tiro-compose))
+    (with-temp-buffer
+      (tiro-next-attention)
+      (should (equal "*tiro compose*" (buffer-name))))))
+
 (ert-deftest tiro-permission-letters-act-on-the-question-only ()
   "A y typed into the prompt allows nothing; on the question it does."
   (tiro-permission-test-with
