@@ -19,7 +19,7 @@ from tests.e2e.provider import API_KEY, MODEL, Provider
 from tests.e2e.replies import Hold
 from tests.e2e.tmux import Tmux, only_child
 
-DONE, FAILED, NO_MODEL, CANCELLED, UNREAD = 0, 1, 3, 130, 141
+DONE, FAILED, WRONG_USE, NO_MODEL, CANCELLED, UNREAD = 0, 1, 2, 3, 130, 141
 SECONDS = 30
 TIRO = [sys.executable, "-m", "tiro", "chat"]
 
@@ -503,6 +503,48 @@ def test_pipe_takes_commands_and_tells_failures(piped: Piped, provider: Provider
     assert done.stdout.startswith("Better.\nSession Summary:\n\n[USER] first\n")
     assert "bad weather" in done.stderr
     assert "There is no command /fly" in done.stderr
+    assert len(provider.chats) == 2
+
+
+def test_empty_session_is_not_saved(piped: Piped, home: Home) -> None:
+    """Else it would be the latest, and hide the one that somebody wants to go on with."""
+    done = piped("first\n")
+    (saved,) = home.session_files()
+    done = piped("/save\n/save copy.json\n")
+    assert (done.returncode, done.stdout) == (WRONG_USE, "")
+    assert done.stderr.count("Nothing was said yet, so there is nothing to save") == 2
+    assert home.session_files() == [saved]
+    assert not (home.workspace / "copy.json").exists()
+
+
+def test_pipe_names_takes_back_and_moves_the_session(
+    piped: Piped, provider: Provider, home: Home
+) -> None:
+    provider.script(*[replies.text("Blue."), replies.text("Loud."), replies.text("Soft.")])
+    done = piped(
+        "Which colour?\n/rename My\x1b talk\nWhich sound?\n/rewind\n/show\n/export json talk.json\n"
+        "/rewind 9\n/new\n/import talk.json\nAnd now?\n/rewind 1\n/show\n"
+    )
+    assert "The session's title is now: My␛ talk" in done.stderr
+    assert "2 messages are taken back; no model sees them again" in done.stderr
+    assert "Message '9' is not in the window" in done.stderr
+    said = [message["content"] for message in provider.last.messages]
+    assert said == ["Which colour?", "Blue.", "And now?"]
+    assert done.stdout.endswith("Soft.\nThe session is empty\n")
+    assert json.loads((home.workspace / "talk.json").read_text())["title"] == "My\x1b talk"
+
+
+def test_pipe_explains_what_is_sent(piped: Piped, provider: Provider) -> None:
+    """P11: in lines, or all of it; nothing is sent for it."""
+    provider.script(replies.text("Blue."))
+    done = piped("Which colour?\n/rewind\nWhich sound?\n/explain\n/explain json\n/explain it\n")
+    short, _, whole = done.stdout.removeprefix("Blue.\nok\n").partition("\n{")
+    assert short.startswith(f"To fake/{MODEL}, about ")
+    assert "\ntools: read_file, " in short
+    assert "[USER] Which sound?\n[ASSISTANT] ok\n" in short
+    assert short.endswith("left out, taken back: #1, #2")
+    assert json.loads("{" + whole)["messages"][1]["content"] == "ok"
+    assert "/explain takes nothing, or json" in done.stderr
     assert len(provider.chats) == 2
 
 

@@ -1,6 +1,7 @@
 """Memory through the real server: preview, apply, undo, compact, memo, pins, the summary (A, N)."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,21 @@ def test_a_compaction_that_fails_changes_nothing(
     assert (after["messages"], after["summary"]) == (before["messages"], "old")
     assert provider.scripted == 0
     assert ask(server, "still there?")["stopReason"] == "end_turn"
+
+
+def test_a_compaction_that_gains_nothing_leaves_all_as_it_was(
+    server: Server, provider: Provider
+) -> None:
+    """B18, M7.1: a short talk and a wordy summary; the numbers are told."""
+    talk(server, 3)
+    server.request("tiro/memo/set", {"summary": "old"})
+    before = view(server)
+    provider.script(replies.text("They spoke of this and that, at length. " * 40))
+    error = server.error("tiro/session/compact")
+    assert (error.kind, error.data["reason"]) == ("resizeFailed", "noGain")
+    assert re.search(r"the summary takes [\d,]+ tokens, what it stands for \d+;", error.message)
+    after = view(server)
+    assert (after["messages"], after["summary"]) == (before["messages"], "old")
 
 
 def test_a_compaction_can_be_cancelled(server: Server, provider: Provider) -> None:

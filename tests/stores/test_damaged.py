@@ -79,7 +79,9 @@ def test_a_damaged_file_is_listed_and_costs_the_others_nothing(
     assert total == 2
     assert [(row.id, row.error is None) for row in rows] == [(session.id, True), ("x", False)]
     assert rows[1].bytes == len(data)
-    assert manager.latest() == manager.path_of(session)
+    latest = manager.latest()
+    assert latest is not None
+    assert latest.id == session.id
     assert path.read_bytes() == data
 
 

@@ -175,7 +175,7 @@ def test_the_order_is_that_of_utc_in_every_zone(
         assert ids(manager) == made[::-1]
         latest = manager.latest()
         assert latest is not None
-        assert latest.stem == made[-1]
+        assert latest.id == made[-1]
         assert all(":" not in name for name in names(manager.directory))
     finally:
         monkeypatch.undo()

@@ -585,3 +585,15 @@ def test_what_is_added_while_an_idle_snapshot_is_written_stays(make_manager: Mak
     session.add_message("user", "two")
     assert added.wait(20)
     assert texts(make_manager().load_id("x")) == ["one", "two", "meanwhile"]
+
+
+def test_latest_is_one_in_which_something_was_said(manager: SessionManager) -> None:
+    """A session that was saved empty hides none; one that was compacted holds what was said."""
+    said = manager.create()
+    said.add_message("user", "x")
+    manager.save(said)
+    manager.save(manager.create())
+    latest = manager.latest()
+    assert latest is not None
+    assert latest.id == said.id
+    assert len(manager.list_saved()) == 2

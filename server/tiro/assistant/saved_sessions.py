@@ -114,6 +114,10 @@ class SavedSessions:
                     add_queued(loaded)
         return loaded
 
+    async def latest(self) -> SavedSession | None:
+        """The saved session that `load` takes as the latest."""
+        return await asyncio.to_thread(self._manager.latest)
+
     async def list(
         self, query: str | None = None, limit: int | None = None, offset: int | None = None
     ) -> tuple[Sequence[SavedSession], int]:
@@ -240,7 +244,8 @@ def _read(manager: SessionManager, path: Path | None, id: str | None) -> Session
     """
     if id is not None:
         return manager.load_id(id)
-    file = path or manager.latest()
+    latest = manager.latest() if path is None else None
+    file = path or (latest and Path(latest.path))
     if file is None:
         raise SessionNotFoundError("No session has been saved yet", id="latest")
     try:

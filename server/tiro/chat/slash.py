@@ -3,33 +3,18 @@
 import asyncio
 import difflib
 import glob
-import json
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
-from tiro.chat.talk import Talk, messages
+from tiro.chat import memory_commands as memory
+from tiro.chat import session_commands as sessions
+from tiro.chat.talk import Talk
 from tiro.errors import InvalidInputError
-from tiro.screen_text import flat, one_line
-from tiro.session.messages import Message, text_of
-from tiro.stores.formats.registry import FORMATS, SHORT_NAMES
+from tiro.stores.formats.registry import FORMATS
 from tiro.terminal import line_of_edit, told_paths
 
 MAX_LISTED = 20
-PIN_CELLS = 60
-NO_PIN = "No message is pinned"
-PARTS = {
-    "system": "system prompt",
-    "tools": "tools on offer",
-    "memo": "memo",
-    "summary": "summary",
-    "user": "your messages",
-    "assistant": "answers",
-    "toolUse": "uses of tools",
-    "toolResult": "results of tools",
-    "attachments": "attached files",
-}
-"""What takes the room in a request, in plain words."""
 COMPLETE_SECONDS = 2.0
 """A list that takes longer is not waited for at the Tab key."""
 
@@ -95,47 +80,6 @@ async def _help(talk: Talk, rest: str) -> None:
     talk.screen.say("\n".join([*rows, *HELP_END]))
 
 
-async def _show(talk: Talk, rest: str) -> None:
-    text = (await talk.link.request("tiro/session/show"))["text"]
-    talk.screen.say(text or "The session is empty")
-
-
-async def _clear(talk: Talk, rest: str) -> None:
-    told = await talk.clear()
-    talk.screen.clear()
-    talk.screen.tell(told)
-
-
-async def _new(talk: Talk, rest: str) -> None:
-    talk.screen.tell(await talk.clear())
-
-
-async def _save(talk: Talk, rest: str) -> None:
-    params = {"path": _absolute(rest)} if rest else {}
-    result = await talk.link.request("tiro/session/save", params)
-    talk.screen.say(f"Saved in {result['path']}")
-
-
-async def _load(talk: Talk, rest: str) -> None:
-    if not rest or rest == "latest":
-        await talk.load({"latest": True})
-    elif _is_path(rest):
-        await talk.load({"path": _absolute(rest)})
-    else:
-        await talk.load({"id": rest})
-
-
-async def _sessions(talk: Talk, rest: str) -> None:
-    params = {"query": rest or None, "limit": MAX_LISTED}
-    result = await talk.link.request("tiro/session/list", params)
-    for row in result["sessions"]:
-        about = row["error"] or row["title"] or ""
-        talk.screen.say(f"{flat(row['id']):<26} {row['messages']:>5}  {flat(about)}")
-    left = result["total"] - len(result["sessions"])
-    if left or not result["total"]:
-        talk.screen.tell(f"{left} more" if left else "No session is saved")
-
-
 async def _agent(talk: Talk, rest: str) -> None:
     if rest:
         agent = (await talk.link.request("tiro/session/setAgent", {"name": rest}))["agent"]
@@ -160,54 +104,6 @@ async def _model(talk: Talk, rest: str) -> None:
         talk.screen.say(f"{mark} {row['name']:<40} {row['reason'] or ''}".rstrip())
 
 
-async def _compact(talk: Talk, rest: str) -> None:
-    done = await talk.link.request("tiro/session/compact")
-    if not done["evicted"]:
-        talk.screen.tell("Nothing is there to fold into the summary")
-        return
-    sizes = f"{done['tokensBefore']:,} → {done['tokensAfter']:,} tokens"
-    talk.screen.tell(f"{messages(done['evicted'])} folded into the summary: {sizes}")
-
-
-async def _undo(talk: Talk, rest: str) -> None:
-    view = await talk.link.request("tiro/session/undoResize")
-    talk.screen.tell(f"{messages(view['total'])} in the window again")
-
-
-async def _memo(talk: Talk, rest: str) -> None:
-    kept = await talk.link.request("tiro/memo/get")
-    if kept["memo"]:
-        talk.screen.say(json.dumps(kept["memo"], indent=2, ensure_ascii=False))
-    if kept["summary"]:
-        talk.screen.say(kept["summary"])
-    if not kept["memo"] and not kept["summary"]:
-        talk.screen.tell("Nothing is remembered yet of messages that have left the window")
-
-
-async def _pin(talk: Talk, rest: str) -> None:
-    if rest:
-        if not (number := rest.removeprefix("-")).isdecimal():
-            raise InvalidInputError("/pin needs the number of a message, as /search shows it")
-        params = {"seq": int(number), "pinned": rest == number}
-        await talk.link.request("tiro/session/pin", params)
-    view = await talk.link.request("tiro/session/get")
-    talk.screen.tell(f"Pinned: {', '.join(map(str, view['pins']))}" if view["pins"] else NO_PIN)
-    for message in view["messages"]:
-        if message["seq"] in view["pins"]:
-            words = one_line(text_of(Message.from_dict(message)), PIN_CELLS)
-            talk.screen.say(f"#{message['seq']} {message['role']}: {words}")
-
-
-async def _size(talk: Talk, rest: str) -> None:
-    size = await talk.link.request("tiro/session/contextSize", {"draft": rest or None})
-    of = f" of {size['contextWindow']:,} ({size['ratio']:.1%})" if size["contextWindow"] else ""
-    error = f", give or take {size['errorPercent']:.0f} %" if size["errorPercent"] else ""
-    talk.screen.say(f"The next request has about {size['tokens']:,} tokens{of}{error}:")
-    for name, tokens in size["breakdown"].items():
-        if tokens:
-            talk.screen.say(f"  {PARTS[name]:<18} {tokens:>9,}")
-
-
 async def _file(talk: Talk, rest: str) -> None:
     if rest == "-":
         talk.files = []
@@ -215,26 +111,6 @@ async def _file(talk: Talk, rest: str) -> None:
         talk.take_file(rest)
     listed = ", ".join(map(os.path.basename, talk.files)) or "no file"
     talk.screen.tell(f"With your next question: {listed}")
-
-
-async def _search(talk: Talk, rest: str) -> None:
-    if not rest:
-        raise InvalidInputError("/search needs a word to search for")
-    params = {"query": rest, "limit": MAX_LISTED}
-    hits = (await talk.link.request("tiro/session/search", params))["hits"]
-    for hit in hits:
-        talk.screen.say(f"{hit['id'] or 'here'} #{hit['seq']} {hit['role']}: {hit['snippet']}")
-    if not hits:
-        talk.screen.tell(f"Nothing was said about {rest!r}")
-
-
-async def _export(talk: Talk, rest: str) -> None:
-    format, _, path = rest.partition(" ")
-    if format not in (*(names := await _formats(talk)), *SHORT_NAMES):
-        raise InvalidInputError(f"/export needs a format: {', '.join(names)}")
-    params = {"format": format, "path": _absolute(path.strip()) if path.strip() else None}
-    result = await talk.link.request("tiro/session/export", params)
-    talk.screen.say(f"Exported to {result['path']}" if path else result["text"])
 
 
 async def _edits(talk: Talk, rest: str) -> None:
@@ -263,14 +139,6 @@ async def _quit(talk: Talk, rest: str) -> None:
     raise EndError
 
 
-def _is_path(word: str) -> bool:
-    return os.sep in word or os.path.isfile(word)
-
-
-def _absolute(path: str) -> str:
-    return os.path.abspath(os.path.expanduser(path))
-
-
 # --- what may be typed ---------------------------------------------------------------------
 
 
@@ -295,28 +163,42 @@ async def _formats(talk: Talk) -> Sequence[str]:
 
 COMMANDS: dict[str, Command] = {
     "/help": Command(_help, "", "this list"),
-    "/show": Command(_show, "", "the last 20 messages, a line each"),
-    "/clear": Command(_clear, "", "keep the session, start a new one on an empty screen"),
-    "/new": Command(_new, "", "keep the session, start a new one"),
-    "/save": Command(_save, "[PATH]", "write the session now, or a copy of it"),
-    "/load": Command(_load, "[ID or PATH]", "go on with a saved session; else the newest", _ids),
-    "/sessions": Command(_sessions, "[WORDS]", "the saved sessions, newest first"),
-    "/search": Command(_search, "WORDS", "where it was said, in all sessions"),
-    "/export": Command(_export, "FORMAT [PATH]", "the session in another format", _formats),
+    "/show": Command(sessions.show, "", "the last 20 messages, a line each"),
+    "/clear": Command(sessions.clear, "", "keep the session, start a new one on an empty screen"),
+    "/new": Command(sessions.new, "", "keep the session, start a new one"),
+    "/save": Command(sessions.save, "[PATH]", "write the session now, or a copy of it"),
+    "/load": Command(
+        sessions.load, "[ID or PATH]", "go on with a saved session; else the newest", _ids
+    ),
+    "/sessions": Command(sessions.sessions, "[WORDS]", "the saved sessions, newest first"),
+    "/search": Command(sessions.search, "WORDS", "where it was said, in all sessions"),
+    "/export": Command(sessions.export, "FORMAT [PATH]", "the session in another format", _formats),
     "/agent": Command(_agent, "[NAME]", "who answers; with a name: choose", _agents),
     "/model": Command(_model, "[NAME]", "which model answers; with a name: choose", _models),
     "/file": Command(_file, "[PATH]", "let a file go along with the next question; - none"),
-    "/size": Command(_size, "[DRAFT]", "how large the next request is, and what takes the room"),
-    "/compact": Command(_compact, "", "fold all that was said into a summary"),
-    "/undo": Command(_undo, "", "take the last compaction or resize back"),
-    "/memo": Command(_memo, "", "what is remembered of what has left the window"),
-    "/pin": Command(_pin, "[N]", "hold message N in the window, -N let it go; else which are held"),
+    "/rename": Command(sessions.rename, "TITLE", "name the session"),
+    "/import": Command(sessions.import_, "PATH", "go on with what was exported, as a new session"),
+    "/size": Command(
+        memory.size, "[DRAFT]", "how large the next request is, and what takes the room"
+    ),
+    "/explain": Command(
+        memory.explain, "[json]", "what the next request holds, and what is left out of it"
+    ),
+    "/compact": Command(memory.compact, "", "fold all that was said into a summary"),
+    "/undo": Command(memory.undo, "", "take the last compaction or resize back"),
+    "/memo": Command(memory.memo, "", "what is remembered of what has left the window"),
+    "/pin": Command(
+        memory.pin, "[N]", "hold message N in the window, -N let it go; else which are held"
+    ),
     "/edits": Command(_edits, "", "what tools have changed in files, newest first"),
     "/undo-edits": Command(_undo_edits, "[TURN]", "take back what the newest turn did to files"),
     "/redo-edits": Command(
         _redo_edits, "[TURN]", "make again the newest of what was taken back here"
     ),
     "/retry": Command(_retry, "", "take the last answer back and ask again"),
+    "/rewind": Command(
+        sessions.rewind, "[N]", "take message N and all after it back; else your last question"
+    ),
     "/quit": Command(_quit, "", "leave; so does Ctrl-D"),
 }
 HELP_END = (

@@ -162,7 +162,10 @@ class Talk:
 
     async def load(self, which: dict[str, Any]) -> None:
         """Go on with a saved session, and show how far it was."""
-        view = await self.link.request("tiro/session/load", which)
+        await self.went_on(await self.link.request("tiro/session/load", which))
+
+    async def went_on(self, view: dict[str, Any]) -> None:
+        """Another session is the current one: show how far it was."""
         self._remember(view)
         shown = (await self.link.request("tiro/session/show"))["text"]
         self.screen.tell(f"{view['title'] or view['id']}: {messages(view['total'])} loaded")

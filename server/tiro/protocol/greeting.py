@@ -17,7 +17,6 @@ from tiro.protocol import types
 from tiro.protocol.commands import CODE_ACTION_KINDS
 from tiro.protocol.connection import Connection
 from tiro.protocol.lsp_params import ClientParams, FoldersParams
-from tiro.protocol.wire import to_wire_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,10 +129,8 @@ class Greeting:
 
     async def _latest(self) -> types.LatestSession | None:
         with contextlib.suppress(TiroError, OSError):
-            rows, _ = await self._assistant.saved.list(limit=1)
-            for row in map(to_wire_row, rows):
-                if row.error is None:
-                    return types.LatestSession(row.id, row.title, row.saved_at)
+            if (row := await self._assistant.saved.latest()) is not None:
+                return types.LatestSession(row.id, row.title, row.saved_at)
         return None
 
 

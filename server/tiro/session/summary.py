@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from tiro.errors import ContextOverflowError
+from tiro.errors import ContextOverflowError, ResizeError
 from tiro.session.changes import Change, Cover, Evict, Set
 from tiro.session.core import Core
 from tiro.session.cut import legal_cut
@@ -203,8 +203,9 @@ def trim(session: Core, limit: int, min_keep: int) -> tuple[list[Message], bool]
 async def compact(session: Core, summarizer: Summarizer, prompt: str = COMPACTION_PROMPT) -> int:
     """Fold the window and all that waits into the summary (M7.1); how many messages left.
 
-    Pinned messages stay. Raises ResizeError for an unusable summary, and what the provider raises;
-    then, and where the session was changed by somebody else meanwhile, nothing has changed.
+    Pinned messages stay. Raises ResizeError for an unusable summary and for one that gains no room,
+    and what the provider raises; then, and where the session was changed by somebody else
+    meanwhile, nothing has changed.
     """
     with session.lock:
         previous, clears = session.summary, session.clears
@@ -214,6 +215,8 @@ async def compact(session: Core, summarizer: Summarizer, prompt: str = COMPACTIO
     while left:
         batch, text = await summarizer.folded(left, text, prompt, pinned)
         left = left[len(batch) :]
+    if text != previous:
+        _check_gain(session, text, previous, waiting)
     async with summarizer.storing(session):
         return store(session, text, waiting, previous, clears, window) if waiting else 0
 
@@ -260,6 +263,17 @@ def usable(reply: Any, previous: str, replaced: int, pinned: Sequence[str] = ())
     text = text.strip()
     check_new(text, previous, replaced, pinned, "summary")
     return text
+
+
+def _check_gain(session: Core, text: str, previous: str, replaced: Iterable[Message]) -> None:
+    meter = session.meter
+    before = meter.text(previous) + sum(map(meter.message, replaced))
+    if (after := meter.text(text)) >= before:
+        raise ResizeError(
+            f"Nothing would be gained: the summary takes {after:,} tokens, what it stands for"
+            f" {before:,}; all stays as it was",
+            reason="no_gain",
+        )
 
 
 @contextlib.asynccontextmanager

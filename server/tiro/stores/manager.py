@@ -322,10 +322,10 @@ class SessionManager:
         name = session.unknown.get("agent")
         return name if isinstance(name, str) else None
 
-    def latest(self) -> Path | None:
-        """The file of the session saved last, of those that can be loaded."""
-        rows = self._index.sessions()
-        return next((Path(row.path) for row in rows if row.error is None), None)
+    def latest(self) -> SavedSession | None:
+        """The session saved last, of those that can be loaded and in which anything was said."""
+        sound = (row for row in self._index.sessions() if row.error is None)
+        return next((row for row in sound if row.messages or row.title), None)
 
     def list_saved(self) -> list[str]:
         """The paths of all session files of the directory, newest first; [] without one."""

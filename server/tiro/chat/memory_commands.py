@@ -1,0 +1,125 @@
+"""Slash commands about what the model gets of a session: its size, its memory, the request."""
+
+import json
+from typing import Any
+
+from tiro.chat.talk import Talk, messages
+from tiro.errors import InvalidInputError
+from tiro.screen_text import one_line
+from tiro.session.messages import Message, text_of
+
+PIN_CELLS = 60
+LINE_CELLS = 80
+NO_PIN = "No message is pinned"
+PARTS = {
+    "system": "system prompt",
+    "tools": "tools on offer",
+    "memo": "memo",
+    "summary": "summary",
+    "user": "your messages",
+    "assistant": "answers",
+    "toolUse": "uses of tools",
+    "toolResult": "results of tools",
+    "attachments": "attached files",
+}
+"""What takes the room in a request, in plain words."""
+
+
+async def size(talk: Talk, rest: str) -> None:
+    """How large the next request is, and what takes the room."""
+    size = await talk.link.request("tiro/session/contextSize", {"draft": rest or None})
+    of = f" of {size['contextWindow']:,} ({size['ratio']:.1%})" if size["contextWindow"] else ""
+    error = f", give or take {size['errorPercent']:.0f} %" if size["errorPercent"] else ""
+    talk.screen.say(f"The next request has about {size['tokens']:,} tokens{of}{error}:")
+    for name, tokens in size["breakdown"].items():
+        if tokens:
+            talk.screen.say(f"  {PARTS[name]:<18} {tokens:>9,}")
+
+
+async def compact(talk: Talk, rest: str) -> None:
+    """Fold all that was said into the summary."""
+    done = await talk.link.request("tiro/session/compact")
+    if not done["evicted"]:
+        talk.screen.tell("Nothing is there to fold into the summary")
+        return
+    before, after = done["tokensBefore"], done["tokensAfter"]
+    talk.screen.tell(
+        f"{messages(done['evicted'])} folded into the summary: {before:,} → {after:,} tokens"
+    )
+    if after >= before:
+        talk.screen.tell("No room was gained; /undo brings the messages back")
+
+
+async def undo(talk: Talk, rest: str) -> None:
+    """Take the last compaction or resize back."""
+    view = await talk.link.request("tiro/session/undoResize")
+    talk.screen.tell(f"{messages(view['total'])} in the window again")
+
+
+async def memo(talk: Talk, rest: str) -> None:
+    """What is remembered of what has left the window."""
+    kept = await talk.link.request("tiro/memo/get")
+    if kept["memo"]:
+        talk.screen.say(json.dumps(kept["memo"], indent=2, ensure_ascii=False))
+    if kept["summary"]:
+        talk.screen.say(kept["summary"])
+    if not kept["memo"] and not kept["summary"]:
+        talk.screen.tell("Nothing is remembered yet of messages that have left the window")
+
+
+async def pin(talk: Talk, rest: str) -> None:
+    """Hold a message in the window, or let it go."""
+    if rest:
+        if not (number := rest.removeprefix("-")).isdecimal():
+            raise InvalidInputError("/pin needs the number of a message, as /search shows it")
+        params = {"seq": int(number), "pinned": rest == number}
+        await talk.link.request("tiro/session/pin", params)
+    view = await talk.link.request("tiro/session/get")
+    talk.screen.tell(f"Pinned: {', '.join(map(str, view['pins']))}" if view["pins"] else NO_PIN)
+    for message in view["messages"]:
+        if message["seq"] in view["pins"]:
+            words = one_line(text_of(Message.from_dict(message)), PIN_CELLS)
+            talk.screen.say(f"#{message['seq']} {message['role']}: {words}")
+
+
+async def explain(talk: Talk, rest: str) -> None:
+    """What the next request holds, and what it leaves out; `json`: all of it."""
+    if rest not in ("", "json"):
+        raise InvalidInputError("/explain takes nothing, or json for the whole request")
+    told = await talk.link.request("tiro/session/explain")
+    if rest:
+        talk.screen.say(json.dumps(told, indent=2, ensure_ascii=False))
+        return
+    system, say = _words_of(told["system"] or ""), talk.screen.say
+    say(f"To {told['model'] or 'the first model that can be used'}, {_about(told['tokens'])}")
+    say(f"system prompt of {len(system):,} characters: {one_line(system, LINE_CELLS)}")
+    say(f"tools: {', '.join(map(_name_of, told['tools'])) or 'none'}")
+    for message in told["messages"]:
+        say(f"[{message['role'].upper()}] {one_line(_words_of(message), LINE_CELLS)}")
+    for what, key in (("left out", "reason"), ("repaired", "rule")):
+        rows = told["left" if key == "reason" else "repairs"]
+        for why in dict.fromkeys(row[key] for row in rows):
+            seqs = [f"#{row['seq']}" for row in rows if row[key] == why]
+            say(f"{what}, {why.replace('_', ' ')}: {', '.join(seqs)}")
+
+
+def _about(size: dict[str, Any]) -> str:
+    of = f" of {size['contextWindow']:,}" if size["contextWindow"] else ""
+    return f"about {size['tokens']:,} tokens{of}"
+
+
+def _name_of(tool: dict[str, Any]) -> str:
+    """A tool's name, in whatever form a provider has it."""
+    return str(tool.get("name") or tool.get("function", {}).get("name"))
+
+
+def _words_of(value: Any) -> str:
+    """What stands in a provider's message or block: its text, else its JSON."""
+    if isinstance(value, list):
+        return " ".join(map(_words_of, value))
+    if isinstance(value, str):
+        return value
+    rest = {key: given for key, given in value.items() if key not in ("role", "content", "type")}
+    said = _words_of(value.get("content") or value.get("text") or "")
+    calls = json.dumps(rest, ensure_ascii=False) if rest and "text" not in value else ""
+    return f"{said} {calls}".strip()

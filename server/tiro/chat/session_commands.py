@@ -1,0 +1,123 @@
+"""Slash commands about the session: see it, keep it, find others, take things back."""
+
+import os
+
+from tiro.chat.talk import Talk, messages
+from tiro.errors import InvalidInputError
+from tiro.screen_text import flat
+from tiro.stores.formats.registry import FORMATS, SHORT_NAMES
+
+MAX_LISTED = 20
+
+
+async def show(talk: Talk, rest: str) -> None:
+    """The newest messages, a line each."""
+    text = (await talk.link.request("tiro/session/show"))["text"]
+    talk.screen.say(text or "The session is empty")
+
+
+async def clear(talk: Talk, rest: str) -> None:
+    """A new session, on an empty screen."""
+    told = await talk.clear()
+    talk.screen.clear()
+    talk.screen.tell(told)
+
+
+async def new(talk: Talk, rest: str) -> None:
+    """A new session."""
+    talk.screen.tell(await talk.clear())
+
+
+async def save(talk: Talk, rest: str) -> None:
+    """Write the session now, or a copy of it; one in which nothing was said is not."""
+    view = await talk.link.request("tiro/session/get", {"limit": 1})
+    if not view["total"] and not view["archived"]:
+        raise InvalidInputError("Nothing was said yet, so there is nothing to save")
+    params = {"path": _absolute(rest)} if rest else {}
+    result = await talk.link.request("tiro/session/save", params)
+    talk.screen.say(f"Saved in {result['path']}")
+
+
+async def load(talk: Talk, rest: str) -> None:
+    """Go on with a saved session."""
+    if not rest or rest == "latest":
+        await talk.load({"latest": True})
+    elif _is_path(rest):
+        await talk.load({"path": _absolute(rest)})
+    else:
+        await talk.load({"id": rest})
+
+
+async def sessions(talk: Talk, rest: str) -> None:
+    """The saved sessions, newest first."""
+    params = {"query": rest or None, "limit": MAX_LISTED}
+    result = await talk.link.request("tiro/session/list", params)
+    for row in result["sessions"]:
+        about = row["error"] or row["title"] or ""
+        talk.screen.say(f"{flat(row['id']):<26} {row['messages']:>5}  {flat(about)}")
+    left = result["total"] - len(result["sessions"])
+    if left or not result["total"]:
+        talk.screen.tell(f"{left} more" if left else "No session is saved")
+
+
+async def search(talk: Talk, rest: str) -> None:
+    """Where something was said, in all sessions."""
+    if not rest:
+        raise InvalidInputError("/search needs a word to search for")
+    params = {"query": rest, "limit": MAX_LISTED}
+    hits = (await talk.link.request("tiro/session/search", params))["hits"]
+    for hit in hits:
+        talk.screen.say(f"{hit['id'] or 'here'} #{hit['seq']} {hit['role']}: {hit['snippet']}")
+    if not hits:
+        talk.screen.tell(f"Nothing was said about {rest!r}")
+
+
+async def export(talk: Talk, rest: str) -> None:
+    """The session in another format."""
+    format, _, path = rest.partition(" ")
+    if format not in (*(names := [format.name for format in FORMATS]), *SHORT_NAMES):
+        raise InvalidInputError(f"/export needs a format: {', '.join(names)}")
+    params = {"format": format, "path": _absolute(path.strip()) if path.strip() else None}
+    result = await talk.link.request("tiro/session/export", params)
+    talk.screen.say(f"Exported to {result['path']}" if path else result["text"].rstrip("\n"))
+
+
+async def rename(talk: Talk, rest: str) -> None:
+    """Give the session a title."""
+    if not rest:
+        raise InvalidInputError("/rename needs a title")
+    view = await talk.link.request("tiro/session/configure", {"title": rest})
+    talk.screen.tell(f"The session's title is now: {flat(view['title'])}")
+
+
+async def import_(talk: Talk, rest: str) -> None:
+    """Take a file over as a session of its own, and go on with it."""
+    if not rest:
+        raise InvalidInputError("/import needs a file")
+    view = await talk.link.request("tiro/session/import", {"path": _absolute(rest)})
+    for note in view.get("notes", ()):
+        talk.screen.tell(note)
+    await talk.went_on(view)
+
+
+async def rewind(talk: Talk, rest: str) -> None:
+    """Take a message and all after it back."""
+    view = await talk.link.request("tiro/session/get")
+    seqs = [message["seq"] for message in view["messages"]]
+    asked = [message["seq"] for message in view["messages"] if message["role"] == "user"]
+    if rest and not (rest.isdecimal() and int(rest) in seqs):
+        raise InvalidInputError(f"Message {rest!r} is not in the window; /search shows numbers")
+    if not rest and not asked:
+        raise InvalidInputError("Nothing was asked yet")
+    first = int(rest) if rest else asked[-1]
+    left = await talk.link.request("tiro/session/rewind", {"toSeq": first - 1})
+    gone = messages(view["total"] - left["total"])
+    talk.screen.tell(f"{gone} taken back; no model sees them again")
+
+
+def _is_path(word: str) -> bool:
+    return os.sep in word or os.path.isfile(word)
+
+
+def _absolute(path: str) -> str:
+    return os.path.abspath(os.path.expanduser(path))
