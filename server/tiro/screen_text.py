@@ -7,6 +7,9 @@ _ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Control characters but tab and line feed, and those that turn the direction of text round."""
 
 
+_WORDS = re.compile(r"[ \t]*[^ \t]+|[ \t]+")
+
+
 def harmless(text: str) -> str:
     """The text without carriage returns, and a visible sign for each character that would act."""
     return _ACTING.sub(_sign, text)
@@ -29,6 +32,24 @@ def one_line(text: str, cells: int) -> str:
             break
         kept.append(character)
     return "".join(kept) + "…"
+
+
+def wrapped(text: str, cells: int, indent: int = 0) -> str:
+    """The text with line breaks between words where a line is wider; what goes on is indented.
+
+    A word that is wider by itself stays whole.
+    """
+    lines: list[str] = []
+    for line in text.split("\n"):
+        begun = ""
+        for word in _WORDS.findall(line):
+            if begun.strip() and width(begun) + width(word) > cells:
+                lines.append(begun)
+                begun = " " * min(indent, cells // 2) + word.lstrip(" \t")
+            else:
+                begun += word
+        lines.append(begun)
+    return "\n".join(lines)
 
 
 def width(text: str) -> int:

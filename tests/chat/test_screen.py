@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tiro.chat.screen import Screen, tokens_of
+from tiro.screen_text import width, wrapped
 
 
 @pytest.mark.parametrize(
@@ -38,3 +39,15 @@ def test_what_a_resize_tells(
     event = {"type": "resize", "evicted": evicted, "memoRefused": refused, **sizes}
     Screen().hear("tiro/turn/event", {"sessionId": "s", **event})
     assert capsys.readouterr().err == told
+
+
+@pytest.mark.parametrize("cells", [1, 5, 12, 40])
+def test_lines_break_between_words_and_lose_none(cells: int) -> None:
+    """A wide word counts twice; one that is too wide by itself stays whole."""
+    text = "· the 日本語 help lists\n  two   columns and/a/path/that/is/long\n\nend "
+    shown = wrapped(text, cells, 2)
+    assert shown.split() == text.split()
+    for line in shown.split("\n"):
+        assert width(line) <= cells or len(line.split()) == 1
+    assert wrapped("one two", 5, 4) == "one\n  two", "the indent leaves room for words"
+    assert wrapped(text, 200, 2) == text

@@ -389,6 +389,9 @@ def test_output_of_a_command_is_shown(chat: Chat, provider: Provider) -> None:
     chat.start()
     chat.say("count")
     assert line in chat.wait_for("[r]eject (and why):")
+    chat.type("q")
+    chat.keys("C-d")
+    chat.wait_for("[r]eject (and why): q\nAllow?")
     screen = chat.ask("o", "Hm.")
     assert "\n  30\n" in screen
     assert "[exit code 3]" in screen
@@ -515,6 +518,15 @@ def test_empty_session_is_not_saved(piped: Piped, home: Home) -> None:
     assert done.stderr.count("Nothing was said yet, so there is nothing to save") == 2
     assert home.session_files() == [saved]
     assert not (home.workspace / "copy.json").exists()
+
+
+def test_pipe_tells_what_is_left_after_a_compaction(piped: Piped, provider: Provider) -> None:
+    provider.script(replies.text("Blue, and here is why: it is."), replies.text("Blue."))
+    done = piped("Which colour?\n/compact\n/show\n/retry\n/memo\n")
+    assert "2 messages are folded into the summary: " in done.stderr
+    assert "All that was said has left the window; /memo shows" in done.stderr
+    assert "No question of yours is in the window" in done.stderr
+    assert done.stdout.endswith("it is.\nBlue.\n")
 
 
 def test_pipe_names_takes_back_and_moves_the_session(

@@ -245,7 +245,7 @@ def _read(manager: SessionManager, path: Path | None, id: str | None) -> Session
     if id is not None:
         return manager.load_id(id)
     latest = manager.latest() if path is None else None
-    file = path or (latest and Path(latest.path))
+    file = path if latest is None else Path(latest.path)
     if file is None:
         raise SessionNotFoundError("No session has been saved yet", id="latest")
     try:

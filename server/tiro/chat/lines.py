@@ -210,7 +210,9 @@ class Keyboard:
         elif not data:  # Ctrl-D
             self.stop_asking()
         else:
-            line, _, rest = data.partition(b"\n")
+            line, newline, rest = data.partition(b"\n")
+            if not newline:  # Ctrl-D behind a word
+                output.tell("\n")
             self._question.set_result(line.decode("utf-8", "replace"))
             self._keep(rest)
 

@@ -38,6 +38,7 @@ async def size(talk: Talk, rest: str) -> None:
 
 async def compact(talk: Talk, rest: str) -> None:
     """Fold all that was said into the summary."""
+    talk.screen.doing("A summary is being written; Ctrl-C leaves all as it is")
     done = await talk.link.request("tiro/session/compact")
     if not done["evicted"]:
         talk.screen.tell("Nothing is there to fold into the summary")

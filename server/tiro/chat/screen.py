@@ -9,7 +9,7 @@ from tiro import output
 from tiro.chat.markdown import Markdown
 from tiro.errors import StorageError
 from tiro.permission_text import lasting, named
-from tiro.screen_text import harmless, one_line, width
+from tiro.screen_text import harmless, one_line, width, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,9 +59,15 @@ class Screen:
 
     # --- lines of ours ------------------------------------------------------------------------
 
-    def say(self, text: str) -> None:
-        """What a command answers, on stdout."""
-        self._write(harmless(text) + "\n")
+    def say(self, text: str, indent: int | None = None) -> None:
+        """What a command answers, on stdout.
+
+        With an indent a terminal gets its lines broken between words, the rest of each indented.
+        """
+        text = harmless(text)
+        if indent is not None and not self.is_plain:
+            text = wrapped(text, columns(), indent)
+        self._write(text + "\n")
 
     def tell(self, text: str) -> None:
         """A line about what goes on, on stderr."""
@@ -70,6 +76,10 @@ class Screen:
     def complain(self, text: str) -> None:
         """A line about what went wrong, on stderr."""
         self._tell(text, BAD)
+
+    def doing(self, text: str) -> None:
+        """What a command does meanwhile, on a line that the next one takes away."""
+        self._show_status(text)
 
     def check(self) -> None:
         """Raise why nothing can be shown any more: BrokenPipeError or StorageError."""
@@ -121,7 +131,8 @@ class Screen:
         self.end_text()
         use, preview = params["toolUse"], params.get("preview")
         why = f"{params['effect']}, asked because of {params['rule']}"
-        self.tell(f"{params['agent']}: {named(use)} – {why}")
+        what = use["name"] if preview else named(use)  # the preview tells all of it
+        self.tell(f"{params['agent']}: {what} – {why}")
         lines = (preview or "").splitlines()
         for line in lines[:MAX_PREVIEW_LINES]:
             self._tell(line, "", "  ")
@@ -228,6 +239,8 @@ class Screen:
         if self._last != "\n" and sys.stdout.isatty():
             self._write("\n")
         text = f"{mark}{harmless(text)}"
+        if mark == MARK and self._has_status:
+            text = wrapped(text, columns(), len(MARK))
         self._error(f"{text}\n" if self.is_plain or not style else f"{style}{text}{RESET}\n")
 
     def _show_status(self, text: str) -> None:

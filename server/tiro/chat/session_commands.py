@@ -13,7 +13,10 @@ MAX_LISTED = 20
 async def show(talk: Talk, rest: str) -> None:
     """The newest messages, a line each."""
     text = (await talk.link.request("tiro/session/show"))["text"]
-    talk.screen.say(text or "The session is empty")
+    if text or not (await talk.link.request("tiro/session/get", {"limit": 1}))["archived"]:
+        talk.screen.say(text or "The session is empty")
+    else:
+        talk.screen.tell("All that was said has left the window; /memo shows what is kept of it")
 
 
 async def clear(talk: Talk, rest: str) -> None:
@@ -108,7 +111,7 @@ async def rewind(talk: Talk, rest: str) -> None:
     if rest and not (rest.isdecimal() and int(rest) in seqs):
         raise InvalidInputError(f"Message {rest!r} is not in the window; /search shows numbers")
     if not rest and not asked:
-        raise InvalidInputError("Nothing was asked yet")
+        raise InvalidInputError("No question of yours is in the window")
     first = int(rest) if rest else asked[-1]
     left = await talk.link.request("tiro/session/rewind", {"toSeq": first - 1})
     gone = messages(view["total"] - left["total"])

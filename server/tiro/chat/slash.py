@@ -15,6 +15,8 @@ from tiro.stores.formats.registry import FORMATS
 from tiro.terminal import line_of_edit, told_paths
 
 MAX_LISTED = 20
+HELP_CELLS = 27
+"""Where in a line of the help it is told what a command does."""
 COMPLETE_SECONDS = 2.0
 """A list that takes longer is not waited for at the Tab key."""
 
@@ -76,8 +78,12 @@ def _paths(start: str) -> list[str]:
 
 
 async def _help(talk: Talk, rest: str) -> None:
-    rows = [f"  {f'{name} {c.takes}'.strip():<24} {c.about}" for name, c in COMMANDS.items()]
-    talk.screen.say("\n".join([*rows, *HELP_END]))
+    rows = [
+        f"  {f'{name} {c.takes}'.strip():<{HELP_CELLS - 3}} {c.about}"
+        for name, c in COMMANDS.items()
+    ]
+    talk.screen.say("\n".join(rows), indent=HELP_CELLS)
+    talk.screen.say("\n".join(HELP_END), indent=0)
 
 
 async def _agent(talk: Talk, rest: str) -> None:
@@ -90,7 +96,7 @@ async def _agent(talk: Talk, rest: str) -> None:
     answers = current["name"] if current else listed["default"]
     for agent in listed["agents"]:
         mark = "*" if agent["name"] == answers else " "
-        talk.screen.say(f"{mark} {agent['name']:<12} {agent['description']}")
+        talk.screen.say(f"{mark} {agent['name']:<12} {agent['description']}", indent=15)
 
 
 async def _model(talk: Talk, rest: str) -> None:
@@ -101,7 +107,7 @@ async def _model(talk: Talk, rest: str) -> None:
     listed = await talk.link.request("tiro/models/list")
     for row in listed["models"]:
         mark = "*" if row["name"] == listed["current"] else " "
-        talk.screen.say(f"{mark} {row['name']:<40} {row['reason'] or ''}".rstrip())
+        talk.screen.say(f"{mark} {row['name']:<40} {row['reason'] or ''}".rstrip(), indent=43)
 
 
 async def _file(talk: Talk, rest: str) -> None:

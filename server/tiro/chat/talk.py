@@ -96,7 +96,7 @@ class Talk:
         view = await self.link.request("tiro/session/get")
         asked = [message for message in view["messages"] if message["role"] == "user"]
         if not asked:
-            raise InvalidInputError("Nothing was asked yet")
+            raise InvalidInputError("No question of yours is in the window")
         await self.link.request("tiro/session/rewind", {"toSeq": asked[-1]["seq"] - 1})
         await self.ask(asked[-1]["content"])
 
