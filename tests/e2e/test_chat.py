@@ -137,6 +137,26 @@ def test_ctrl_c_stops_the_answer_and_the_next_one_comes(chat: Chat, provider: Pr
     assert sent[-1] == "still there?"
 
 
+def test_steer_reaches_the_answer_that_comes(chat: Chat, provider: Provider) -> None:
+    """What is typed beside it still waits for the prompt."""
+    hold = Hold()
+    provider.script(
+        replies.stream(replies.text_chunk("So far so good, "), hold), replies.text("In French.")
+    )
+    chat.start()
+    chat.ask("/steer x", "/steer is for while an answer comes")
+    chat.say("go on")
+    chat.wait_for("So far so good,")
+    chat.say("/steer in French")
+    chat.wait_for("· Told before the next step: in French")
+    chat.type("later")
+    hold.release()
+    chat.wait_for("In French.")
+    chat.wait_for("> later")
+    assert provider.last.messages[-1]["content"] == "in French"
+    assert len(provider.chats) == 2
+
+
 def test_second_ctrl_c_leaves_and_all_is_kept(chat: Chat, provider: Provider, home: Home) -> None:
     hold = Hold()
     provider.script(replies.stream(replies.text_chunk("So far so good, "), hold))

@@ -33,7 +33,15 @@ PROMPT, MORE = "> ", ". "
 Complete = Callable[[str], list[str]]
 """From a line up to the cursor to the words that its last word may become."""
 
+STEER = "/steer "
+"""What begins a line that does not wait for the end of the answer."""
+OnSteer = Callable[[str], None]
+
 _KEYS = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|O.|.)?")
+
+
+def _unheard(text: str) -> None:
+    """Nobody is there who could be steered."""
 
 
 class Lines(Protocol):
@@ -50,8 +58,8 @@ class Lines(Protocol):
         """Let this be found again with the arrow keys."""
         ...
 
-    def listening(self) -> contextlib.AbstractContextManager[None]:
-        """While an answer comes: keep what is typed for later."""
+    def listening(self, on_steer: OnSteer = _unheard) -> contextlib.AbstractContextManager[None]:
+        """While an answer comes: keep what is typed for later, but a line that steers it."""
         ...
 
     async def ask(self, question: str) -> str | None:
@@ -75,7 +83,7 @@ class PipedLines:
     def remember(self, text: str) -> None:
         """Nothing is typed here."""
 
-    def listening(self) -> contextlib.AbstractContextManager[None]:
+    def listening(self, on_steer: OnSteer = _unheard) -> contextlib.AbstractContextManager[None]:
         """The pipe waits by itself."""
         return contextlib.nullcontext()
 
@@ -99,6 +107,7 @@ class Keyboard:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._question: asyncio.Future[str | None] | None = None
         self._usual: list[Any] | None = None
+        self._on_steer: OnSteer | None = None
 
     def __enter__(self) -> Self:
         if termios is not None:
@@ -165,8 +174,9 @@ class Keyboard:
     # --- during an answer ---------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def listening(self) -> Generator[None, None, None]:
+    def listening(self, on_steer: OnSteer = _unheard) -> Generator[None, None, None]:
         """Keep what is typed for the next prompt, and hand it to a question that is asked."""
+        self._on_steer = on_steer
         if termios is None:
             yield
             return
@@ -178,6 +188,7 @@ class Keyboard:
         finally:
             loop.remove_signal_handler(signal.SIGCONT)
             loop.remove_reader(sys.stdin.fileno())
+            self._on_steer = None
             self.stop_asking()
 
     async def ask(self, question: str) -> str | None:
@@ -231,6 +242,9 @@ class Keyboard:
                 self._typed = self._typed[:-1] if line else self._typed
             elif character == "\x15":
                 self._typed = self._typed[: len(self._typed) - len(line)]
+            elif character == "\n" and line.startswith(STEER) and self._on_steer is not None:
+                self._typed = self._typed[: len(self._typed) - len(line)]
+                self._on_steer(line.removeprefix(STEER).strip())
             elif character in "\n\t" or character.isprintable():
                 self._typed += character
 

@@ -141,6 +141,10 @@ async def _retry(talk: Talk, rest: str) -> None:
     await talk.ask_again()
 
 
+async def _steer(talk: Talk, rest: str) -> None:
+    raise InvalidInputError("/steer is for while an answer comes; without one just ask")
+
+
 async def _quit(talk: Talk, rest: str) -> None:
     raise EndError
 
@@ -205,10 +209,12 @@ COMMANDS: dict[str, Command] = {
     "/rewind": Command(
         sessions.rewind, "[N]", "take message N and all after it back; else your last question"
     ),
+    "/steer": Command(_steer, "TEXT", "while an answer comes: tell this before its next step"),
     "/quit": Command(_quit, "", "leave; so does Ctrl-D"),
 }
 HELP_END = (
     "Anything else is a question; one that begins with a slash needs a space before it.",
+    "What you type while an answer comes is not seen, and waits for the next prompt.",
     "A backslash at the end of a line continues it. Tab completes commands and names.",
     "Ctrl-C stops an answer, twice within a second it leaves.",
 )

@@ -13,7 +13,7 @@ from tiro.chat.link import Link
 from tiro.chat.screen import Screen
 from tiro.errors import InvalidInputError
 from tiro.permission_text import nobody_asked
-from tiro.protocol.client import RemoteError
+from tiro.protocol.client import RemoteError, ServerGoneError
 from tiro.protocol.types import INVALID_PARAMS
 
 FIRST_MODEL = "the first model that can be used"
@@ -56,6 +56,7 @@ class Talk:
         """Where the session of the last load lives; no other one, and not under another name."""
         self._wants_out = False
         self._asking = asyncio.Lock()
+        self._steering: set[asyncio.Future[None]] = set()
 
     # --- asking -------------------------------------------------------------------------------
 
@@ -70,7 +71,7 @@ class Talk:
         turn = asyncio.ensure_future(self.link.request("tiro/turn/start", params))
         result: dict[str, Any] | None = None
         try:
-            with self.lines.listening(), self._interrupts(turn):
+            with self.lines.listening(self._steer), self._interrupts(turn):
                 result = await turn
         except asyncio.CancelledError:
             raise StoppedError from None
@@ -153,6 +154,20 @@ class Talk:
             signal.signal(signal.SIGINT, usual)
             for task in cancels:
                 task.cancel()
+
+    def _steer(self, text: str) -> None:
+        """Let the running turn hear this before its next step."""
+        task = asyncio.ensure_future(self._steered(text))
+        self._steering.add(task)
+        task.add_done_callback(self._steering.discard)
+
+    async def _steered(self, text: str) -> None:
+        self.screen.end_text()
+        try:
+            await self.link.request("tiro/turn/steer", {"text": text})
+            self.screen.tell(f"Told before the next step: {text}")
+        except (RemoteError, ServerGoneError) as error:
+            self.screen.complain(f"Not told: {error}")
 
     async def _cancel(self) -> None:
         with contextlib.suppress(Exception):  # the turn itself tells what went wrong
