@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import RecordingEditor
-from tiro.assistant.instructions import MAX_CHARACTERS, Instructions, read_instructions
+from tiro.assistant.instructions import (
+    MAX_CHARACTERS,
+    MAX_TOGETHER,
+    Instructions,
+    read_instructions,
+)
 from tiro.assistant.setup import Setup
 from tiro.tools.workspace import Workspace
 
@@ -106,6 +111,24 @@ def test_a_long_file_is_cut_and_told(root: Path) -> None:
     assert "x" * (MAX_CHARACTERS + 1) not in found.text
     assert found.text.endswith(f"[Cut here: 30,000 of {MAX_CHARACTERS + 1:,} characters.]")
     assert "shorten it" in found.problems[0]
+
+
+def test_many_files_are_bounded_together_and_the_nearest_stay(root: Path) -> None:
+    """Every request pays for them; a workspace can lie many folders deep."""
+    places = [root.parent.parent, root.parent, root]
+    for folder, letter in zip(places, "abc", strict=True):
+        (folder / "AGENTS.md").write_text(letter * (MAX_TOGETHER // 2 - 5_000))
+    found = read(root)
+    assert "aaa" not in found.text
+    assert found.text.index("bbb") < found.text.index("ccc")
+    assert [str(places[0]) in told and "left out" in told for told in found.problems] == [True]
+
+
+def test_a_huge_file_is_left_out_and_told(root: Path) -> None:
+    (root / "AGENTS.md").write_text("x" * 2_000_000)
+    found = read(root)
+    assert found.text == ""
+    assert "larger than" in found.problems[0]
 
 
 def test_they_are_measured_and_change_with_the_file(root: Path, tmp_path: Path) -> None:

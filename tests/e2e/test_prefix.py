@@ -5,12 +5,14 @@ import re
 from itertools import pairwise
 from typing import Any
 
+from tests.e2e import replies
 from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider, Recorded
 from tests.e2e.styles import Style, both_styles
 from tests.e2e.talk import add, ask, result, text_of, use
+from tests.e2e.test_resume import notices, problems
 
 MARK = re.compile(rb',"cache_control":\{[^}]*\}')
 
@@ -89,3 +91,30 @@ def test_the_token_budget_evicts_in_large_steps(
     firsts = [text_of(request.messages[0]["content"])[:11] for request in provider.chats]
     changes = sum(one != other for one, other in pairwise(firsts))
     assert 1 <= changes <= 6
+
+
+def test_instructions_that_change_do_so_between_turns(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """U5: a turn that edits AGENTS.md itself keeps the beginning of its requests.
+
+    What is wrong with such a file is told once, at the next prompt at the latest.
+    """
+    home.write("AGENTS.md", "Say please.\n")
+    server = start()
+    server.on_request("tiro/permission/request", lambda _: {"decision": "once"})
+    edit = {"path": "AGENTS.md", "old_text": "please", "new_text": "thanks"}
+    read = replies.tools(("r1", "read_file", {"path": "AGENTS.md"}))
+    provider.script(read, replies.tools(("e1", "edit_file", edit)), replies.text("Done."))
+    ask(server, "be kind")
+    assert home.workspace.joinpath("AGENTS.md").read_text() == "Say thanks.\n"
+    check_grows(provider.chats)
+    assert "Say please." in provider.last.system
+    ask(server, "and now?")
+    assert "Say thanks." in provider.last.system
+    home.write("AGENTS.md", "x" * 2_000_000)
+    for _ in range(2):
+        ask(server, "still there?")
+    assert "AGENTS.md" not in provider.last.system
+    assert len(notices(server, "AGENTS.md is larger than")) == 1
+    assert len(problems(server, "AGENTS.md is larger than")) == 1

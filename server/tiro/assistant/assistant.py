@@ -9,7 +9,7 @@ against other processes.
 import asyncio
 import contextlib
 import platform
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +112,7 @@ class Assistant:
         self.setup = setup
         self.setup.apply_to(self.manager)
         self._replace_models()
-        return self.setup.problems
+        return [*self.setup.problems, *self.setup.instructions.problems]
 
     async def read_corrections(self) -> None:
         """Read the configuration again where it was in doubt who may be asked."""
@@ -191,7 +191,7 @@ class Assistant:
         A blank draft is none. Raises as `start_turn` for what it would refuse to send.
         """
         session, content = self.session, None
-        await asyncio.to_thread(self.setup.look_at, self.workspace)
+        self.tell_all(await asyncio.to_thread(self.setup.look_at, self.workspace))
         if attachments or not is_blank(draft):
             content = await content_of(draft or "", attachments, self.workspace)
         info = self.setup.agent_for(session, agent)
@@ -254,12 +254,12 @@ class Assistant:
     ) -> Session:
         """Make a saved session the current one, as SavedSessions does; tell what it misses."""
         session = await self.saved.load(path, id, latest)
-        self.tell_missing(session)
+        self.tell_all(self.setup.missing(session))
         return session
 
     async def set_agent(self, name: str | None) -> AgentInfo | None:
         """Select an agent, or none; a running turn keeps its own."""
-        self.setup.folders.look()
+        self.tell_all(self.setup.folders.look())
         agent = None if name is None else self.setup.selectable(name)
         async with self._changing() as session:
             session.set_agent(name)
@@ -370,7 +370,7 @@ class Assistant:
 
     def list_agents(self, everything: bool | None = None) -> Sequence[AgentInfo]:
         """The agents a user may select, or all of them, as their files are now."""
-        self.setup.folders.look()
+        self.tell_all(self.setup.folders.look())
         agents = self.setup.agents
         return agents.list() if everything else agents.selectable()
 
@@ -378,10 +378,10 @@ class Assistant:
         """The models of every provider, with a reason where one cannot be used."""
         return await self.models.rows([self.current_model(), self.setup.settings.model])
 
-    def tell_missing(self, session: Session) -> None:
-        """Tell what a session names that is not there any more."""
-        for told in self.setup.missing(session):
-            self.tell(told)
+    def tell_all(self, sentences: Iterable[str]) -> None:
+        """Tell the user each of these."""
+        for sentence in sentences:
+            self.tell(sentence)
 
     def wanted_model(self, session: Session, info: AgentInfo, model: str | None) -> str | None:
         """The name of the model that answers an agent's prompt; None: the first usable one."""
@@ -398,7 +398,7 @@ class Assistant:
 
     def status(self) -> Status:
         """How this server is set up, and what is wrong with it."""
-        self.setup.folders.look()
+        self.tell_all(self.setup.folders.look())
         model = self.current_model()
         problems = [*self.setup.problems, *self.setup.instructions.problems]
         problems += self.setup.missing(self.session)

@@ -16,9 +16,12 @@ from tiro.tools.workspace import Workspace
 FILE_NAME = "AGENTS.md"
 MAX_CHARACTERS = 30_000
 """Of one file; about 8,000 tokens, which every request pays for."""
+MAX_TOGETHER = 60_000
+"""Of all files; those nearest to the workspace come first."""
 
 HEADING = "## Instructions for this workspace, from {path}"
 CUT = "\n\n[Cut here: {shown:,} of {total:,} characters.]"
+TOO_MANY = "{path} is left out: the files nearer to the workspace are longer than {most:,} together"
 TOO_LONG = "{path} is longer than {most:,} characters; the rest is left out, shorten it"
 
 
@@ -33,7 +36,8 @@ def read_instructions(workspace: Workspace) -> Instructions:
     """Read all that hold for this workspace. Costs a look at each folder above it."""
     parts: list[str] = []
     problems: list[str] = []
-    for path, root in _places(workspace):
+    left = MAX_TOGETHER
+    for path, root in reversed(list(_places(workspace))):
         try:
             text = _text(workspace, path, root)
         except UnusableFileError as error:
@@ -43,9 +47,14 @@ def read_instructions(workspace: Workspace) -> Instructions:
             problems.append(TOO_LONG.format(path=path, most=MAX_CHARACTERS))
             cut = CUT.format(shown=MAX_CHARACTERS, total=len(text))
             text = text[:MAX_CHARACTERS] + cut
-        if text.strip():
-            parts.append(f"{HEADING.format(path=path)}\n\n{text.strip()}")
-    return Instructions("\n\n".join(parts), problems)
+        if not text.strip():
+            continue
+        left -= len(text)
+        if left < 0:
+            problems.append(TOO_MANY.format(path=path, most=MAX_TOGETHER))
+            continue
+        parts.append(f"{HEADING.format(path=path)}\n\n{text.strip()}")
+    return Instructions("\n\n".join(reversed(parts)), problems)
 
 
 def _places(workspace: Workspace) -> Iterator[tuple[Path, Path]]:

@@ -41,13 +41,12 @@ async def begin_turn(
     session, workspace, turn_id = assistant.session, assistant.workspace, new_turn_id()
     await assistant.read_corrections()
     content = await content_of(prompt, attachments, workspace)
-    for problem in await asyncio.to_thread(assistant.setup.look_at, workspace):
-        assistant.tell(problem)
+    assistant.tell_all(await asyncio.to_thread(assistant.setup.look_at, workspace))
     info = assistant.setup.agent_for(session, agent)
     chosen = await _chosen(assistant, turn_id, lambda: assistant.wanted_model(session, info, model))
     if chosen is None:
         return None
-    assistant.tell_missing(session)
+    assistant.tell_all(assistant.setup.missing(session))
     given_up = threading.Event()
     holding = entered(assistant.manager.writing(session, given_up.is_set), given_up.set)
     await holding.__aenter__()

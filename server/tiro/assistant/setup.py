@@ -120,13 +120,15 @@ class Setup(msgspec.Struct, kw_only=True):
         )
 
     def look_at(self, workspace: Workspace) -> list[str]:
-        """Read the workspace's instructions and agents anew; what is newly wrong with the agents.
+        """Read the workspace's instructions and agents anew; what is newly wrong with their files.
 
         A workspace that is not trusted gives neither.
         """
+        before = self.instructions.problems
         if self.is_trusted:
             self.instructions = read_instructions(workspace)
-        return self.folders.look()
+        found = [problem for problem in self.instructions.problems if problem not in before]
+        return [*found, *self.folders.look()]
 
     def system(self, agent: AgentInfo) -> str:
         """The system prompt of an agent's requests, without what a session adds to it."""
