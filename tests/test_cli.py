@@ -212,7 +212,7 @@ def test_local_list_shows_the_default_and_honest_words(capsys: pytest.CaptureFix
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith("* smollm2-135m")
     assert "not pulled" in first
-    assert "no reliable tools" in first
+    assert "no tools" in first
 
 
 def test_local_file_comes_goes_and_is_chosen(

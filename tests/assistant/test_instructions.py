@@ -13,6 +13,7 @@ from tiro.assistant.instructions import (
     read_instructions,
 )
 from tiro.assistant.setup import Setup
+from tiro.models.model import ModelFacts
 from tiro.tools.workspace import Workspace
 
 
@@ -136,10 +137,10 @@ def test_they_are_measured_and_change_with_the_file(root: Path, tmp_path: Path) 
     workspace = Workspace(RecordingEditor(root))
     setup = Setup.load(tmp_path / "config", [root], {})
     session = setup.manager(tmp_path / "sessions", lambda notice: None).create()
-    before = setup.measure(session, None).breakdown.system
+    before = setup.measure(session, ModelFacts()).breakdown.system
     (root / "AGENTS.md").write_text("Say please and thank you. " * 20)
     setup.look_at(workspace)
-    assert setup.measure(session, None).breakdown.system > before + 100
+    assert setup.measure(session, ModelFacts()).breakdown.system > before + 100
     assert setup.system(setup.agents.needed("explore")).endswith("thank you.")
 
 

@@ -9,6 +9,7 @@ from tests.fakes import RecordingEditor, ScriptedModel, uses
 from tiro.agents.agent_info import AgentInfo
 from tiro.assistant.new_turn import turn_of
 from tiro.assistant.setup import Setup
+from tiro.models.model import ModelFacts
 from tiro.tools.workspace import Workspace
 
 
@@ -60,12 +61,13 @@ def test_the_budget_counts_the_agent_that_answers(tmp_path: Path) -> None:
     setup = Setup.load(tmp_path, [], {})
     manager = setup.manager(tmp_path / "sessions", lambda notice: None)
     session = manager.create()
+    facts = ModelFacts(1000)
     sizes = {
-        name: setup.measure(session, 1000, agent=setup.agents.get(name)).breakdown.system
+        name: setup.measure(session, facts, agent=setup.agents.get(name)).breakdown.system
         for name in ("build", "plan")
     }
     assert sizes["build"] != sizes["plan"]
-    assert setup.measure(session, 1000).breakdown.system == sizes["build"]
+    assert setup.measure(session, facts).breakdown.system == sizes["build"]
     manager.close()
 
 

@@ -139,3 +139,19 @@ def test_a_session_that_is_loaded_is_measured_with_what_is_known(
     assert off(server, counting, TEXTS[1]) < 4
     explained = server.request("tiro/session/explain", {"draft": TEXTS[0]})
     assert explained["tokens"] == size(server, TEXTS[0])
+
+
+def test_tools_that_a_model_does_not_get_to_see_are_neither_sent_nor_counted(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """U8.2: in a small window they would be half of what counts."""
+    models = {"fake-model": {"context_window": 4_000, "takes_tools": False}}
+    home.write_config(providers={"fake": home.fake(models=models)})
+    server = start()
+    size = server.request("tiro/session/contextSize")
+    assert (size["breakdown"]["tools"], size["contextWindow"]) == (0, 4_000)
+    assert server.request("tiro/session/explain", {"draft": "hello"})["tools"] == []
+    provider.script(replies.text("Hi."))
+    done = ask(server, "hello")
+    assert "tools" not in provider.last.body
+    assert done["contextSize"]["breakdown"]["tools"] == 0

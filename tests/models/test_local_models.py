@@ -587,7 +587,7 @@ def test_list_tells_what_is_here_and_what_to_expect(models: LocalModels, hub: Hu
     assert list(rows) == ["smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b", "model"]
     assert rows["model"].state == "ready"
     assert rows["smollm2-135m"].state == "not pulled"
-    assert "no reliable tools" in rows["smollm2-135m"].about
+    assert "no tools" in rows["smollm2-135m"].about
     assert [row.name for row in rows.values() if row.is_in_use] == ["smollm2-135m"]
 
 

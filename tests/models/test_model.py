@@ -73,3 +73,11 @@ def test_a_server_on_this_machine_chooses_its_window_itself(url: str) -> None:
 
 def test_an_embedded_model_has_the_window_it_is_started_with() -> None:
     assert known_facts(settings(api="local"), "smollm2-135m").context_window == 8192
+
+
+@pytest.mark.parametrize(
+    ("name", "takes"), [("smollm2-135m", False), ("qwen2.5-coder-0.5b", True), ("my-own", True)]
+)
+def test_a_model_whose_chat_format_has_no_tools_is_known(name: str, takes: bool) -> None:
+    """What it does not get to see is not sent, and takes no room of its window."""
+    assert known_facts(settings(api="local"), name).takes_tools is takes

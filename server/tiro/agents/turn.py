@@ -45,7 +45,7 @@ from tiro.agents.tool_uses import (
     output_chars,
     shown_use,
 )
-from tiro.agents.turn_input import Turn, offered_tools, request_of, schemas_of
+from tiro.agents.turn_input import Turn, request_of, schemas_of, tools_of
 from tiro.errors import ContextOverflowError, ModelError, TiroError
 from tiro.models.model import (
     BlockDone,
@@ -143,7 +143,7 @@ class _Running:
         self.state: State = "new"
         self.inbox: Inbox[_Item] = Inbox()
         self._record = Record(turn.session, turn.cancel, turn.rules_in)
-        self._tools = {tool.name: tool for tool in offered_tools(turn.tools, turn.rules)}
+        self._tools = {tool.name: tool for tool in tools_of(turn)}
         self._schemas = schemas_of(list(self._tools.values()))
         self._answer = Answer()
         self._uses: ToolUses | None = None

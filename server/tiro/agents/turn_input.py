@@ -79,6 +79,11 @@ def offered_tools(tools: Sequence[Tool], rules: Rules) -> list[Tool]:
     return [tool for tool in tools if rules.offers(tool)]
 
 
+def tools_of(turn: Turn) -> list[Tool]:
+    """The tools of a turn: none for a model that does not get to see them."""
+    return offered_tools(turn.tools, turn.rules) if turn.model.facts.takes_tools else []
+
+
 def schemas_of(tools: Sequence[Tool]) -> list[ToolSchema]:
     """The tools as a request carries them."""
     return [
@@ -93,6 +98,6 @@ def request_of(turn: Turn) -> ModelRequest:
         turn.model,
         turn.agent,
         turn.system,
-        schemas_of(offered_tools(turn.tools, turn.rules)),
+        schemas_of(tools_of(turn)),
         max_output_tokens=turn.settings.max_output_tokens,
     )

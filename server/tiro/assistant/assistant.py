@@ -428,7 +428,7 @@ class Assistant:
         name = name or self.models.first_usable
         if self.turns.running is None and name is not None:
             session.meter.use(name, self.calibrations.of(name))
-        return self.setup.measure(session, self.models.facts(name).context_window, draft)
+        return self.setup.measure(session, self.models.facts(name), draft)
 
     def _open_models(self) -> Models:
         return self.setup.models(self.manager, self.secrets.add, self._observer)

@@ -41,7 +41,7 @@ async def explain(
     The draft is added to it, and the limits do to it what they would do before the request, but for
     what a model would have to be asked for.
     """
-    session, window = turn.session, turn.model.facts.context_window
+    session = turn.session
     before = {m.seq or 0 for m in session.newest_first}
     session.handlers = Handlers(memo_update=_unchanged)
     add_queued(session)
@@ -55,7 +55,7 @@ async def explain(
     return Explained(
         model=turn.model.name or None,
         parts=decode(manager.redact(encode(parts)), WireParts),
-        tokens=setup.measure(session, window, agent=turn.agent),
+        tokens=setup.measure(session, turn.model.facts, agent=turn.agent),
         left=left_out(session, seen, before),
         repairs=sorted([*seen.repairs, *moved_to_system(session)]),
     )

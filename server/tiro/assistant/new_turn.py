@@ -158,7 +158,7 @@ def _turn(
         rules=setup.rules_of(agent, session),
         before_step=Fitting(
             session,
-            lambda: setup.measure(session, model.facts.context_window, agent=agent),
+            lambda: setup.measure(session, model.facts, agent=agent),
             setup.settings.session.budget_ratio,
             prompt_seq,
         ).fitted,

@@ -25,6 +25,7 @@ from tiro.config import files
 from tiro.config.directories import cache_directory
 from tiro.config.settings import Settings
 from tiro.errors import AgentNotFoundError
+from tiro.models.model import ModelFacts
 from tiro.models.observer import Observer
 from tiro.session.core import Core
 from tiro.session.messages import Content, Message
@@ -203,13 +204,14 @@ class Setup(msgspec.Struct, kw_only=True):
     def measure(
         self,
         session: Core,
-        window: int | None,
+        facts: ModelFacts,
         draft: str = "",
         agent: AgentInfo | None = None,
     ) -> ContextSize:
         """The estimated size of the session's next request, by its own agent or by this one."""
         agent = agent or self.agent_for(session, None)
-        tools = schemas_of(self.tools_of(agent))
+        tools = schemas_of(self.tools_of(agent)) if facts.takes_tools else []
+        window = facts.context_window
         return request_size(session, self.system(agent), tools, draft=draft, context_window=window)
 
     def budget(self, size: ContextSize) -> Budget | None:

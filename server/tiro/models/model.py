@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tiro.models.observer import Observer
 from tiro.session.messages import AttachmentBlock, Message, StopReason, Usage
@@ -155,6 +156,8 @@ class ModelFacts(Struct, frozen=True):
     context_window: int | None = None
     max_output_tokens: int | None = None
     price_per_million: Price | None = None
+    takes_tools: bool = True
+    """Whether it gets to see the tools of a request; the chat template of some leaves them out."""
 
 
 class ProviderSettings(Struct, frozen=True, kw_only=True):
@@ -235,6 +238,8 @@ LOCAL_CONTEXT_WINDOW = 8192
 LOCAL_FACTS = ModelFacts(LOCAL_CONTEXT_WINDOW, max_output_tokens=1024)
 """What an embedded model is started with; it could take more, at the cost of memory."""
 
+_WITHOUT_TOOLS = ("smollm2",)
+
 _KNOWN_FACTS: tuple[tuple[str, ModelFacts], ...] = (
     ("gpt-5", ModelFacts(400_000, 128_000)),
     ("gpt-4.1", ModelFacts(1_047_576, 32_768)),
@@ -264,7 +269,7 @@ def known_facts(provider: ProviderSettings, name: str) -> ModelFacts:
     if name in provider.models:
         return provider.models[name]
     if provider.api == "local":
-        return LOCAL_FACTS
+        return replace(LOCAL_FACTS, takes_tools=not name.startswith(_WITHOUT_TOOLS))
     if _is_loopback(provider.base_url):
         return ModelFacts()
     last_part = name.rpartition("/")[2]

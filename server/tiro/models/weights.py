@@ -45,7 +45,7 @@ KNOWN_MODELS = (
         bytes=98_362_432,
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         license="Apache-2.0",
-        quality="for trying Tiro out: English small talk and simple facts, no reliable tools",
+        quality="for trying Tiro out: English small talk and simple facts, no tools",
         repeat_penalty=1.1,
     ),
     KnownModel(
