@@ -251,6 +251,10 @@ class FakeAssistant:
         ]  # fmt: skip
         return rows[: limit or 100], len(rows)
 
+    async def latest(self) -> Any:
+        rows, _ = await self.list(limit=1)
+        return next(iter(rows), None)
+
     async def delete(self, id: str) -> bool:
         return self.files.pop(id, None) is not None
 
