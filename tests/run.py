@@ -18,6 +18,7 @@ installs (Debian packages only as root). A step's output is shown when it fails.
 
 import argparse
 import contextlib
+import math
 import os
 import re
 import signal
@@ -96,14 +97,15 @@ class Run:
 class Step:
     """One line of the summary: what it does, which setup it needs and which steps go first.
 
-    `seconds`: about how long it and all that waits for it take; what takes longest begins first.
+    `seconds`: about how long it and all that waits for it take; what takes longest begins first,
+    after what does not say so: that is short, and what others wait for.
     """
 
     name: str
     act: Callable[[Run], Outcome]
     needs: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-    seconds: int = 0
+    seconds: float = math.inf
 
 
 def main() -> int:
@@ -132,7 +134,7 @@ def main() -> int:
 def run_steps(steps: list[Step], run: Run) -> int:
     """Run them, some at a time where nothing speaks against it, and print a line for each."""
     began, running = time.monotonic(), dict[Future[Outcome], Step]()
-    waiting = sorted(steps, key=lambda step: (step not in SETUP, -step.seconds))
+    waiting = sorted(steps, key=lambda step: -step.seconds)
     done: dict[str, Outcome] = {}
     with ThreadPoolExecutor(WORKERS) as pool, _children_end_with_us(run):
         while waiting or running:

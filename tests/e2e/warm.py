@@ -2,7 +2,8 @@
 
 A `tiro serve` spends most of its start importing. Here one process imports every module of `tiro`
 once and forks a command for each order: with descriptors, environment, working directory and umask
-of its own, and from there through the same `main` as the console script. The fork becomes a child
+of its own, and from there through the same `main` as the console script (or another module, where
+the words are those of `python -m`). The fork becomes a child
 of the test process, so it is waited for, killed and looked at like any other; the server that a
 command starts is a child of the command, forked too. Linux only; elsewhere (and wherever a test
 says so) real processes are started instead.
@@ -17,6 +18,7 @@ import io
 import json
 import os
 import pkgutil
+import runpy
 import signal
 import socket
 import subprocess
@@ -177,6 +179,10 @@ def _become(order: dict[str, Any], given: list[int]) -> None:
 
 def _run(words: Sequence[str]) -> int:
     sys.stdin, sys.stdout, sys.stderr = _text(0), _text(1), _text(2)
+    if words[0] == "-m":
+        sys.argv = list(words[1:])
+        runpy.run_module(words[1], run_name="__main__")
+        return 0
     sys.argv = ["tiro", *words]
     return int(importlib.import_module("tiro.cli").main())
 

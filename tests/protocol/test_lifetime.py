@@ -1,4 +1,7 @@
-"""The real process: what ends it, with which code, and that nothing but frames reaches stdout."""
+"""The real process: what ends it, with which code, and that nothing but frames reaches stdout.
+
+Where its start matters it is started; elsewhere it is a fork of a warm one.
+"""
 
 import contextlib
 import json
@@ -14,12 +17,13 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.warm import Forked, WarmProcess, is_possible
 from tiro.protocol.frames import FrameParser, frame
 from tiro.protocol.watch import descendants, is_alive
 
 ROOT = Path(__file__).parents[2]
 ENV = {**os.environ, "PYTHONPATH": f"{ROOT / 'server'}:{ROOT}"}
-SERVER = [sys.executable, "-m", "tests.protocol.fake_server"]
+FAKE_SERVER = ["-m", "tests.protocol.fake_server"]
 END_SECONDS = 20.0
 """Far more than the promised two seconds: a busy machine must not fail a test. What does not end
 by itself goes on for 300 seconds."""
@@ -28,18 +32,27 @@ TURN = {"jsonrpc": "2.0", "id": 7, "method": "tiro/turn/start", "params": {"prom
 
 
 class Child:
-    """A server process and its pipes."""
+    """A server process and its pipes, forked from the warm one unless a command is given."""
 
-    def __init__(self, *arguments: str, command: Sequence[str] = SERVER) -> None:
-        self.process = subprocess.Popen(
-            [*command, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=ENV,
-            cwd=ROOT,
-            bufsize=0,
-        )
+    def __init__(
+        self, warm: WarmProcess | None, *how: str, command: Sequence[str] | None = None
+    ) -> None:
+        self.process: subprocess.Popen[bytes] | Forked
+        reading, writing = os.pipe()
+        self.stderr = os.fdopen(reading, "rb", buffering=0)
+        if warm and not command:
+            self.process = warm.fork(ENV, ROOT, writing, words=[*FAKE_SERVER, *how])
+        else:
+            self.process = subprocess.Popen(
+                command or [sys.executable, *FAKE_SERVER, *how],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=writing,
+                env=ENV,
+                cwd=ROOT,
+                bufsize=0,
+            )
+        os.close(writing)
         self.parser = FrameParser()
         self.raw = b""
         self.messages: list[Any] = []
@@ -94,14 +107,23 @@ class Child:
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
         self.process.wait(10)
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+        for pipe in (self.process.stdin, self.process.stdout, self.stderr):
             if pipe:
                 pipe.close()
 
 
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmProcess | None]:
+    """What most servers are forked from: a start takes half a second."""
+    process = WarmProcess(ENV["PYTHONPATH"]) if is_possible() else None
+    yield process
+    if process:
+        process.close()
+
+
 @pytest.fixture
-def child() -> Iterator[Child]:
-    child = Child()
+def child(warm: WarmProcess | None) -> Iterator[Child]:
+    child = Child(warm)
     yield child
     child.close()
 
@@ -176,7 +198,6 @@ def test_a_stdout_that_nobody_reads_any_more_ends_it(child: Child, in_turn: bool
     assert child.process.stdout
     child.process.stdout.close()
     assert child.process.wait(END_SECONDS) == 1
-    child.process.stdout = None
 
 
 def test_the_death_of_the_editor_ends_it(child: Child) -> None:
@@ -222,7 +243,7 @@ def test_a_broken_header_block_is_answered_and_ends_it(child: Child, broken: byt
 
 def test_it_serves_without_a_stderr() -> None:
     command = f"exec {sys.executable} -m tests.protocol.fake_server 2>&-"
-    child = Child(command=["/bin/sh", "-c", command])
+    child = Child(None, command=["/bin/sh", "-c", command])
     try:
         child.initialize()
         child.send(SHUTDOWN, EXIT)
@@ -240,9 +261,9 @@ def test_unreadable_bodies_are_answered_and_do_not_end_it(child: Child) -> None:
     assert [m["error"]["code"] for m in child.messages if m.get("id", 0) is None] == [-32700] * 4
 
 
-def test_a_blocked_loop_and_its_children_end_too() -> None:
+def test_a_blocked_loop_and_its_children_end_too(warm: WarmProcess | None) -> None:
     """A turn that never gives the loop back, with a child that outlives its parent's death."""
-    child = Child("block")
+    child = Child(warm, "block")
     try:
         child.initialize()
         child.send(TURN)
@@ -262,7 +283,7 @@ def test_a_blocked_loop_and_its_children_end_too() -> None:
 
 def test_b41_nothing_but_frames_reaches_stdout() -> None:
     """B41: print, a warning, logging, a C-level write, a child, an exception at exit."""
-    child = Child("noisy")
+    child = Child(None, "noisy")
     try:
         child.initialize()
         child.send(TURN)
@@ -273,16 +294,17 @@ def test_b41_nothing_but_frames_reaches_stdout() -> None:
         assert child.ended() == 0
         rebuilt = b"".join(frame(body) for body in FrameParser().feed(child.raw))
         assert rebuilt == child.raw, "every byte belongs to a frame"
-        assert child.process.stderr
-        noise = child.process.stderr.read().decode()
+        noise = child.stderr.read().decode()
         for word in ("printed", "written", "from a child", "at exit"):
             assert word in noise
     finally:
         child.close()
 
 
-def test_house_6_8_a_client_that_does_not_read_does_not_stop_a_cancel() -> None:
-    child = Child("flood")
+def test_house_6_8_a_client_that_does_not_read_does_not_stop_a_cancel(
+    warm: WarmProcess | None,
+) -> None:
+    child = Child(warm, "flood")
     try:
         child.initialize()
         child.send(TURN)
@@ -302,12 +324,12 @@ def test_house_6_8_a_client_that_does_not_read_does_not_stop_a_cancel() -> None:
         child.close()
 
 
-def test_a_client_that_only_writes_is_not_read_without_bound() -> None:
+def test_a_client_that_only_writes_is_not_read_without_bound(warm: WarmProcess | None) -> None:
     """Answers that nobody reads pile up to a limit; a closed stdin still ends the server.
 
     All the answers to what is written here would take 400 MB.
     """
-    child = Child()
+    child = Child(warm)
     try:
         child.initialize()
         message = {"role": "user", "content": "x" * 100_000}
