@@ -18,7 +18,9 @@
 
 (require 'cl-lib)
 (require 'tiro-attached)
+(require 'tiro-code)
 (require 'tiro-event)
+(require 'tiro-markup)
 (require 'tiro-message)
 (require 'tiro-prompt)
 (require 'tiro-session)
@@ -79,6 +81,8 @@ Type at the end and send with \\[tiro-prompt-send]; \\[newline] breaks the line.
   (setq tiro-chat--late (and (tiro-session-turn tiro-session) t))
   (add-hook 'kill-buffer-hook #'tiro-chat--killed nil t)
   (electric-indent-local-mode -1)
+  (add-to-invisibility-spec '(tiro-fold . t))
+  (jit-lock-register #'tiro-markup-lines)
   (tiro-transcript-setup)
   (tiro-prompt-setup)
   (goto-char (point-max)))
@@ -190,6 +194,7 @@ A chat buffer that was killed stays so until it is asked for again."
     (unless (or (eq err 'lost) (get-buffer-window nil t))
       (message "Tiro: %s" (or text "the answer is there"))))
   (tiro-transcript-close)
+  (tiro-code-later tiro-transcript-end)
   (when tiro-chat--late
     (let ((notice (and (stringp tiro-chat--late) tiro-chat--late)))
       (setq tiro-chat--late nil)
@@ -227,6 +232,7 @@ A chat buffer that was killed stays so until it is asked for again."
         (when (and first (> first 1)) (tiro-chat--offer-earlier first)))
       (seq-doseq (message messages) (tiro-message-show message)))
     (tiro-transcript-close)
+    (tiro-code-later tiro-transcript-end)
     ;; A window that shows the buffer stays in the prompt area.
     (goto-char (point-max))
     (dolist (window (get-buffer-window-list nil nil t))
@@ -249,7 +255,8 @@ A chat buffer that was killed stays so until it is asked for again."
             (tiro-message-answer nil))
         (tiro-transcript-at-start
          (when (> next 1) (tiro-chat--offer-earlier next))
-         (seq-doseq (message messages) (tiro-message-show message)))))))
+         (seq-doseq (message messages) (tiro-message-show message)))
+        (tiro-code-again)))))
 
 ;;;; Gathered streaming
 
@@ -275,26 +282,32 @@ A chat buffer that was killed stays so until it is asked for again."
     (while waiting
       (let ((kind (caar waiting)) parts)
         (while (eq kind (caar waiting)) (push (cdr (pop waiting)) parts))
-        (tiro-transcript-add kind (apply #'concat (nreverse parts)))))))
+        (funcall (if (eq kind 'thinking) #'tiro-message-show-thinking
+                   (apply-partially #'tiro-transcript-add kind))
+                 (apply #'concat (nreverse parts)))))))
 
 ;;;; Mode line and header line
 
 (defun tiro-chat-mode-line ()
   "Return the state for the mode line: what runs and how full the window is."
-  (concat (cond (tiro-permission-pending ":approve?")
-                ((tiro-session-turn tiro-session) ":busy")
-                ((tiro-session-work tiro-session)
-                 (concat ":" (car (tiro-session-work tiro-session))))
-                ((tiro-session-running-p) ":idle")
-                (t ":stopped"))
-          (when-let ((size (tiro-session-context-size tiro-session)))
-            (concat " " (tiro-chat-size-text size)))))
+  (string-replace
+   "%" "%%" (concat ":" (tiro-chat-state)
+                    (when-let ((size (tiro-session-context-size tiro-session)))
+                      (concat " " (tiro-chat-size-text size))))))
+
+(defun tiro-chat-state ()
+  "Return what runs, in a word."
+  (cond (tiro-permission-pending "approve?")
+        ((tiro-session-turn tiro-session) "busy")
+        ((tiro-session-work tiro-session) (car (tiro-session-work tiro-session)))
+        ((tiro-session-running-p) "idle")
+        (t "stopped")))
 
 (defun tiro-chat-size-text (size)
   "Return SIZE, a ContextSize, as a short text."
   (let ((tokens (plist-get size :tokens)) (limit (plist-get size :contextWindow)))
     (if limit
-        (format "%s/%s %d%%%%" (tiro-chat--count tokens) (tiro-chat--count limit)
+        (format "%s/%s %d%%" (tiro-chat--count tokens) (tiro-chat--count limit)
                 (round (* 100.0 tokens) limit))
       (format "%s tokens" (tiro-chat--count tokens)))))
 
@@ -305,14 +318,21 @@ A chat buffer that was killed stays so until it is asked for again."
         (t (format "%dk" (round number 1000)))))
 
 (defun tiro-chat-header-line ()
-  "Return the header line: agent, model and the session's title or id."
+  "Return the header line: who answers, how full the window is, what runs."
   (string-replace
    "%" "%%"
-   (concat " " (or (tiro-session-agent tiro-session) "default agent")
-           " · " (or (tiro-session-model tiro-session) "default model")
-           (if tiro-attached (format " · %d attached" (length tiro-attached)) "")
-           " · " (or (tiro-session-title tiro-session)
-                     (tiro-session-id tiro-session) "new session"))))
+   (concat " " (string-join (delq nil (tiro-chat--header-parts)) " · "))))
+
+(defun tiro-chat--header-parts ()
+  "Return the parts of the header line; nil stands for none."
+  (let ((size (tiro-session-context-size tiro-session)))
+    (list (or (tiro-session-agent tiro-session) "default agent")
+          (or (tiro-session-model tiro-session) "default model")
+          (and size (tiro-chat-size-text size))
+          (tiro-chat-state)
+          (and tiro-attached (format "%d attached" (length tiro-attached)))
+          (or (tiro-session-title tiro-session) (tiro-session-id tiro-session)
+              "new session"))))
 
 (provide 'tiro-chat)
 ;;; tiro-chat.el ends here

@@ -64,7 +64,7 @@ The line of a tool use is part of the answer that wanted it."
   "Show BLOCK, a content block of an assistant or tool message."
   (pcase (plist-get block :type)
     ("text" (tiro-transcript-add 'text (plist-get block :text)))
-    ("thinking" (tiro-transcript-add 'thinking (or (plist-get block :thinking) "")))
+    ("thinking" (tiro-message-show-thinking (or (plist-get block :thinking) "")))
     ;; Its result, if there is one, comes later and says better.
     ("tool_use" (tiro-message-show-tool-use block "interrupted"))
     ("tool_result" (tiro-message-show-tool-result
@@ -72,6 +72,14 @@ The line of a tool use is part of the answer that wanted it."
                     (tiro-message-text (plist-get block :content))
                     (eq t (plist-get block :is_error))))
     (type (tiro-transcript-add 'note (format "[%s]" type)))))
+
+(defun tiro-message-show-thinking (text)
+  "Show TEXT of the model's thinking, folded away below a line."
+  (unless (string-blank-p text)
+    (tiro-transcript-add-folded
+     'thinking "* thinking" text
+     (tiro-message-button
+      (lambda (button) (tiro-transcript-toggle-fold (button-start button)))))))
 
 (defun tiro-message-blocks (content)
   "Return CONTENT, a string, a block or a vector of them, as a sequence."

@@ -110,18 +110,23 @@
     (setq text (string-trim-left text "[\n\r]+")))
   (unless (string-empty-p text)
     (let ((gap (tiro-transcript--gap tiro-transcript--kind kind tiro-transcript--column))
-          (shown (tiro-transcript--break
-                  (tiro-transcript--paint kind text)
-                  (if (eq kind tiro-transcript--kind) tiro-transcript--column 0)
-                  tiro-max-line)))
-      (tiro-transcript--commit tiro-transcript-end tiro-transcript-end
-                               (concat gap (car shown)))
-      (setq tiro-transcript--kind kind
-            tiro-transcript--column (cdr shown)))))
+          (painted (tiro-transcript--paint kind text)))
+      (unless (eq kind tiro-transcript--kind) (setq tiro-transcript--column 0))
+      (tiro-transcript--append painted gap)
+      (setq tiro-transcript--kind kind))))
+
+(defun tiro-transcript--append (painted &optional gap)
+  "Add GAP and the text PAINTED at the end, with breaks where lines are too long."
+  (let ((shown (tiro-transcript--break painted tiro-transcript--column tiro-max-line)))
+    (tiro-transcript--commit tiro-transcript-end tiro-transcript-end
+                             (concat gap (car shown)))
+    (setq tiro-transcript--column (cdr shown))))
 
 (defun tiro-transcript--paint (kind text)
   "Return TEXT with the face of KIND, and code in answers with its own."
   (pcase kind
+    ('thinking (propertize text 'face 'tiro-thinking 'tiro-kind 'thinking
+                           'invisible (tiro-transcript--fold-p)))
     ('text
      (unless (eq kind tiro-transcript--kind)
        (setq tiro-transcript--fence '(nil . "")))
@@ -130,6 +135,32 @@
        (car painted)))
     ('diff (mapconcat #'tiro-transcript--diff-line (split-string text "\n") "\n"))
     (_ (propertize text 'face (alist-get kind tiro-transcript--faces 'default)))))
+
+(defun tiro-transcript--fold-p ()
+  "Return whether what goes on with the text added last is folded away."
+  (and (> tiro-transcript-end (point-min))
+       (get-text-property (1- tiro-transcript-end) 'invisible)))
+
+(defun tiro-transcript-add-folded (kind heading text properties)
+  "Add TEXT of KIND, folded away below the line HEADING, or go on with it.
+PROPERTIES are text properties of the heading."
+  (if (eq kind tiro-transcript--kind) (tiro-transcript-add kind text)
+    (tiro-transcript-put-line (make-symbol heading) kind heading properties)
+    (tiro-transcript--append
+     (propertize (concat "\n" (string-trim-left text "[\n\r]+"))
+                 'face (alist-get kind tiro-transcript--faces) 'tiro-kind kind
+                 'invisible 'tiro-fold))))
+
+(defun tiro-transcript-toggle-fold (position)
+  "Show or hide what is folded below the heading at POSITION."
+  (let* ((start (save-excursion (goto-char position)
+                                ;; What is folded is no end of the line.
+                                (next-single-char-property-change (point) 'tiro-kind)))
+         (end (next-single-char-property-change start 'tiro-kind)))
+    (tiro-transcript--annotate
+     (lambda ()
+       (put-text-property start end 'invisible
+                          (if (get-text-property start 'invisible) nil 'tiro-fold))))))
 
 (defun tiro-transcript-close ()
   "Make sure that what is added next stands in a paragraph of its own."
@@ -273,8 +304,9 @@ FENCE is as in `tiro-transcript--fence', before TEXT and after it."
         (setq beginning (concat beginning
                                 (substring text start (min end (+ start 3)))))
         (let ((mark (string-prefix-p "```" beginning)))
-          (push (propertize (substring text start end)
-                            'face (if (or in-code mark) 'tiro-code 'tiro-assistant))
+          (push (if (or in-code mark)
+                    (propertize (substring text start end) 'face 'tiro-code 'tiro-kind 'code)
+                  (propertize (substring text start end) 'face 'tiro-assistant 'tiro-kind 'text))
                 parts)
           (when newline
             (when mark (setq in-code (not in-code)))
@@ -295,7 +327,7 @@ breaks have the property `tiro-break' and are left out of copies."
         (cond
          ((> (- end start) room)
           (push (substring text start (+ start room)) parts)
-          (push (propertize "\n" 'tiro-break t) parts)
+          (push (apply #'propertize "\n" 'tiro-break t (text-properties-at start text)) parts)
           (setq start (+ start room) column 0))
          (newline
           (push (substring text start (1+ newline)) parts)

@@ -108,7 +108,7 @@
                      (:type "of-tomorrow" :x 1)))
       (tiro-chat--event event))
     (tiro-chat-flush)
-    (should (string-prefix-p "hm\n\nfirst\n\n* glob *.el: done, 2 lines\n\nsecond"
+    (should (string-prefix-p "* thinking\nhm\n\nfirst\n\n* glob *.el: done, 2 lines\n\nsecond"
                              (buffer-substring-no-properties (point-min) (point-max))))))
 
 (ert-deftest tiro-chat-tool-of-a-sub-agent-is-marked ()
