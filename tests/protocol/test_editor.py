@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import msgspec
 import pytest
 
 from tests.protocol.fakes import Client
@@ -133,6 +134,21 @@ async def test_any_other_client_is_asked_with_a_message(choice: Any, decision: s
     assert (await asking).decision == decision
     assert len(params["actions"]) == 3
     assert "read_file" in params["message"]
+
+
+async def test_any_other_client_is_shown_all_that_it_is_asked_about() -> None:
+    """A question is short; what would be done can be read whole in a window beside it."""
+    client = await ready(capabilities=SHOWS)
+    preview = "+line\n" * 500 + "+the last"
+    request = msgspec.structs.replace(REQUEST, preview=preview)
+    asking = asyncio.ensure_future(client.service.editor.ask_permission(request))
+    shown = await answering(client, "window/showDocument", lambda _: {"result": {"success": True}})
+    path = Path(unquote(urlsplit(shown["uri"]).path))
+    assert await asyncio.to_thread(path.read_text) == preview
+    params = await answering(client, "window/showMessageRequest", lambda _: {"result": None})
+    assert params["message"].endswith(f" … [{len(preview) - 1000:,} more characters]")
+    assert (await asking).decision == "reject"
+    client.service.editor.close()
 
 
 async def test_a_question_is_withdrawn_when_its_turn_is_cancelled() -> None:

@@ -42,9 +42,9 @@ class Desk:
         place = workspace.locate(str(self.root / name))
         recorder = self.client.assistant.edits.recorder_of(turn, session)("c")
         seen = await current(workspace, place)
-        edit_id = await recorder.record(place.path, seen, text)
+        edit = await recorder.record(place.path, seen, text)
         await put_text(workspace, place, seen, text)
-        return edit_id
+        return edit.id
 
     async def command(self, deed: str, *arguments: str) -> Any:
         """The answer to `tiro.undoEdits` or `tiro.redoEdits`."""

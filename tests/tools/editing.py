@@ -75,13 +75,13 @@ class Editing:
         recorder = self.edits.recorder(turn, "s", "c")
         async with recorder.changing(place.path):
             seen = await current(self.workspace, place)
-            edit_id = await recorder.record(place.path, seen, text)
+            edit = await recorder.record(place.path, seen, text)
             try:
                 await put_text(self.workspace, place, seen, text, encoding=encoding)
             except TiroError:
-                await recorder.failed(edit_id)
+                await recorder.failed(edit.id)
                 raise
-        return edit_id
+        return edit.id
 
     def _names(self, paths: list[Path]) -> list[str]:
         return [os.path.relpath(path, self.root) for path in paths]

@@ -16,7 +16,8 @@ from tiro.session.secrets import KnownSecrets
 from tiro.tools.edit_files import edit_tools
 from tiro.tools.file_text import FileText
 from tiro.tools.files import file_tools
-from tiro.tools.tool import ToolRun, check_input
+from tiro.tools.merge import count_changes
+from tiro.tools.tool import Recorded, ToolRun, check_input
 from tiro.tools.workspace import Workspace
 
 TOOLS = {tool.name: tool for tool in (*file_tools(), *edit_tools())}
@@ -37,11 +38,12 @@ class Recorder:
         finally:
             self.told.append("end")
 
-    async def record(self, path: Path, before: FileText | None, after: str | None) -> str:
+    async def record(self, path: Path, before: FileText | None, after: str | None) -> Recorded:
         assert self.told[-1] == "begin"
         self.told.append((path.name, None if before is None else before.text, after))
         self.recorded.set()
-        return "e1"
+        old = "" if before is None else before.text
+        return Recorded("e1", *count_changes(old, after or ""))
 
     async def failed(self, edit_id: str) -> None:
         self.told.append(f"failed {edit_id}")

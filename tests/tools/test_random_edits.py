@@ -105,10 +105,8 @@ class Histories(RuleBasedStateMachine):
         """What was recorded never happened."""
         place, before = self.editing.workspace.locate(name), self.editing.text(name)
         seen, text = run(current(self.editing.workspace, place)), f"{before or ''}never{END[name]}"
-        edit_id = run(
-            self.editing.edits.recorder(f"t{turn}", "s", "c").record(place.path, seen, text)
-        )
-        self.note(edit_id, f"t{turn}", before, text)
+        edit = run(self.editing.edits.recorder(f"t{turn}", "s", "c").record(place.path, seen, text))
+        self.note(edit.id, f"t{turn}", before, text)
         self.restart()
 
     @rule()

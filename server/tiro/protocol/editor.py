@@ -33,6 +33,8 @@ ANSWERS: dict[str, Literal["once", "always", "reject"]] = {
 }
 MESSAGE_TYPES = {"error": 1, "warning": 2, "info": 3}
 LONG_TEXT_CHARS = 400
+QUESTION_CHARS = 1000
+QUESTION_CUT = " … [{more:,} more characters]"
 ANSWER_SECONDS = 3.0
 DIAGNOSTICS_SECONDS = 10.0
 
@@ -103,6 +105,8 @@ class ClientEditor:
         try:
             if self.features.permission_request:
                 return await self._ask_client(request)
+            if len(what := _asked_about(request)) > QUESTION_CHARS:
+                await self.show_text("question.diff", what)
             choice = await self.choose(_question(request), [ONCE, ALWAYS, REJECT])
             return PermissionAnswer(ANSWERS.get(choice or REJECT, "reject"))
         except Exception as error:
@@ -235,13 +239,14 @@ class ClientEditor:
         return path
 
 
+def _asked_about(request: PermissionRequest) -> str:
+    """All that would be done."""
+    return request.preview or str(displayed(request.input))
+
+
 def _question(request: PermissionRequest) -> str:
     """The permission request as one text for clients without a form of their own."""
-    what = request.preview or str(displayed(request.input))
-    shown = what if len(what) <= 1000 else what[:1000] + "…"
-    lasting = "; ".join(request.always) or "nothing: it is asked about each time"
-    lasting = lasting if len(lasting) <= 1000 else lasting[:1000] + "…"
-    return (
-        f"May {request.agent} run {request.name} ({request.effect})?\n{shown}\n"
-        f'"{ALWAYS}" adds {lasting}'
-    )
+    what = _asked_about(request)
+    more = len(what) - QUESTION_CHARS
+    shown = what if more <= 0 else what[:QUESTION_CHARS] + QUESTION_CUT.format(more=more)
+    return f"May {request.agent} run {request.name} ({request.effect})?\n{shown}"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tiro.errors import ToolError
-from tiro.tools.tool import ROOM_FOR_MARKS, Tool, ToolOutput, ToolRun, run_in_thread
+from tiro.tools.tool import ROOM_FOR_MARKS, Tool, ToolOutput, ToolRun, object_schema, run_in_thread
 from tiro.tools.workspace import Diagnostic, Workspace
 
 DIAGNOSTICS = (
@@ -27,17 +27,15 @@ def diagnostics_tools() -> list[Tool]:
         Tool(
             name="diagnostics",
             description=DIAGNOSTICS,
-            input_schema={
-                "type": "object",
-                "properties": {
+            input_schema=object_schema(
+                {
                     "path": {
                         "type": "string",
                         "minLength": 1,
                         "description": "Default: all files",
                     }
                 },
-                "additionalProperties": False,
-            },
+            ),
             effect="read",
             permission_key="read",
             subject_field="path",

@@ -15,10 +15,9 @@ from tiro.session.secrets import REDACTED
 from tiro.tools.diff import keep_line_ends, unified_diff
 from tiro.tools.file_text import FileText
 from tiro.tools.matching import Replacement, replaced
-from tiro.tools.merge import count_changes
 from tiro.tools.shell import visible
 from tiro.tools.text import plain_lines, split_lines
-from tiro.tools.tool import Tool, ToolOutput, ToolRun, run_in_thread
+from tiro.tools.tool import Tool, ToolOutput, ToolRun, object_schema, run_in_thread
 from tiro.tools.workspace import Place
 from tiro.tools.writing import current, put_text
 
@@ -76,7 +75,7 @@ def edit_tools() -> list[Tool]:
     edits = {
         "type": "array",
         "maxItems": 100,
-        "items": _object(_REPLACEMENT, "old_text", "new_text"),
+        "items": object_schema(_REPLACEMENT, "old_text", "new_text"),
     }
     return [
         _tool("write_file", WRITE_FILE, "write", {"content": {"type": "string"}}, _whole),
@@ -106,22 +105,13 @@ def _tool(name: str, description: str, key: str, fields: dict[str, Any], make: M
     return Tool(
         name=name,
         description=description,
-        input_schema=_object({"path": _PATH, **fields}, "path", *required),
+        input_schema=object_schema({"path": _PATH, **fields}, "path", *required),
         effect="write",
         permission_key=key,
         subject_field="path",
         run=write,
         preview=preview,
     )
-
-
-def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-    }
 
 
 async def _planned(given: dict[str, Any], run: ToolRun, make: Making) -> Plan:
@@ -143,27 +133,26 @@ async def _written(plan: Plan, run: ToolRun) -> str:
     if before == plan.text:
         return SAME_TEXT.format(name=plan.name)
     async with run.edits.changing(path):
-        edit_id = await run.edits.record(path, plan.seen, plan.text)
+        edit = await run.edits.record(path, plan.seen, plan.text)
         try:
             note = await put_text(run.workspace, plan.place, plan.seen, plan.text)
         except (ToolError, EditConflictError) as error:
             if error.data.get("outcome") != "unknown":
-                await run.edits.failed(edit_id)
+                await run.edits.failed(edit.id)
             raise ToolError(str(error)) from error
         except asyncio.CancelledError:
             if await _is_untouched(plan, run):
-                await run.edits.failed(edit_id)
+                await run.edits.failed(edit.id)
             raise
     if before is None:
         run.seen.note(path, plan.text)
     else:
         run.seen.replace(path, before, plan.text)
-    added, removed = await run_in_thread(run, count_changes, before or "", plan.text)
     told = WRITTEN.format(
         name=plan.name,
         what="changed" if before is not None else "made",
-        added=added,
-        removed=-removed,
+        added=edit.added,
+        removed=-edit.removed,
         total=len(split_lines(plan.text)),
     )
     return told if note is None else f"{told}; {note}"

@@ -14,6 +14,7 @@ from tiro.session.edits import Became, Edit, Made, hash_of
 from tiro.tools.file_text import FileText
 from tiro.tools.merge import count_changes
 from tiro.tools.text import UTF_8
+from tiro.tools.tool import Recorded
 
 UNRECORDED = (
     "This change could not be recorded, so it could not be undone later; nothing was changed."
@@ -83,7 +84,7 @@ class Recorder:
         """Nobody else of this process changes the file with this real path in the meantime."""
         return self._locks.changing(path)
 
-    async def record(self, path: Path, before: FileText | None, after: str | None) -> str:
+    async def record(self, path: Path, before: FileText | None, after: str | None) -> Recorded:
         """Record an edit that is about to be made; raises ToolError where that cannot be.
 
         An edit whose wait is cancelled is recorded to its end, as one that failed.
@@ -93,7 +94,7 @@ class Recorder:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
             with contextlib.suppress(StorageError):
-                await self.failed(await work)
+                await self.failed((await work).id)
             raise
         except StorageError as error:
             raise ToolError(UNRECORDED.format(why=error)) from error
@@ -103,7 +104,7 @@ class Recorder:
         mark = Became([edit_id], self._now(), "failed")
         await asyncio.to_thread(self._store.mark, mark)
 
-    def _add(self, path: Path, before: FileText | None, after: str | None) -> str:
+    def _add(self, path: Path, before: FileText | None, after: str | None) -> Recorded:
         old = None if before is None else before.text
         status = None if before is None else before.status
         added, removed = count_changes(old or "", after or "")
@@ -126,7 +127,7 @@ class Recorder:
             new_folders=sum(not folder.exists() for folder in path.parents),
         )
         self._store.add(made, {hash_of(text): text for text in (old, after) if text is not None})
-        return made.id
+        return Recorded(made.id, added, removed)
 
 
 def path_of(made: Made) -> Path:

@@ -9,7 +9,7 @@ from tiro.errors import ToolError
 from tiro.tools.file_text import FileText, image_on_disk, read_text
 from tiro.tools.search import search_tools
 from tiro.tools.text import cut_line, split_lines
-from tiro.tools.tool import ROOM_FOR_MARKS, Tool, ToolOutput, ToolRun, run_in_thread
+from tiro.tools.tool import ROOM_FOR_MARKS, Tool, ToolOutput, ToolRun, object_schema, run_in_thread
 from tiro.tools.walk import Entry, Walk, new_buffers
 from tiro.tools.workspace import Place, Workspace, shown_name
 
@@ -45,9 +45,8 @@ def file_tools() -> list[Tool]:
         Tool(
             name="read_file",
             description=READ_FILE,
-            input_schema={
-                "type": "object",
-                "properties": {
+            input_schema=object_schema(
+                {
                     "path": _PATH,
                     "start_line": {"type": "integer", "minimum": 1, "description": "Default 1"},
                     "end_line": {
@@ -56,9 +55,8 @@ def file_tools() -> list[Tool]:
                         "description": f"Default: {MAX_LINES} lines further",
                     },
                 },
-                "required": ["path"],
-                "additionalProperties": False,
-            },
+                "path",
+            ),
             effect="read",
             permission_key="read",
             subject_field="path",
@@ -67,9 +65,8 @@ def file_tools() -> list[Tool]:
         Tool(
             name="list_files",
             description=LIST_FILES,
-            input_schema={
-                "type": "object",
-                "properties": {
+            input_schema=object_schema(
+                {
                     "path": {**_PATH, "description": "Default: the workspace"},
                     "depth": {
                         "type": "integer",
@@ -78,8 +75,7 @@ def file_tools() -> list[Tool]:
                         "description": "Levels of folders, default 1",
                     },
                 },
-                "additionalProperties": False,
-            },
+            ),
             effect="read",
             permission_key="read",
             subject_field="path",

@@ -133,7 +133,7 @@ def _folder(root: Path, path: Path, *, make: bool) -> Iterator[_Folder]:
         if os.open not in os.supports_dir_fd:
             yield _plain_folder(path, made, make=make)
             return
-        descriptor = _open_below(root, path, made, make=make)
+        descriptor = _open_folder(root, path, made, make=make)
         try:
             yield _Folder(path, descriptor)
         finally:
@@ -145,7 +145,7 @@ def _folder(root: Path, path: Path, *, make: bool) -> Iterator[_Folder]:
         raise
 
 
-def _open_below(root: Path, path: Path, made: list[Path], *, make: bool) -> int:
+def _open_folder(root: Path, path: Path, made: list[Path], *, make: bool) -> int:
     """Open by walking down from the root, without following a link at any part."""
     current, reached = os.open(root, _DIRECTORY & ~_NO_FOLLOW), root
     for part in path.relative_to(root).parts:

@@ -13,7 +13,7 @@ from tiro.errors import ToolError
 from tiro.tools.file_text import disk_text
 from tiro.tools.matcher import Matcher
 from tiro.tools.patterns import alternatives, path_pattern
-from tiro.tools.tool import ROOM_FOR_MARKS, Tool, ToolOutput, ToolRun, run_in_thread
+from tiro.tools.tool import ROOM_FOR_MARKS, Tool, ToolOutput, ToolRun, object_schema, run_in_thread
 from tiro.tools.walk import Entry, Walk, new_buffers
 from tiro.tools.workspace import Place, Workspace
 
@@ -58,9 +58,8 @@ def glob_tool() -> Tool:
     return Tool(
         name="glob",
         description=GLOB,
-        input_schema={
-            "type": "object",
-            "properties": {
+        input_schema=object_schema(
+            {
                 "pattern": {
                     "type": "string",
                     "minLength": 1,
@@ -69,9 +68,8 @@ def glob_tool() -> Tool:
                 },
                 "path": _PATH,
             },
-            "required": ["pattern"],
-            "additionalProperties": False,
-        },
+            "pattern",
+        ),
         effect="read",
         permission_key="glob",
         subject_field="path",
@@ -84,9 +82,8 @@ def grep_tool() -> Tool:
     return Tool(
         name="grep",
         description=GREP,
-        input_schema={
-            "type": "object",
-            "properties": {
+        input_schema=object_schema(
+            {
                 "pattern": {"type": "string", "minLength": 1, "maxLength": 2000},
                 "path": {**_PATH, "description": "Folder or file; default: the workspace"},
                 "glob": {
@@ -109,9 +106,8 @@ def grep_tool() -> Tool:
                     "description": f"Default {DEFAULT_MATCHES}",
                 },
             },
-            "required": ["pattern"],
-            "additionalProperties": False,
-        },
+            "pattern",
+        ),
         effect="read",
         permission_key="grep",
         subject_field="path",

@@ -18,7 +18,7 @@ from tiro.tools.command import Command, Ended
 from tiro.tools.environment import command_environment
 from tiro.tools.file_text import unsaved_files
 from tiro.tools.printed import Printed
-from tiro.tools.tool import Tool, ToolOutput, ToolRun, run_in_thread
+from tiro.tools.tool import Tool, ToolOutput, ToolRun, object_schema, run_in_thread
 from tiro.tools.workspace import Workspace
 
 DEFAULT_SECONDS = 120
@@ -67,9 +67,8 @@ def shell_tools(keys: Collection[str] = (), allowed: Collection[str] = ()) -> li
         Tool(
             name="run_command",
             description=RUN_COMMAND,
-            input_schema={
-                "type": "object",
-                "properties": {
+            input_schema=object_schema(
+                {
                     "command": {
                         "type": "string",
                         "minLength": 1,
@@ -87,9 +86,8 @@ def shell_tools(keys: Collection[str] = (), allowed: Collection[str] = ()) -> li
                         "description": f"Default {DEFAULT_SECONDS}",
                     },
                 },
-                "required": ["command"],
-                "additionalProperties": False,
-            },
+                "command",
+            ),
             effect="execute",
             permission_key="bash",
             subject_field="command",

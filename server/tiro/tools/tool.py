@@ -10,13 +10,14 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import msgspec
 
 from tiro.errors import ToolError
 from tiro.session.secrets import KnownSecrets
 from tiro.tools.file_text import FileText
+from tiro.tools.merge import count_changes
 from tiro.tools.seen import SeenTexts
 from tiro.tools.workspace import Workspace
 
@@ -34,6 +35,15 @@ OUTPUT_CUT = "\n\n[… {left_out:,} of {total:,} characters are left out here. {
 OUTPUT_ADVICE = "Ask for a smaller part, or filter the output, to see them."
 
 
+class Recorded(NamedTuple):
+    """An edit that is recorded."""
+
+    id: str
+    added: int
+    removed: int
+    """How many lines."""
+
+
 class EditRecorder(Protocol):
     """Where a tool use records each change of a file, so that it can be undone later.
 
@@ -45,8 +55,8 @@ class EditRecorder(Protocol):
         """Nobody else of this process changes the file with this real path in the meantime."""
         ...
 
-    async def record(self, path: Path, before: FileText | None, after: str | None) -> str:
-        """Record that the text of the file with this real path is about to change; an edit id.
+    async def record(self, path: Path, before: FileText | None, after: str | None) -> Recorded:
+        """Record that the text of the file with this real path is about to change.
 
         None stands for no file. It is safe on the disk when this returns; raises ToolError where
         it could not be recorded, and then nothing may be changed.
@@ -65,9 +75,10 @@ class Unrecorded:
         """Waits for nobody."""
         return nullcontext()
 
-    async def record(self, path: Path, before: FileText | None, after: str | None) -> str:
-        """Forgets it."""
-        return ""
+    async def record(self, path: Path, before: FileText | None, after: str | None) -> Recorded:
+        """Only counts what changes."""
+        old = "" if before is None else before.text
+        return Recorded("", *await asyncio.to_thread(count_changes, old, after or ""))
 
     async def failed(self, edit_id: str) -> None:
         """Has nothing to take back."""
@@ -126,6 +137,14 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
     It is called before `run`, with the same ToolRun; a ToolError ends the tool use unasked.
     """
+
+
+def object_schema(properties: dict[str, Any], *required: str) -> dict[str, Any]:
+    """The JSON Schema of an object with these fields and no others."""
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = list(required)
+    return {**schema, "additionalProperties": False}
 
 
 async def run_in_thread(
