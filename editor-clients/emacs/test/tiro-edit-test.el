@@ -249,6 +249,15 @@
       (should (equal (funcall state) before))
       (tiro-redo-edits)
       (should (equal (funcall state) after))
+      ;; Another session's changes are not taken back without a question.
+      (tiro-new-session "")
+      (let (asked)
+        (cl-letf (((symbol-function 'y-or-n-p) (lambda (text) (push text asked) (cdr asked))))
+          (tiro-undo-edits)
+          (should (equal (funcall state) after))
+          (tiro-undo-edits)
+          (should (equal (funcall state) before))
+          (should (string-match-p "Take back what another session did .* b\\.txt" (car asked)))))
       (with-current-buffer b (set-buffer-modified-p nil)))))
 
 (ert-deftest tiro-edit-that-was-rejected-changes-nothing ()

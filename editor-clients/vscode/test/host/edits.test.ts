@@ -83,6 +83,14 @@ suite("Edits", () => {
     assert.deepEqual(state(), before);
     await run("tiro.redoEdits");
     assert.deepEqual(state(), edited(["a.txt", "b.txt"]));
+    await run("tiro.newSession"); // another session's changes are not taken back without a question
+    questions = [];
+    answerWith(() => (questions.length === 1 ? undefined : "Take back"));
+    assert.equal(await run("tiro.undoEdits"), undefined);
+    assert.deepEqual(state(), edited(["a.txt", "b.txt"]));
+    await run("tiro.undoEdits");
+    assert.deepEqual(state(), before);
+    assert.match(questions[0] ?? "", /^Take back what another session did at .* to .*b\.txt, .*a\.txt\?$/);
   });
 
   test("VS Code's own undo takes back one step a file", async () => {
