@@ -384,7 +384,7 @@ def write(descriptor, data):
     time.sleep(600)
 replacing._write = write
 path = Path(sys.argv[1])
-replacing.replace_file(path.parent, path, b"new", path.stat())
+replacing.put_in_place(path.parent, path, b"new", path.stat())
 """
 
 

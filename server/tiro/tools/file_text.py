@@ -45,14 +45,14 @@ class FileText(msgspec.Struct, frozen=True):
     """
 
 
-def read_text(workspace: Workspace, place: Place) -> FileText:
+def file_text(workspace: Workspace, place: Place) -> FileText:
     """The live text of an open buffer, else the text on the disk; ToolError when there is none."""
     buffer = _buffer(workspace, place)
     return disk_text(workspace, place) if buffer is None else _buffered(workspace, place, buffer)
 
 
-def text_if_any(workspace: Workspace, place: Place) -> FileText | None:
-    """As `read_text`, but None where there is neither a buffer nor anything on the disk."""
+def file_text_if_any(workspace: Workspace, place: Place) -> FileText | None:
+    """As `file_text`, but None where there is neither a buffer nor anything on the disk."""
     buffer = _buffer(workspace, place)  # looked at once: it may be closed at any time
     if buffer is not None:
         return _buffered(workspace, place, buffer)
@@ -90,7 +90,7 @@ def unsaved_files(workspace: Workspace) -> list[str]:
     """
     unsaved = []
     for path in workspace.open_buffers():
-        found = read_text(workspace, workspace.locate(str(path)))
+        found = file_text(workspace, workspace.locate(str(path)))
         is_known = found.status is not None or not path.exists()
         unsaved += [workspace.named(path)] if found.is_unsaved and is_known else []
     return unsaved

@@ -6,7 +6,7 @@ What is open in the editor is read as the editor holds it, saved or not.
 from typing import Any
 
 from tiro.errors import ToolError
-from tiro.tools.file_text import FileText, image_on_disk, read_text
+from tiro.tools.file_text import FileText, file_text, image_on_disk
 from tiro.tools.search import search_tools
 from tiro.tools.text import cut_line, split_lines
 from tiro.tools.tool import ROOM_FOR_MARKS, Tool, ToolOutput, ToolRun, object_schema, run_in_thread
@@ -104,7 +104,7 @@ def _read(given: dict[str, Any], run: ToolRun) -> ToolOutput:
 
 
 def _read_lines(place: Place, given: dict[str, Any], run: ToolRun) -> str:
-    found = read_text(run.workspace, place)
+    found = file_text(run.workspace, place)
     lines = split_lines(found.text)
     first = given.get("start_line", 1)
     last = given.get("end_line", first + MAX_LINES - 1)

@@ -32,7 +32,7 @@ class MovedError(Exception):
     """What lies there is no longer what was read."""
 
 
-def replace_file(root: Path, path: Path, data: bytes, was: os.stat_result) -> None:
+def put_in_place(root: Path, path: Path, data: bytes, was: os.stat_result) -> None:
     """Give an existing file these bytes.
 
     `path` is a real path below `root`. Raises MovedError and OSError; nothing is changed then.
@@ -189,6 +189,8 @@ def _replace(at: _Folder, name: str, data: bytes, was: os.stat_result) -> None:
                 _write(descriptor, data)
                 _take_over(source, descriptor)
                 os.fsync(descriptor)
+                if os.utime in os.supports_fd:
+                    os.utime(descriptor)  # as old as it is now that nobody holds it any more
             finally:
                 os.close(descriptor)
             at.check(name, was)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import ParamSpec
 
 from tiro.errors import EditConflictError, ToolError
-from tiro.tools.file_text import FileText, text_if_any
-from tiro.tools.replacing import MovedError, create_file, remove_file, replace_file
+from tiro.tools.file_text import FileText, file_text_if_any
+from tiro.tools.replacing import MovedError, create_file, put_in_place, remove_file
 from tiro.tools.text import UTF_8, encode_text, plain_lines
 from tiro.tools.workspace import Place, Workspace
 
@@ -52,7 +52,7 @@ async def current(workspace: Workspace, place: Place) -> FileText | None:
 
     Raises ToolError where there is something else, or nothing that can be read as text.
     """
-    return await asyncio.to_thread(text_if_any, workspace, place)
+    return await asyncio.to_thread(file_text_if_any, workspace, place)
 
 
 async def put_text(
@@ -101,7 +101,7 @@ def _checked(
     workspace: Workspace, place: Place, seen: FileText | None, text: str | None, encoding: str
 ) -> FileText | None:
     """What is there now, when that is what was seen and the new text can be written."""
-    now = text_if_any(workspace, place)
+    now = file_text_if_any(workspace, place)
     if now is None or seen is None:
         if now is not seen:
             told = GONE if now is None else APPEARED
@@ -142,7 +142,7 @@ def _write(place: Place, now: FileText | None, text: str | None, encoding: str) 
             remove_file(root, place.path, now.status)
             return None
         _check_writable(place, now.status)
-        replace_file(root, place.path, encode_text(text, now.encoding), now.status)
+        put_in_place(root, place.path, encode_text(text, now.encoding), now.status)
         return OTHER_NAMES if now.status.st_nlink > 1 else None
     except MovedError as error:
         raise EditConflictError(CHANGED.format(given=place.given)) from error
