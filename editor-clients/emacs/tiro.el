@@ -177,7 +177,8 @@ Ask QUESTION first where that is a turn of another session."
   "Say that DEED was done to the files in RESULT."
   (let ((names (mapcar #'abbreviate-file-name (plist-get result :paths))))
     (message "Tiro: %s %s" deed
-             (if names (concat "the changes of " (string-join names ", ")) "nothing"))))
+             (if names (concat "the changes of " (string-join names ", "))
+               "nothing: all of it was done already"))))
 
 ;;;; The menu
 

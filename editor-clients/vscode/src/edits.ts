@@ -41,7 +41,7 @@ async function isWanted(question: string, { at, paths }: protocol.EditsTurn): Pr
 }
 
 function tell(deed: string, { paths }: protocol.EditResult): void {
-  const what = paths.length === 0 ? "nothing" : `the changes of ${names(paths)}`;
+  const what = paths.length === 0 ? "nothing: all of it was done already" : `the changes of ${names(paths)}`;
   void vscode.window.showInformationMessage(`Tiro: ${deed} ${what}`);
 }
 
