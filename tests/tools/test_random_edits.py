@@ -10,6 +10,7 @@ import re
 import shutil
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -19,6 +20,9 @@ from tests.sizes import sized
 from tests.tools.editing import Editing, run
 from tiro.errors import EditConflictError
 from tiro.tools.writing import current
+
+if TYPE_CHECKING:
+    from tiro.tools.edits import Target
 
 ENCODINGS = {"plain": ("utf-8", "\n"), "dos": ("latin-1", "\r\n"), "live": ("utf-8", "\n")}
 NEW = "made/new"
@@ -143,6 +147,19 @@ class Histories(RuleBasedStateMachine):
     def redo_a_turn(self, number: int) -> None:
         turn = list(self.turns)[number % len(self.turns)]
         self.move("redo", self.turns[turn], turn=turn)
+
+    @rule(what=st.sampled_from(["undo", "redo"]))
+    def move_what_is_next(self, what: str) -> None:
+        """And then the way back is what is next in the other direction."""
+        goals: tuple[Target, Target] = ("undone", "made")
+        there, back = goals if what == "undo" else goals[::-1]
+        found = run(self.editing.edits.next_turn(there, "s"))
+        if found is None:
+            assert {edit.state for edit in self.editing.listed()} <= {there}
+        elif self.move(what, self.turns[found.turn_id], turn=found.turn_id):
+            returning = run(self.editing.edits.next_turn(back, "s"))
+            assert returning is not None
+            assert returning.turn_id == found.turn_id
 
     # --- what must hold ---
 
