@@ -3,33 +3,34 @@
 import json
 import socket
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.e2e import replies
+from tests.e2e import command, replies
 from tests.e2e.home import KEY_VARIABLE, Home
 from tests.e2e.provider import API_KEY, MODEL, Provider
 from tests.e2e.replies import Reply
+from tests.e2e.warm import WarmProcess
 
 DONE, FAILED, NO_MODEL = 0, 1, 3
 
 
-def doctor(home: Home, *words: str, **env: str | None) -> subprocess.CompletedProcess[str]:
+Doctor = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def doctor(warmth: WarmProcess | None) -> Doctor:
     """Run it to its end; None takes a variable out. Whatever it finds, it tells no secret."""
-    given = {k: v for k, v in {**home.environment(), **env}.items() if v is not None}
-    done = subprocess.run(
-        [sys.executable, "-m", "tiro", "doctor", *words],
-        cwd=home.workspace,
-        env=given,
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
-    assert done.stderr == ""
-    assert API_KEY not in done.stdout
-    return done
+
+    def run(home: Home, *words: str, **env: str | None) -> subprocess.CompletedProcess[str]:
+        given = {k: v for k, v in {**home.environment(), **env}.items() if v is not None}
+        done = command.run(home, "doctor", *words, env=given, warm=warmth)
+        assert done.stderr == ""
+        assert API_KEY not in done.stdout
+        return done
+
+    return run
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
 
 
-def test_all_is_well(home: Home) -> None:
+def test_all_is_well(home: Home, doctor: Doctor) -> None:
     done = doctor(home)
     assert done.returncode == DONE
     lines = done.stdout.splitlines()
@@ -53,7 +54,7 @@ def test_all_is_well(home: Home) -> None:
     assert not home.sessions.exists(), "looking changes nothing"
 
 
-def test_missing_key_is_the_next_step(home: Home) -> None:
+def test_missing_key_is_the_next_step(home: Home, doctor: Doctor) -> None:
     home.write_config(providers={"fake": home.fake(api_key_env="SURELY_NOT_SET")})
     done = doctor(home)
     assert done.returncode == NO_MODEL
@@ -62,7 +63,7 @@ def test_missing_key_is_the_next_step(home: Home) -> None:
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_refused_key_is_found_out_without_being_told(
-    home: Home, provider: Provider, status: int
+    home: Home, provider: Provider, status: int, doctor: Doctor
 ) -> None:
     """B52: a key that is set is tried, since a prompt would fail; its variable is named."""
     if status == 403:
@@ -86,7 +87,7 @@ NO_LISTS = [
 
 @pytest.mark.parametrize(("answer", "told"), NO_LISTS)
 def test_a_server_without_a_list_of_models_is_no_fault(
-    home: Home, provider: Provider, answer: Reply, told: str
+    home: Home, provider: Provider, answer: Reply, told: str, doctor: Doctor
 ) -> None:
     """It answers, which is all that a prompt needs when the model is named."""
     provider.models_answer = answer
@@ -102,7 +103,7 @@ def test_a_server_without_a_list_of_models_is_no_fault(
 
 
 def test_a_server_without_a_list_needs_a_model_that_is_named(
-    home: Home, provider: Provider
+    home: Home, provider: Provider, doctor: Doctor
 ) -> None:
     provider.models_answer = replies.error(404, "Not Found")
     given = {name: getattr(home, name)(models=None) for name in ("fake", "claude")}
@@ -113,7 +114,7 @@ def test_a_server_without_a_list_needs_a_model_that_is_named(
     assert "unreachable" not in done.stdout
 
 
-def test_a_file_that_cannot_be_read_comes_first(home: Home) -> None:
+def test_a_file_that_cannot_be_read_comes_first(home: Home, doctor: Doctor) -> None:
     """Nothing else that is found means much while the configuration is not what was written."""
     path = home.write_config()
     path.write_text(path.read_text() + "]")
@@ -134,7 +135,7 @@ def test_a_file_that_cannot_be_read_comes_first(home: Home) -> None:
     ],
 )
 def test_a_model_that_its_provider_does_not_list_is_not_well(
-    home: Home, provider: Provider, name: str, near: str | None
+    home: Home, provider: Provider, name: str, near: str | None, doctor: Doctor
 ) -> None:
     """It may be a slip, or a short name for one that is listed: the provider decides that."""
     provider.model_names = ["fake-model", "fake-small", "other:latest"]
@@ -149,7 +150,7 @@ def test_a_model_that_its_provider_does_not_list_is_not_well(
         assert "(the first of these is not in its list)" in done.stdout
 
 
-def test_a_slip_about_the_model_comes_first(home: Home) -> None:
+def test_a_slip_about_the_model_comes_first(home: Home, doctor: Doctor) -> None:
     """Nobody is asked, so it is not well, whoever could answer."""
     path = home.write_config()
     path.write_text(path.read_text().replace('"model":', '"modle":'))
@@ -162,7 +163,7 @@ def test_a_slip_about_the_model_comes_first(home: Home) -> None:
     assert any(line.startswith(f"Problem     {slip}; ") for line in lines)
 
 
-def test_wrong_keys_are_told_with_their_places(home: Home) -> None:
+def test_wrong_keys_are_told_with_their_places(home: Home, doctor: Doctor) -> None:
     """The default holds, so a prompt would be answered all the same."""
     path = home.write_config(session={"max_history": "lots"}, agnet="plan")
     done = doctor(home)
@@ -173,7 +174,9 @@ def test_wrong_keys_are_told_with_their_places(home: Home) -> None:
     assert done.stdout.splitlines()[-1].startswith(f"Next: correct {path}, line ")
 
 
-def test_servers_that_never_answer_are_not_waited_for_long(home: Home, silent: str) -> None:
+def test_servers_that_never_answer_are_not_waited_for_long(
+    home: Home, silent: str, doctor: Doctor
+) -> None:
     """Ten of them; whoever waits ten seconds for each is stopped by the test's own limit."""
     many = {f"slow{n}": {"api": "openai", "base_url": silent} for n in range(10)}
     home.write_config(model="slow3/one", providers=many)
@@ -183,7 +186,7 @@ def test_servers_that_never_answer_are_not_waited_for_long(home: Home, silent: s
     assert f"  ok  fake         {MODEL}" in done.stdout
 
 
-def test_damaged_sessions_and_json(home: Home) -> None:
+def test_damaged_sessions_and_json(home: Home, doctor: Doctor) -> None:
     home.sessions.mkdir(parents=True)
     (home.sessions / "half.json").write_text('{"id": "half", "messages": [')
     done = doctor(home)
@@ -200,7 +203,7 @@ def test_damaged_sessions_and_json(home: Home) -> None:
     assert fake["models"] == [MODEL]
 
 
-def test_odd_machine_gets_a_report_all_the_same(home: Home) -> None:
+def test_odd_machine_gets_a_report_all_the_same(home: Home, doctor: Doctor) -> None:
     """No HOME, a broken file, a file where the sessions should be."""
     path = home.write_config()
     path.write_text(f"{path.read_text()[:-1]}, ][")
@@ -212,7 +215,7 @@ def test_odd_machine_gets_a_report_all_the_same(home: Home) -> None:
     assert done.stdout.splitlines()[-1].startswith("Next: ")
 
 
-def test_unset_model_is_the_first_that_answers(home: Home, silent: str) -> None:
+def test_unset_model_is_the_first_that_answers(home: Home, silent: str, doctor: Doctor) -> None:
     home.write_config(model=None, providers={"fake": home.fake(base_url=silent)})
     done = doctor(home)
     assert done.returncode == DONE
