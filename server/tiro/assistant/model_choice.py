@@ -67,7 +67,7 @@ class Models:
         self._key_commands = dict(key_commands)
         self._cache, self._doubts = cache, doubts or Doubts()
         self._open: dict[str, Model] = {}
-        self._running: dict[str, asyncio.Task[str | ModelNotConfiguredError]] = {}
+        self._running: dict[str, asyncio.Task[ModelNotConfiguredError | None]] = {}
         """The key commands that run, by provider."""
         self._kills: dict[str, Callable[[], None]] = {}
         """What ends each of them."""
@@ -284,27 +284,23 @@ class Models:
         self, provider: ProviderSettings, seconds: float = KEY_COMMAND_SECONDS
     ) -> ProviderSettings:
         """The provider with its key, for which a command may have to run, once for all who wait."""
-        command, name = self._key_commands.get(provider.name), provider.name
-        if command is None:
+        name = provider.name
+        if (command := self._key_commands.get(name)) is None:
             return self._providers[name]
         if name not in self._running:
-            self._running[name] = asyncio.create_task(self._printed(name, command, seconds))
-        key = await asyncio.shield(self._running[name])
-        if isinstance(key, ModelNotConfiguredError):
-            raise ModelNotConfiguredError(
-                str(key), tried=[{"provider": name, "reason": str(key)}]
-            ) from key
-        if self._key_commands.pop(name, None) is not None:
-            self._providers[name] = msgspec.structs.replace(provider, api_key=key)
-            self.on_key(key)
+            self._running[name] = asyncio.create_task(self._keep_key(name, command, seconds))
+        error = await asyncio.shield(self._running[name])
+        if error is not None:
+            tried = [{"provider": name, "reason": str(error)}]
+            raise ModelNotConfiguredError(str(error), tried=tried) from error
         return self._providers[name]
 
-    async def _printed(
+    async def _keep_key(
         self, name: str, command: str | list[str], seconds: float
-    ) -> str | ModelNotConfiguredError:
-        """The key, or why there is none: there may be nobody left who waits for it."""
+    ) -> ModelNotConfiguredError | None:
+        """Run a command and keep its key, whoever still waits for it; why there is none."""
         try:
-            return await asyncio.to_thread(
+            key = await asyncio.to_thread(
                 run_key_command, command, seconds, lambda kill: self._kills.update({name: kill})
             )
         except ModelNotConfiguredError as error:
@@ -312,6 +308,10 @@ class Models:
         finally:
             self._running.pop(name)
             self._kills.pop(name, None)
+        del self._key_commands[name]
+        self._providers[name] = msgspec.structs.replace(self._providers[name], api_key=key)
+        self.on_key(key)
+        return None
 
     def _rows_of(self, standing: Standing) -> list[ModelRow]:
         provider = standing.provider.name
