@@ -89,7 +89,7 @@ That is the region, in Dired the marked files, or else the buffer."
 (defvar tiro-attached-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "RET") #'tiro-attached-show)
-    (define-key map (kbd "C-c C-v") #'tiro-attached-show)
+    (define-key map (kbd "C-c C-c") #'tiro-attached-show)
     (define-key map (kbd "d") #'tiro-attached-remove)
     (define-key map (kbd "C-c C-d") #'tiro-attached-remove)
     map)

@@ -27,11 +27,8 @@
     (define-key map (kbd "n") #'outline-next-visible-heading)
     (define-key map (kbd "p") #'outline-previous-visible-heading)
     (define-key map (kbd "P") 'tiro-toggle-pin)
-    (define-key map (kbd "C-c C-p") 'tiro-toggle-pin)
     (define-key map (kbd "w") 'tiro-rewind)
-    (define-key map (kbd "C-c C-w") 'tiro-rewind)
     (define-key map (kbd "e") 'tiro-edit-message)
-    (define-key map (kbd "C-c C-e") 'tiro-edit-message)
     map)
   "Keymap of `tiro-outline-mode'.")
 

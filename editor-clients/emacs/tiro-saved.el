@@ -183,7 +183,9 @@ a line.  What looks like a key is left out."
 (defvar tiro-saved-sessions-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "RET") #'tiro-saved-load)
+    (define-key map (kbd "C-c C-c") #'tiro-saved-load)
     (define-key map (kbd "d") #'tiro-saved-delete)
+    (define-key map (kbd "C-c C-d") #'tiro-saved-delete)
     map)
   "Keymap of `tiro-saved-sessions-mode'.")
 
@@ -234,6 +236,7 @@ a line.  What looks like a key is left out."
 (defvar tiro-saved-search-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "RET") #'tiro-saved-load-hit)
+    (define-key map (kbd "C-c C-c") #'tiro-saved-load-hit)
     map)
   "Keymap of `tiro-saved-search-mode'.")
 

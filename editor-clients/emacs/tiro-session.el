@@ -102,9 +102,8 @@
         (connection (tiro-session-connection tiro-session)))
     (condition-case err
         (progn
-          (tiro-rpc-request connection 'tiro/session/load (list :id id))
           (tiro-session-take-view
-           (tiro-rpc-request connection 'tiro/session/get '(:limit 100)))
+           (tiro-rpc-request connection 'tiro/session/load (list :id id :limit 100)))
           (tiro-session-tell 'notice (format "The server was started again; %s goes on" id)))
       (jsonrpc-error
        (setf (tiro-session-id tiro-session) nil)
@@ -234,16 +233,18 @@ Then tell NOTICE, if there is one."
 
 (defun tiro-session-load (id &optional file)
   "Make the saved session ID, or the one in FILE, the current one, and show it."
-  (tiro-session-call 'tiro/session/load (if file (list :path file) (list :id id)))
-  (tiro-session-refresh))
+  (tiro-session-take-view
+   (tiro-session-call 'tiro/session/load
+                      `(:limit 100 ,@(if file (list :path file) (list :id id))))))
 
 (defun tiro-session-resume ()
   "Go on with the session that the server offers, or with the latest saved."
   (tiro-session-live)
   (let ((earlier (tiro-session-earlier tiro-session)))
-    (tiro-session-call 'tiro/session/load
-                       (if earlier (list :id (plist-get earlier :id)) '(:latest t)))
-    (tiro-session-refresh)))
+    (tiro-session-take-view
+     (tiro-session-call 'tiro/session/load
+                        `(:limit 100 ,@(if earlier (list :id (plist-get earlier :id))
+                                         '(:latest t)))))))
 
 (defun tiro-session-note (view)
   "Note the facts in VIEW, a SessionView."

@@ -155,6 +155,17 @@ def test_save_never_overwrites_a_file_that_holds_another_id(server: Server, tmp_
 # load
 
 
+def test_load_with_a_limit_answers_with_the_newest_messages(server: Server) -> None:
+    """A long session is shown at once: the answer has the page that `get` would have."""
+    for n in range(6):
+        add(server, "user", f"message {n}")
+    path = save(server)["path"]
+    shown = load(server, path=path, limit=2)
+    assert [message["content"] for message in shown["messages"]] == ["message 4", "message 5"]
+    assert shown["total"] == 6
+    assert shown["messages"] == server.request("tiro/session/get", {"limit": 2})["messages"]
+
+
 def test_load_by_id_path_and_latest(server: Server) -> None:
     add(server, "user", "first")
     first = save(server)

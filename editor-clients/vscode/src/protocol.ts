@@ -255,11 +255,12 @@ export interface SaveResult {
   bytes: number;
 }
 
-/** Exactly one of the three. */
+/** Exactly one of `path`, `id` and `latest`. */
 export interface LoadParams {
   path?: string | null;
   id?: string | null;
   latest?: boolean | null;
+  limit?: number | null;
 }
 
 /** Which saved sessions, newest first. */

@@ -171,7 +171,7 @@ async def session_load(desk: Desk, params: types.LoadParams) -> types.SessionVie
     """Make a saved session the current one."""
     await desk.assistant.load(absolute(params.path), params.id, params.latest)
     await desk.connection.turns_answered()
-    return await view(desk)
+    return to_wire_view(desk.assistant, await desk.assistant.page(params.limit))
 
 
 @handles("tiro/session/list")

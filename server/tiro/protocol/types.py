@@ -336,11 +336,13 @@ class SaveResult(Wire, frozen=True):
 
 
 class LoadParams(Wire, frozen=True):
-    """Exactly one of the three."""
+    """Exactly one of `path`, `id` and `latest`."""
 
     path: str | None = None
     id: str | None = None
     latest: bool | None = None
+    limit: Count | None = None
+    """How many messages the answer has, the newest; without it the window."""
 
 
 class ListParams(Wire, frozen=True):
