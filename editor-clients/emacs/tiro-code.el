@@ -80,7 +80,8 @@
          (or (rassq mode auto-mode-alist) (rassq mode tiro-code--languages))
          (progn (when (autoloadp (symbol-function mode))
                   (autoload-do-load (symbol-function mode) mode))
-                (provided-mode-derived-p mode 'prog-mode 'text-mode 'conf-mode))
+                (cl-some (lambda (base) (provided-mode-derived-p mode base))
+                         '(prog-mode text-mode conf-mode)))
          mode)))
 
 (defun tiro-code--paint (start end mode)

@@ -337,22 +337,32 @@ def test_leaving_emacs_asks_nothing_and_leaves_no_server(
         time.sleep(0.05)
 
 
-def test_installs_as_a_package(home: Home) -> None:
-    """M-x package-install-file on the folder: autoloads are there, no archive is asked."""
+@pytest.mark.parametrize("what", ["folder", "tar"])
+def test_installs_as_a_package(home: Home, what: str) -> None:
+    """M-x package-install-file in an empty home: autoloads are there, no archive is asked."""
+    source = CLIENT if what == "folder" else Path(batch(home, "-l", CLIENT / "test" / "build.el"))
     setup = f"""
-    (progn (setq package-user-dir {lisp(home.root / "elpa")} package-archives nil)
+    (progn (setq package-archives nil)
            (package-initialize)
-           (package-install-file {lisp(CLIENT)})
+           (package-install-file {lisp(source)})
            (princ (list (autoloadp (symbol-function 'tiro)) (commandp 'tiro-ask)
-                        (keymapp 'tiro-command-map))))
+                        (commandp 'tiro-menu) (keymapp 'tiro-command-map))))
     """
+    assert batch(home, "-l", "package", "--eval", setup).endswith("(t t t t)")
+    compiled = list((home.root / ".emacs.d" / "elpa").glob("tiro-*/*.elc"))
+    assert len(compiled) >= len(list(CLIENT.glob("*.el")))
+
+
+def batch(home: Home, *arguments: str | Path) -> str:
+    """What a batch Emacs prints, run in an empty home."""
     done = subprocess.run(
-        ["emacs", "-Q", "--batch", "-l", "package", "--eval", setup],
+        ["emacs", "-Q", "--batch", *arguments],
         env=home.environment(),
+        cwd=home.root,
         capture_output=True,
         text=True,
         check=False,
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith("(t t t)"), done.stdout
+    return done.stdout.strip()
