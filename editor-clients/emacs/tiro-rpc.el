@@ -139,8 +139,9 @@ LOG-SIZE and ON-END are as in `tiro-rpc-start'."
   (when (jsonrpc-running-p connection)
     (ignore-errors (tiro-rpc-request connection 'shutdown nil 3))
     (ignore-errors (jsonrpc-notify connection 'exit nil))
-    (cl-loop repeat 20 while (jsonrpc-running-p connection)
-             do (accept-process-output nil 0.1)))
+    ;; The end of a process does not wake Emacs, so look often.
+    (cl-loop repeat 200 while (jsonrpc-running-p connection)
+             do (accept-process-output nil 0.01)))
   (jsonrpc-shutdown connection))
 
 (defun tiro-rpc--ended (connection log-size on-end)
