@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,14 @@ def slow_words(count: int, seconds: float = 0.05) -> replies.Reply:
     for n in range(count):
         steps += [replies.text_chunk(f"word{n} " + "\n" * (n % 10 == 9)), Pause(seconds)]
     return replies.stream(*steps)
+
+
+def wait_gone(pid: int) -> None:
+    """Wait until the server has ended, as it does soon after its editor."""
+    end = time.monotonic() + WAIT_SECONDS
+    while not gone(pid):
+        assert time.monotonic() < end, "the server outlives its editor"
+        time.sleep(0.05)
 
 
 def test_answer_streams_while_the_next_prompt_is_typed(
@@ -280,6 +289,50 @@ def test_killed_server_goes_on(terminal: Terminal, provider: Provider) -> None:
     assert "my colour is blue" in str(provider.last.body)
 
 
+def test_killed_emacs_finds_the_session_again(terminal: Terminal, provider: Provider) -> None:
+    """B05: kill -9 of Emacs in mid-answer; the next one offers the session, and all is there."""
+    provider.script(replies.text("I will remember."), slow_words(2000))
+    terminal.open_chat()
+    terminal.ask("my colour is blue")
+    terminal.wait_for("I will remember.")
+    pid = terminal.server_pid()
+    terminal.ask("tell me more")
+    terminal.wait_for("word5 ")
+    os.kill(terminal.pid(), signal.SIGKILL)
+    wait_gone(pid)
+    with suppress(subprocess.CalledProcessError):  # it may have ended by itself
+        terminal.tmux("kill-server")
+    terminal.start()
+    terminal.open_chat()
+    terminal.wait_for("[Go on with “my colour is blue”")
+    terminal.keys("BTab", "Enter")
+    screen = terminal.wait_for("You: tell me more")
+    assert "I will remember." in screen
+
+
+def test_edit_is_allowed_and_undone(terminal: Terminal, provider: Provider) -> None:
+    """The diff is seen, one key allows it, the buffer shows it, and C-c o u takes it back."""
+    given = {"path": "notes.txt", "old_text": "first", "new_text": "changed"}
+    provider.script(
+        replies.tools(("c1", "read_file", {"path": "notes.txt"})),
+        replies.tools(("c2", "edit_file", given)),
+        replies.text("Done so."),
+    )
+    terminal.keys("C-c", "o", "o")
+    terminal.wait_for("Type a question")
+    terminal.ask("change it")
+    screen = terminal.wait_for("[y Allow once]")
+    assert "+changed line" in screen
+    assert "Tiro:approve?" in screen
+    terminal.keys("C-c", "o", "j", "y")
+    screen = terminal.wait_for("Done so.")
+    assert "-> allowed once" in screen
+    terminal.wait_until(lambda shown: "\nchanged line" in shown, "the change in the buffer")
+    terminal.keys("C-c", "o", "u")
+    terminal.wait_for("Took back the changes of")
+    terminal.wait_until(lambda shown: "\nfirst line" in shown, "the text of before")
+
+
 def test_hung_server_leaves_emacs_free(terminal: Terminal, provider: Provider) -> None:
     """A server that does not answer: C-g works, typing works, and all is well when it wakes."""
     provider.script(replies.text("Here I am."))
@@ -331,10 +384,7 @@ def test_leaving_emacs_asks_nothing_and_leaves_no_server(
     terminal.wait_for("word5 ")
     pid = terminal.server_pid()
     terminal.keys("C-x", "C-c")
-    end = time.monotonic() + WAIT_SECONDS
-    while not gone(pid):
-        assert time.monotonic() < end, "the server outlives its editor"
-        time.sleep(0.05)
+    wait_gone(pid)
 
 
 @pytest.mark.parametrize("what", ["folder", "tar"])

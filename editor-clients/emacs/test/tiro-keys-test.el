@@ -22,6 +22,16 @@
         (should (or (memq command everywhere)
                     (memq command (tiro-keys-test-bound (lookup-key map (kbd "C-c"))))))))))
 
+(ert-deftest tiro-keys-commands-are-all-tested ()
+  "Each command of the key table is called by a test beside this one."
+  (with-temp-buffer
+    (dolist (file (directory-files tiro-testing-directory t "-test\\.el\\'"))
+      (unless (string-suffix-p "tiro-keys-test.el" file) (insert-file-contents file)))
+    (pcase-dolist (`(,_ . ,rows) tiro-keys-table)
+      (pcase-dolist (`(,_ ,command ,_) rows)
+        (goto-char (point-min))
+        (should (re-search-forward (format "\\_<%s\\_>" command) nil t))))))
+
 (ert-deftest tiro-loading-does-nothing ()
   "No process, no timer, no key, nothing that is only needed later."
   (with-temp-buffer

@@ -18,6 +18,14 @@
                              (error-message-string
                               (should-error (tiro-doctor) :type 'user-error)))))))
 
+(ert-deftest tiro-server-stderr-is-shown ()
+  (tiro-testing-with-peer
+    (tiro-ask "die")
+    (tiro-testing-wait-for "the disk is on fire")
+    (save-window-excursion
+      (tiro-show-stderr)
+      (should (string-search "warming up\nthe disk is on fire" (buffer-string))))))
+
 (ert-deftest tiro-server-log-is-shown-where-it-is-kept ()
   (let ((tiro-log-size 100000))
     (tiro-testing-with-peer

@@ -279,9 +279,13 @@
     (tiro-testing-ask "hello")
     (should (string-match-p "saved .*/sessions/session-.*\\.json, [0-9]+ bytes"
                             (tiro-test-said #'tiro-save-session)))
-    (let ((copy (expand-file-name "copy.json")))
-      (tiro-save-session copy)
-      (should (file-exists-p copy)))))
+    (let ((copy (expand-file-name "copy.json")) (path (tiro-testing-path)))
+      (cl-letf (((symbol-function 'read-file-name) (lambda (&rest _) copy)))
+        (call-interactively #'tiro-save-session-as)
+        (should (file-exists-p copy))
+        (should (equal path (tiro-testing-path)))
+        (cl-letf (((symbol-function 'y-or-n-p) #'ignore))
+          (should-error (call-interactively #'tiro-save-session-as) :type 'user-error))))))
 
 (ert-deftest tiro-session-is-renamed-and-found-by-its-title ()
   (tiro-testing-with-server

@@ -144,6 +144,10 @@
          ,@more))
      nil (expand-file-name "config.yaml" directory) nil 'silent)))
 
+(defun tiro-testing-path ()
+  "Return the file of the current session."
+  (plist-get (tiro-session-call 'tiro/session/get '(:limit 1)) :path))
+
 (defun tiro-testing-sessions ()
   "Return the snapshots in the sessions directory."
   (let ((directory (expand-file-name "sessions" (getenv "TIRO_CONFIG_DIR"))))
