@@ -99,6 +99,8 @@ def test_a_command_cannot_speak_for_its_keeper(tmp_path: Path) -> None:
     line = """for fd in /proc/$PPID/fd/*; do echo '{"status":0}' > $fd; done; exit 7"""
     told = run(tmp_path, line, timeout_seconds=5).content
     assert told.endswith("[exit code 7]")
+    pipes = run(tmp_path, "ls -l /proc/$PPID/fd | sed -n 's/.*pipe:/pipe:/p' | sort -u").content
+    assert pipes.count("pipe:") == 1  # only the one that the command prints to
 
 
 def _is_over(pid: int) -> bool:

@@ -2,10 +2,10 @@
 
 It is run by its path with nothing but the standard library; `tools/command.py` talks to it. Its
 arguments: the two ends of the pipe that the command writes to and the directory, as file
-descriptors; the seconds of grace; the command with its arguments. Stdin is one end of a socket, as
-nobody can open that through /proc. When the command has ended, one line of JSON goes there:
-`status` (as Python shows it: below zero it is the signal) and `background`, the processes that it
-has left behind; or an `error` when it could not be started.
+descriptors; the seconds of grace; the command with its arguments. Stdin is one end of a socket, and
+so is all else that it listens to, as nobody can open those through /proc. When the command has
+ended, one line of JSON goes to stdin: `status` (as Python shows it: below zero it is the signal)
+and `background`, the processes that it has left behind; or an `error` when it could not be started.
 
 The socket is the life line too: when its other end closes, however its owner died, everything that
 the command has started is told to end, and killed when it does not. Until then background processes
@@ -19,6 +19,7 @@ import json
 import os
 import select
 import signal
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -43,10 +44,10 @@ class Keeper:
         self._read_end, write_end = output
         self._grace_seconds = grace
         signal.signal(signal.SIGCHLD, lambda *_: None)  # wakes the waits below
-        self._woken, waker = os.pipe()
-        os.set_blocking(self._woken, False)
-        os.set_blocking(waker, False)
-        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        self._woken, self._waker = socket.socketpair()
+        self._woken.setblocking(False)
+        self._waker.setblocking(False)
+        signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
         self._is_told_to_end = False
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._told_to_end)
@@ -58,13 +59,13 @@ class Keeper:
     def run(self) -> None:
         """Wait for the command's end, tell it, and stay as long as anything is left."""
         while self._status is None:
-            if 0 in select.select([0, self._woken], [], [])[0] or self._is_told_to_end:
+            if 0 in select.select([0, self._woken.fileno()], [], [])[0] or self._is_told_to_end:
                 self._end_all()
             self._reap()
         self._wait(LEAVING_SECONDS)
         left = sorted(descendants(os.getpid())) or [self._pid] * self._has_children  # or its group
         tell({"status": self._status, "background": left})
-        watched = [0, self._woken]
+        watched = [0, self._woken.fileno()]
         while self._has_children:
             poll = None if IS_LINUX else GROUP_POLL_SECONDS
             ready = select.select(watched, [], [], poll)[0]
@@ -93,7 +94,7 @@ class Keeper:
     def _reap(self) -> None:
         """Note every child that has ended."""
         with contextlib.suppress(BlockingIOError):
-            os.read(self._woken, READ_BYTES)
+            self._woken.recv(READ_BYTES)
         try:
             while (found := os.waitpid(-1, os.WNOHANG))[0]:
                 if found[0] == self._pid:
@@ -160,18 +161,18 @@ def start(argv: list[str], directory: int, output: int) -> int:
 
     Raises OSError, also for what fails in the new process before the program runs.
     """
-    failed, fails = os.pipe()
+    failed, fails = socket.socketpair()
     pid = os.fork()
     if pid == 0:
         try:
             become(argv, directory, output)
         except OSError as error:
-            os.write(fails, str(error.errno or 0).encode())
+            fails.send(str(error.errno or 0).encode())
         finally:
             os._exit(NOT_STARTED)
-    os.close(fails)
-    with os.fdopen(failed, "rb") as stream:
-        number = stream.read()
+    fails.close()
+    with failed:
+        number = failed.recv(READ_BYTES)
     if number:
         raise OSError(int(number), os.strerror(int(number)))
     return pid
