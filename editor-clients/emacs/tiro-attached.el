@@ -44,8 +44,10 @@
 ;;;###autoload
 (defun tiro-attach (&optional file)
   "Attach something to the next prompt; with a prefix argument, FILE.
-That is the region, in Dired the marked files, or else the buffer."
-  (interactive (list (and current-prefix-arg (read-file-name "Attach: " nil nil t))))
+That is the region, in Dired the marked files, or else the buffer; in
+the chat it is always a file."
+  (interactive (list (and (or current-prefix-arg (derived-mode-p 'tiro-chat-mode))
+                          (read-file-name "Attach: " nil nil t))))
   (tiro-attached-add
    (cond (file (list (tiro-attachment-file file)))
          ((derived-mode-p 'dired-mode)

@@ -34,6 +34,10 @@ A part is a string, which is read-only, or a field (FIELD . TEXT).
 APPLY is called with an alist of the fields and their texts; DOES says
 in a word or two what it does."
   (with-current-buffer (get-buffer-create name)
+    (when (and (buffer-modified-p) (derived-mode-p 'tiro-form-mode)
+               (not (y-or-n-p (format "Drop what was edited in %s? " name))))
+      (pop-to-buffer name)
+      (user-error "Tiro: apply or drop this first"))
     (tiro-form-mode)
     (setq tiro-form--apply apply
           header-line-format

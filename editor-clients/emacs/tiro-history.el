@@ -128,6 +128,7 @@ A question that is taken back stands in the prompt again."
                                (mapcar (lambda (it) `(:type "attachment" ,@it)) attachments))
                     text)))
   (tiro-session-refresh)
+  (with-current-buffer (tiro-chat-buffer) (tiro-message-go seq))
   (message "Tiro: stored; the model sees the new wording from the next question on"))
 
 (defun tiro-history--editable (message)

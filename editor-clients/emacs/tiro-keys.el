@@ -65,6 +65,7 @@
      ("D" tiro-doctor "Doctor")
      ("g" tiro-show-log "Traffic")
      ("e" tiro-show-stderr "Its words")
+     ("Q" tiro-restart "Start again")
      ("q" tiro-shutdown "End")
      ("?" tiro-menu "Menu")))
   "Groups of commands: (TITLE (KEY COMMAND LABEL) ...).")

@@ -28,8 +28,15 @@
   "Show what a resize would take out of the window, to be edited and applied.
 With a prefix argument FORCE one even where the window is under its limits."
   (interactive "P")
-  (tiro-session-work-on "looking ahead" 'tiro/session/previewResize
-                        (and force '(:force t)) #'tiro-memory--show-preview))
+  (let ((keys num-nonmacro-input-events))
+    (tiro-session-work-on
+     "looking ahead" 'tiro/session/previewResize (and force '(:force t))
+     (lambda (preview)
+       (if (= keys num-nonmacro-input-events) (tiro-memory--show-preview preview)
+         ;; Whoever has gone on typing is not to type into the preview.
+         (save-selected-window (tiro-memory--show-preview preview))
+         (message "Tiro: the preview is there; %s goes to it"
+                  (substitute-command-keys "\\[tiro-next-attention]")))))))
 
 (defun tiro-memory--show-preview (preview)
   "Show PREVIEW, the answer to previewResize, as a form."

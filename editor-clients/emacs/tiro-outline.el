@@ -105,13 +105,21 @@
           (and body (concat (replace-regexp-in-string "^" "  " (string-trim body) t t) "\n"))))
 
 (defun tiro-outline--on-session (kind _value)
-  "Look again when KIND says that other messages are pinned."
-  (when-let ((buffer (and (eq kind 'pins) (get-buffer "*tiro session*"))))
+  "Look again when KIND says that the session is another one now."
+  (when (and (memq kind '(pins view)) (get-buffer "*tiro session*"))
+    ;; What comes from the server may come within its filter, which must not wait.
+    (run-at-time 0 nil #'tiro-outline--again)))
+
+(defun tiro-outline--again ()
+  "Show the session anew where it is shown."
+  (when-let ((buffer (get-buffer "*tiro session*")))
     (with-current-buffer buffer
       (let ((line (line-number-at-pos)))
         (save-window-excursion (tiro-show-session))
         (goto-char (point-min))
-        (forward-line (1- line))))))
+        (forward-line (1- line))
+        (dolist (window (get-buffer-window-list nil nil t))
+          (set-window-point window (point)))))))
 
 (add-hook 'tiro-session-functions #'tiro-outline--on-session)
 

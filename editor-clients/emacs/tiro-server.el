@@ -65,5 +65,15 @@
   (tiro-session-stop)
   (message "Tiro: the server has ended"))
 
+(defun tiro-restart ()
+  "End the server and start it again; the session goes on."
+  (interactive)
+  (let ((id (tiro-session-id tiro-session)))
+    (tiro-session-stop)
+    (setf (tiro-session-id tiro-session) id
+          (tiro-session-lost tiro-session) t)
+    (tiro-session-live)
+    (message "Tiro: the server was started again%s" (if id (format "; %s goes on" id) ""))))
+
 (provide 'tiro-server)
 ;;; tiro-server.el ends here

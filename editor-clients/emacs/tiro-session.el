@@ -290,8 +290,9 @@ Then tell NOTICE, if there is one."
 (defun tiro-session-check-idle ()
   "Signal a `user-error' while a turn runs."
   (when (tiro-session-turn tiro-session)
-    (user-error "Tiro is still answering; %s cancels it"
-                (substitute-command-keys "\\[tiro-cancel]"))))
+    (user-error "Tiro is still answering; %s cancels it, %s tells it something"
+                (substitute-command-keys "\\[tiro-cancel]")
+                (substitute-command-keys "\\[tiro-steer]"))))
 
 (defun tiro-session--over (turn result err)
   "End TURN, which was answered with RESULT or with ERR."

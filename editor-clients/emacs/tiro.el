@@ -141,7 +141,7 @@ It is taken into account from the next step on."
   (message "Tiro: said; the next step takes it into account"))
 
 (defun tiro-cancel ()
-  "Cancel the answer that is being written."
+  "Cancel the answer that is being written, or a preview or compaction."
   (interactive)
   (tiro-permission-reject-all)
   (tiro-session-cancel))

@@ -68,6 +68,7 @@
         (insert " not"))
       (tiro-form-apply))
     (should (string-search "You: what is it not\n  + text" (tiro-testing-chat)))
+    (with-current-buffer "*tiro*" (should (looking-at "You: what is it not")))
     (tiro-explain)
     (should (string-search "an attached text"
                            (with-current-buffer "*tiro request*" (buffer-string))))))

@@ -130,6 +130,23 @@
       (cl-letf (((symbol-function 'y-or-n-p) #'always)) (tiro-form-apply)))
     (should (equal "mine" (plist-get (tiro-session-call 'tiro/memo/get) :summary)))))
 
+(ert-deftest tiro-memory-preview-takes-no-typing ()
+  "Who has gone on typing stays where they are; what was edited is not lost."
+  (tiro-testing-with-server
+    (tiro-memory-test-fill 2)
+    (let* ((window (selected-window)) (buffer (window-buffer window)))
+      (tiro-resize t)
+      (cl-incf num-nonmacro-input-events)
+      (tiro-testing-wait "the preview" (lambda () (get-buffer "*tiro resize*")))
+      (should (eq window (selected-window)))
+      (should (eq buffer (window-buffer window))))
+    (tiro-next-attention)
+    (should (equal "*tiro resize*" (buffer-name)))
+    (tiro-memory-test-field 'summary "edited")
+    (cl-letf (((symbol-function 'y-or-n-p) #'ignore))
+      (should-error (tiro-form-open "*tiro resize*" "x" nil #'ignore) :type 'user-error))
+    (should (string-search "edited" (buffer-string)))))
+
 (ert-deftest tiro-memory-pin-marks-the-message ()
   "Of a streamed talk and of a loaded one; the same message in both views."
   (tiro-testing-with-server
@@ -153,7 +170,8 @@
       (goto-char (point-min))
       (search-forward "** #2 assistant, pinned: You said")
       (tiro-toggle-pin)
-      (should-not (string-search ", pinned" (buffer-string)))
+      (tiro-testing-wait "the mark goes" (lambda ()
+                                           (not (string-search ", pinned" (buffer-string)))))
       (should (string-search "** #2 assistant" (buffer-substring (line-beginning-position)
                                                                  (line-end-position)))))
     (with-current-buffer "*tiro*"

@@ -18,6 +18,20 @@
                              (error-message-string
                               (should-error (tiro-doctor) :type 'user-error)))))))
 
+(ert-deftest tiro-server-restart-goes-on-with-the-session ()
+  (tiro-testing-with-server
+    (tiro-restart)
+    (should (tiro-session-running-p))
+    (tiro-testing-ask "hello")
+    (let ((id (tiro-session-id tiro-session))
+          (process (tiro-rpc-process (tiro-session-connection tiro-session))))
+      (tiro-restart)
+      (should-not (process-live-p process))
+      (should (equal id (tiro-session-id tiro-session))))
+    (should (string-search "You said: hello" (tiro-testing-chat)))
+    (tiro-testing-ask "goes on")
+    (should (string-search "You said: goes on" (tiro-testing-chat)))))
+
 (ert-deftest tiro-server-stderr-is-shown ()
   (tiro-testing-with-peer
     (tiro-ask "die")
