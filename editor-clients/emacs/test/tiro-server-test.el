@@ -6,7 +6,7 @@
 
 (ert-deftest tiro-server-doctor-shows-what-it-finds ()
   "It runs beside everything else, also where the server cannot start."
-  (tiro-testing-with-server
+  (tiro-testing-with-program
     (tiro-doctor)
     (tiro-testing-wait "its words" (lambda ()
                                      (with-current-buffer "*tiro doctor*"

@@ -149,7 +149,7 @@
 
 (ert-deftest tiro-second-project-becomes-a-root ()
   "Asked from another project, the tools may read that one too, also after a restart."
-  (tiro-testing-with-server
+  (tiro-testing-with-program
     (let* ((file (tiro-testing-write "../second/b.txt" "text of the second project\n"))
            (question (concat "read " file)))
       (make-directory (concat (file-name-directory file) ".git"))
@@ -470,7 +470,7 @@
 
 (ert-deftest tiro-killed-server-loses-nothing-acknowledged ()
   "B05: after a kill -9 in mid-answer the next question goes on in the same session."
-  (tiro-testing-with-server
+  (tiro-testing-with-program
     (tiro-testing-ask "remember me")
     (tiro-ask "slow 2000")
     (tiro-testing-wait-for "word3")

@@ -96,36 +96,65 @@
         ,@body))))
 
 (defmacro tiro-testing-with-server (&rest body)
-  "Run BODY with the real server and the scripted provider."
+  "Run BODY with the real server, forked, and the scripted provider."
   (declare (indent 0) (debug t))
-  `(tiro-testing-call
-    (lambda ()
-      (let ((tiro-server-command (list (tiro-testing-python) "-m" "tiro" "serve")))
-        (pcase-let ((`(,url ,key) (split-string (tiro-testing--provider-address))))
-          (tiro-testing-configure (list :base_url url :api_key key)))
-        ,@body
-        (should (equal "[]" (tiro-testing--ask-provider "refused?\n")))))))
+  `(tiro-testing--with-server #'tiro-testing--forked-command (lambda () ,@body)))
+
+(defmacro tiro-testing-with-program (&rest body)
+  "Run BODY with the real server as a program that signals reach."
+  (declare (indent 0) (debug t))
+  `(tiro-testing--with-server (lambda () (list (tiro-testing-python) "-m" "tiro" "serve"))
+                              (lambda () ,@body)))
+
+(defun tiro-testing--with-server (command body)
+  "Call BODY with the server that COMMAND returns and the scripted provider."
+  (tiro-testing-call
+   (lambda ()
+     (let ((tiro-server-command (funcall command)))
+       (pcase-let ((`(,url ,key) (split-string (tiro-testing--provider-address))))
+         (tiro-testing-configure (list :base_url url :api_key key)))
+       (funcall body)
+       (should (equal "[]" (tiro-testing--ask-provider "refused?\n")))))))
+
+;;;; Helpers that run beside the tests
+
+(defun tiro-testing--start-helper (name &rest arguments)
+  "Start the Python program NAME of the tests with ARGUMENTS, and wait for its first line."
+  (let ((process
+         (make-process
+          :name name :connection-type 'pipe :noquery t
+          :command `(,(tiro-testing-python) ,(concat tiro-testing-directory name) ,@arguments)
+          :filter (lambda (process text)
+                    (process-put process 'said (concat (process-get process 'said) text))))))
+    (tiro-testing-wait name (lambda ()
+                              (string-suffix-p "\n" (or (process-get process 'said) ""))))
+    process))
+
+(defvar tiro-testing--forks nil "The folder with the socket of fork.py, once it is started.")
+
+(defun tiro-testing--forked-command ()
+  "Return the command of a server that costs a fork."
+  (unless tiro-testing--forks
+    (setq tiro-testing--forks (make-temp-file "tiro-forks" t))
+    (tiro-testing--start-helper "fork.py" "--keep" (concat tiro-testing--forks "/s"))
+    (add-hook 'kill-emacs-hook (lambda () (delete-directory tiro-testing--forks t))))
+  (list (tiro-testing-python) "-I" "-S" (concat tiro-testing-directory "fork.py")
+        (concat tiro-testing--forks "/s")))
 
 (defvar tiro-testing--provider nil "The process of the provider, once it is started.")
 
 (defun tiro-testing--provider-address ()
   "Return the base URL and the key of the provider, starting it where needed."
   (unless tiro-testing--provider
-    (setq tiro-testing--provider
-          (make-process
-           :name "provider" :connection-type 'pipe :noquery t
-           :command (list (tiro-testing-python) (concat tiro-testing-directory "provider.py"))
-           :filter (lambda (process text)
-                     (process-put process 'said
-                                  (concat (process-get process 'said) text)))))
-    (process-put tiro-testing--provider 'address (tiro-testing--ask-provider "")))
+    (setq tiro-testing--provider (tiro-testing--start-helper "provider.py"))
+    (process-put tiro-testing--provider 'address
+                 (string-trim (process-get tiro-testing--provider 'said))))
   (process-get tiro-testing--provider 'address))
 
 (defun tiro-testing--ask-provider (question)
   "Send QUESTION to the provider and return the line that it says."
   (process-put tiro-testing--provider 'said "")
-  (unless (string-empty-p question)
-    (process-send-string tiro-testing--provider question))
+  (process-send-string tiro-testing--provider question)
   (tiro-testing-wait "the provider's answer"
                      (lambda ()
                        (string-suffix-p "\n" (process-get tiro-testing--provider 'said))))
