@@ -111,7 +111,7 @@ Type at the end and send with \\[tiro-prompt-send]; \\[newline] breaks the line.
   (tiro-transcript-add
    'note (substitute-command-keys
           (concat "Type a question and press \\<tiro-chat-mode-map>\\[tiro-prompt-send]."
-                  "  \\[newline] breaks the line, \\[tiro-cancel] cancels an answer."))))
+                  "  \\[newline] breaks the line, \\[tiro-cancel] cancels, \\[tiro-menu] shows more."))))
 
 (defun tiro-chat--killed ()
   "Leave nothing behind when the chat buffer is killed; the turn goes on."

@@ -2,6 +2,7 @@
 
 ;;; Code:
 
+(require 'json)
 (require 'tiro-testing)
 
 (defmacro tiro-edit-test-with (text &rest body)
@@ -22,7 +23,7 @@
   (let ((uri (tiro-rpc-uri buffer-file-name)))
     (tiro-testing-ask
      (concat "edit "
-             (json-serialize
+             (json-encode
               `( :documentChanges
                  [( :textDocument (:uri ,uri :version ,version)
                     :edits ,(vconcat (mapcar #'tiro-edit-test--text-edit edits)))]))))
@@ -124,7 +125,7 @@
     (let ((answer (progn
                     (tiro-testing-ask
                      (concat "edit "
-                             (json-serialize
+                             (json-encode
                               '( :changes (:file:///no/such
                                            [( :range (:start (:line 0 :character 0)
                                                              :end (:line 0 :character 0))
