@@ -245,10 +245,11 @@ A chat buffer that was killed stays so until it is asked for again."
    (tiro-message-button (lambda (_) (tiro-chat--show-earlier first)))))
 
 (defun tiro-chat--show-earlier (first)
-  "Show the messages before the one with seq FIRST."
+  "Show the messages before the one with seq FIRST; point stays above that."
   (let ((messages (plist-get (tiro-session-call 'tiro/session/get
                                                 (list :limit 100 :beforeSeq first))
-                             :messages)))
+                             :messages))
+        (place (copy-marker (point-min) t)))
     (tiro-transcript-delete-line 'earlier)
     (unless (seq-empty-p messages)
       (let ((next (plist-get (elt messages 0) :seq))
@@ -256,7 +257,8 @@ A chat buffer that was killed stays so until it is asked for again."
         (tiro-transcript-at-start
          (when (> next 1) (tiro-chat--offer-earlier next))
          (seq-doseq (message messages) (tiro-message-show message)))
-        (tiro-code-again)))))
+        (tiro-code-again))
+      (goto-char place))))
 
 ;;;; Gathered streaming
 

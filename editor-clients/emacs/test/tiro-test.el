@@ -410,7 +410,11 @@
     (with-current-buffer "*tiro*"
       (goto-char (point-min))
       (search-forward "[Earlier messages]")
-      (push-button (1- (point))))
+      (push-button (1- (point)))
+      (should (looking-at "You: message-30-"))
+      (should (= 31 (tiro-message-at-point)))
+      (search-backward "message-5-")
+      (should (= 6 (tiro-message-at-point))))
     (let ((chat (tiro-testing-chat)))
       (should-not (string-search "[Earlier messages]" chat))
       (dotimes (n 130)
