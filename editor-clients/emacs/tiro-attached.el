@@ -41,7 +41,7 @@
            (if (= 1 (length tiro-attached)) "it goes with the next question"
              (format "%d go with the next question" (length tiro-attached)))))
 
-;;;###autoload
+;;;###autoload (autoload 'tiro-attach "tiro" nil t)
 (defun tiro-attach (&optional file)
   "Attach something to the next prompt; with a prefix argument, FILE.
 That is the region, in Dired the marked files, or else the buffer; in
@@ -58,7 +58,7 @@ the chat it is always a file."
           (list (tiro-attachment-range (tiro-session-live) (region-beginning) (region-end))))
          (t (list (tiro-attachment-buffer))))))
 
-;;;###autoload
+;;;###autoload (autoload 'tiro-attach-diagnostics "tiro" nil t)
 (defun tiro-attach-diagnostics ()
   "Attach what Flymake finds wrong in this buffer to the next prompt."
   (interactive)

@@ -96,7 +96,7 @@
   "Return where TEXT has which face in MODE, a list of (FROM TO . FACE)."
   (condition-case nil
       (with-temp-buffer
-        (let ((inhibit-message t) (enable-local-variables nil) faces)
+        (let ((inhibit-message t) (message-log-max nil) (enable-local-variables nil) faces)
           (insert text)
           (delay-mode-hooks (funcall mode))
           (font-lock-ensure)

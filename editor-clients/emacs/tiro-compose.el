@@ -17,7 +17,7 @@
 (require 'tiro-prompt)
 (require 'tiro-transcript)
 
-;;;###autoload
+;;;###autoload (autoload 'tiro-compose "tiro" nil t)
 (defun tiro-compose ()
   "Write a prompt in a buffer of its own; an active region goes with it.
 It starts with what is typed in the chat; what was composed before and

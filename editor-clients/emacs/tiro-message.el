@@ -75,7 +75,7 @@ The line of a tool use is part of the answer that wanted it."
 
 (defun tiro-message-show-thinking (text)
   "Show TEXT of the model's thinking, folded away below a line."
-  (unless (string-blank-p text)
+  (unless (and (string-blank-p text) (not (tiro-transcript-adding-p 'thinking)))
     (tiro-transcript-add-folded
      'thinking "* thinking" text
      (tiro-message-button

@@ -74,6 +74,7 @@ Ask first only if it is not saved anywhere, or an answer is being written."
       (user-error "Tiro: nothing was written"))
     path))
 
+;;;###autoload (autoload 'tiro-load-session "tiro" nil t)
 (defun tiro-load-session (id &optional file)
   "Make the saved session ID the current one, and show it.
 With a prefix argument it is read from FILE, and lives there from then
@@ -86,9 +87,9 @@ on.  The session that was current is saved first."
   (pop-to-buffer (tiro-chat-buffer))
   (message "Tiro: %s goes on" (tiro-session-id tiro-session)))
 
-;;;###autoload
 (defalias 'tiro-switch-session #'tiro-load-session)
 
+;;;###autoload (autoload 'tiro-resume-session "tiro" nil t)
 (defun tiro-resume-session ()
   "Go on with the session that was saved last."
   (interactive)
@@ -97,6 +98,7 @@ on.  The session that was current is saved first."
 
 (defvar tiro-saved--search-history nil "History of what was searched for.")
 
+;;;###autoload (autoload 'tiro-search-sessions "tiro" nil t)
 (defun tiro-search-sessions (query)
   "Show the messages of all sessions that hold every word of QUERY.
 \"A phrase\" has to stand as it is; word* may have any ending."
@@ -208,6 +210,7 @@ a line.  What looks like a key is left out."
                           (or (plist-get session :error) (plist-get session :title) ""))))
           (tiro-saved-sessions)))
 
+;;;###autoload (autoload 'tiro-list-sessions "tiro" nil t)
 (defun tiro-list-sessions ()
   "Show the list of saved sessions."
   (interactive)

@@ -30,7 +30,7 @@
   (pop-to-buffer (or (tiro-rpc-log-buffer (tiro-session-connection tiro-session))
                      (user-error "Tiro: no traffic is kept; set `tiro-log-size' and start again"))))
 
-;;;###autoload
+;;;###autoload (autoload 'tiro-doctor "tiro" nil t)
 (defun tiro-doctor ()
   "Show what `tiro doctor' finds: what is configured, what answers, what to do."
   (interactive)

@@ -141,6 +141,10 @@
   (and (> tiro-transcript-end (point-min))
        (get-text-property (1- tiro-transcript-end) 'invisible)))
 
+(defun tiro-transcript-adding-p (kind)
+  "Return non-nil if text of KIND was added last and may go on."
+  (eq kind tiro-transcript--kind))
+
 (defun tiro-transcript-add-folded (kind heading text properties)
   "Add TEXT of KIND, folded away below the line HEADING, or go on with it.
 PROPERTIES are text properties of the heading."

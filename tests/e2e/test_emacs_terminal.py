@@ -395,8 +395,14 @@ def test_installs_as_a_package(home: Home, what: str) -> None:
     (progn (setq package-archives nil)
            (package-initialize)
            (package-install-file {lisp(source)})
-           (princ (list (autoloadp (symbol-function 'tiro)) (commandp 'tiro-ask)
-                        (commandp 'tiro-menu) (keymapp 'tiro-command-map))))
+           (require 'cl-lib)
+           (princ (list (commandp 'tiro-attach) (commandp 'tiro-menu)
+                        (cl-loop for name being the symbols
+                                 for function = (symbol-function name)
+                                 when (and (autoloadp function)
+                                           (string-prefix-p "tiro" (symbol-name name)))
+                                 always (equal "tiro" (cadr function)))
+                        (keymapp 'tiro-command-map))))
     """
     assert batch(home, "-l", "package", "--eval", setup).endswith("(t t t t)")
     compiled = list((home.root / ".emacs.d" / "elpa").glob("tiro-*/*.elc"))

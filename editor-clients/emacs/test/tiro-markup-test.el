@@ -64,7 +64,7 @@
   "Streamed in pieces; what comes after it is seen."
   (tiro-markup-test-with
     (let ((tiro-max-line 20))
-      (dolist (piece '("\nlet me " "think\nabout a very long line indeed, of many words"))
+      (dolist (piece '("\n" "\nlet me " "think" "\n" "about a very long line indeed, of many words"))
         (tiro-message-show-thinking piece))
       (tiro-transcript-add 'text "the answer")
       (cl-flet ((seen ()
