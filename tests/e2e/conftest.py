@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,9 +13,11 @@ from tests.e2e.client import RpcError, Server
 from tests.e2e.command import Tiro
 from tests.e2e.home import SERVER, Home
 from tests.e2e.provider import Provider
+from tests.e2e.tmux import Chat
 from tests.e2e.warm import WarmProcess
 
 StartServer = Callable[..., Server]
+Piped = Callable[..., subprocess.CompletedProcess[str]]
 Tell = Callable[[str, object], None]
 """pytest's `record_property`: how much a test tried, for a row of `tests/trust.py`."""
 
@@ -89,6 +92,20 @@ def warmth(request: pytest.FixtureRequest) -> WarmProcess | None:
 def tiro(home: Home, warmth: WarmProcess | None) -> Tiro:
     """Run `tiro` with these words to its end: `tiro("ask", "-", given="What?")`."""
     return functools.partial(command.run, home, warm=warmth)
+
+
+@pytest.fixture
+def chat(home: Home) -> Iterator[Chat]:
+    """A chat in a terminal of its own: `chat.start()`."""
+    one = Chat(home)
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def piped(tiro: Tiro) -> Piped:
+    """A chat that reads a pipe: `piped("first\\nsecond\\n")`."""
+    return lambda given, *words: tiro("chat", *words, given=given)
 
 
 @pytest.fixture

@@ -8,63 +8,19 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.e2e import replies
 from tests.e2e.command import Tiro
+from tests.e2e.conftest import Piped
 from tests.e2e.home import KEY_VARIABLE, Home
 from tests.e2e.provider import API_KEY, MODEL, Provider
 from tests.e2e.replies import Hold
-from tests.e2e.tmux import Tmux, only_child
+from tests.e2e.tmux import TIRO_CHAT, Chat, only_child
 
 DONE, FAILED, WRONG_USE, NO_MODEL, CANCELLED, UNREAD = 0, 1, 2, 3, 130, 141
 SECONDS = 30
-TIRO = [sys.executable, "-m", "tiro", "chat"]
-
-
-class Chat(Tmux):
-    """A chat in a terminal of its own."""
-
-    def start(self, *words: str, ready: str = "/help lists", **env: str) -> None:
-        """Start it and wait for its greeting."""
-        self.run(shlex.join([*TIRO, *words]), env)
-        self.wait_for(ready)
-
-    def say(self, text: str) -> None:
-        """Type a line."""
-        self.type(text)
-        self.keys("Enter")
-
-    def ask(self, text: str, answer: str) -> str:
-        """Type a line and wait for what answers it and for the next prompt."""
-        self.say(text)
-        self.wait_for(answer)
-        return self.wait_for_prompt()
-
-    def wait_for_prompt(self) -> str:
-        """Wait until the next line can be typed."""
-        return self.wait_until(lambda screen: screen.rstrip().endswith("\n>"), "the prompt")
-
-    def server_pid(self) -> int:
-        """The process id of the server, the chat's only child."""
-        return only_child(self.pid())
-
-
-@pytest.fixture
-def chat(home: Home) -> Iterator[Chat]:
-    one = Chat(home)
-    yield one
-    one.close()
-
-
-Piped = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def piped(tiro: Tiro) -> Piped:
-    return lambda given, *words: tiro("chat", *words, given=given)
 
 
 # --- in a terminal -------------------------------------------------------------------------
@@ -678,7 +634,7 @@ def test_pipe_without_a_model_says_what_to_do(piped: Piped, home: Home) -> None:
 
 
 def test_closed_stdin_is_the_end(home: Home) -> None:
-    command = shlex.join(TIRO)
+    command = shlex.join(TIRO_CHAT)
     done = subprocess.run(
         f"{command} <&-", shell=True, env=home.environment(), capture_output=True, timeout=SECONDS
     )
@@ -689,7 +645,7 @@ def test_ctrl_c_ends_a_pipe(provider: Provider, home: Home) -> None:
     hold = Hold()
     provider.script(replies.stream(replies.text_chunk("So far"), hold))
     with subprocess.Popen(
-        TIRO,
+        TIRO_CHAT,
         cwd=home.workspace,
         env=home.environment(),
         stdin=subprocess.PIPE,
@@ -720,7 +676,7 @@ def test_pipe_ends_when_nothing_can_be_shown(
     os.close(reader)
     with open("/dev/full", "w") if is_full else os.fdopen(writer, "w") as stdout:
         done = subprocess.run(
-            TIRO,
+            TIRO_CHAT,
             cwd=home.workspace,
             env=home.environment(),
             input="slowly\nnever\n",
@@ -744,7 +700,7 @@ def test_pipe_ends_when_nothing_can_be_shown(
 def test_command_that_cannot_be_shown_is_one_sentence(home: Home, line: str) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            TIRO,
+            TIRO_CHAT,
             env=home.environment(),
             input=f"/show\n{line}\n",
             stdout=full,

@@ -163,6 +163,47 @@ def test_a_pin_in_a_pair_holds_the_pair(server: Server, provider: Provider, pinn
     assert error.code == -32602
 
 
+# --- a compaction, seen before --------------------------------------------------------------
+
+
+def test_a_compaction_is_shown_edited_and_undone(server: Server, provider: Provider) -> None:
+    """The summary that would be written is there to be read first; a turn does not end that."""
+    groups(server, 5)
+    server.request("tiro/session/pin", {"seq": 1, "pinned": True})
+    provider.script(replies.text("Five questions, question 0 first."))
+    shown = preview(server, "compact")
+    assert (shown["decision"]["type"], shown["keep"]) == ("compact", [1])
+    assert shown["evict"] == list(range(2, 21))
+    assert shown["summary"] == "Five questions, question 0 first."
+    assert (view(server)["summary"], len(seqs(server))) == ("", 20)
+    add(server, "user", "one more")
+    done = apply(server, shown, memo={"mine": 1})
+    assert 0 < done["tokensAfter"] - shown["tokensAfter"] < 60  # the memo, and what came since
+    assert (done["evicted"], done["summary"], done["memo"]) == (19, shown["summary"], {"mine": 1})
+    undone = server.request("tiro/session/undoResize")
+    assert (undone["summary"], undone["total"]) == ("", 21)
+    provider.script(replies.text("Seven."))
+    assert apply(server, preview(server, "compact"), summary="mine")["summary"] == "mine"
+
+
+@pytest.mark.parametrize("reply", ["", "words and more " * 2_000])
+def test_a_compaction_that_cannot_be_shown_leaves_all_as_it_was(
+    server: Server, provider: Provider, reply: str
+) -> None:
+    """An unusable summary, and one that gains no room; nothing to fold asks nobody."""
+    assert preview(server, "compact")["draftId"] is None
+    assert provider.chats == []
+    groups(server, 2)
+    provider.script(replies.text(reply))
+    params = {"force": "compact"}
+    assert server.error("tiro/session/previewResize", params).kind == "resizeFailed"
+    assert len(seqs(server)) == 8
+    provider.script(replies.text("Short."))
+    shown = preview(server, "compact")
+    server.request("tiro/memo/set", {"summary": "another"})
+    assert is_stale(server, shown)
+
+
 # --- a memo of any size ---------------------------------------------------------------------
 
 

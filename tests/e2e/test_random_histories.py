@@ -240,7 +240,8 @@ class History:
         def shown(preview: dict[str, Any]) -> None:
             self.draft = preview["draftId"] or self.draft
 
-        self.send("tiro/session/previewResize", shown, force="lite")
+        kind = self.dice.choice(["lite", "compact"])
+        self.send("tiro/session/previewResize", shown, force=kind)
 
     def apply(self) -> None:
         self.preview()

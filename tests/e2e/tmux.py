@@ -1,8 +1,10 @@
 """A real terminal: a program in tmux on a socket of its own, keys pressed, the screen read."""
 
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -12,6 +14,7 @@ from tests.e2e.home import Home
 
 WAIT_SECONDS = 30.0
 COLUMNS, ROWS = 100, 30
+TIRO_CHAT = [sys.executable, "-m", "tiro", "chat"]
 
 
 class Tmux:
@@ -88,6 +91,34 @@ class Tmux:
     def wait_gone(self, text: str) -> str:
         """Wait until the screen no longer shows a text."""
         return self.wait_until(lambda screen: text not in screen, f"the end of {text}")
+
+
+class Chat(Tmux):
+    """A chat in a terminal of its own."""
+
+    def start(self, *words: str, ready: str = "/help lists", **env: str) -> None:
+        """Start it and wait for its greeting."""
+        self.run(shlex.join([*TIRO_CHAT, *words]), env)
+        self.wait_for(ready)
+
+    def say(self, text: str) -> None:
+        """Type a line."""
+        self.type(text)
+        self.keys("Enter")
+
+    def ask(self, text: str, answer: str) -> str:
+        """Type a line and wait for what answers it and for the next prompt."""
+        self.say(text)
+        self.wait_for(answer)
+        return self.wait_for_prompt()
+
+    def wait_for_prompt(self) -> str:
+        """Wait until the next line can be typed."""
+        return self.wait_until(lambda screen: screen.rstrip().endswith("\n>"), "the prompt")
+
+    def server_pid(self) -> int:
+        """The process id of the server, the chat's only child."""
+        return only_child(self.pid())
 
 
 def only_child(pid: int) -> int:

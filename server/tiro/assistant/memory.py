@@ -14,20 +14,19 @@ import msgspec
 
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.asking import NOBODY, Chat
-from tiro.agents.prompt import memo_text
 from tiro.assistant.asked import Asked, is_overtaken, overtaken
+from tiro.assistant.draft import COMPACTION, Draft, Watch, preview_of, preview_of_nothing, stale
 from tiro.assistant.memo_upkeep import Upkeep
 from tiro.assistant.results import MemoryView, Preview, Resized
 from tiro.assistant.running_turn import entered
 from tiro.errors import InvalidInputError, ResizeError, SessionInUseError
 from tiro.session import history, resize, summary
 from tiro.session import memo as memos
-from tiro.session.changes import Add, Change, Evict, Set
 from tiro.session.core import Core
 from tiro.session.messages import Usage
 from tiro.session.resize import Budget, Plan, ResizeDecision, ResizeOutcome
 from tiro.session.session import Session
-from tiro.session.summary import MAX_CHARACTERS, Summarizer
+from tiro.session.summary import MAX_CHARACTERS, Fold, Summarizer
 from tiro.stores.manager import Notice
 
 if TYPE_CHECKING:
@@ -49,40 +48,12 @@ NO_MEMO = (
     " tried again with the next resize"
 )
 
+COMPACT = "compact"
+"""The `force` of a preview that asks for a compaction."""
+
 NOTHING = ResizeOutcome(None, 0)
 
-OF_A_TURN = {"id", "title", "usage", "agent", "model", "metadata"}
-"""What a turn sets besides its messages; no window, memo or summary is made of it."""
-
 log = logging.getLogger(__name__)
-
-
-class Watch:
-    """Sees whether anything but added messages has changed a session."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.is_stale = False
-        self.close = session.observe(self._see)
-
-    def _see(self, _: int, changes: tuple[Change, ...]) -> None:
-        self.is_stale = self.is_stale or not all(map(_is_of_an_add, changes))
-
-
-class Draft(msgspec.Struct, frozen=True):
-    """A resize that was shown and not applied yet."""
-
-    id: str
-    plan: Plan
-    watch: Watch
-    summary: str
-    """The session's summary when it was shown."""
-
-    def is_stale(self) -> bool:
-        """Whether anything but added messages has changed, here or by another process."""
-        session, seen = self.watch.session, self.plan.seen
-        known = (seen.clears, seen.memo, self.summary)
-        return self.watch.is_stale or (session.clears, session.memo, session.summary) != known
 
 
 class Memory:
@@ -118,7 +89,10 @@ class Memory:
             return await self._committed(session, plan, before, asked.storing(session))
 
     async def preview(self, force: bool | str | None = None) -> Preview:
-        """What a resize would do; where it would do anything, kept as a draft for `apply`."""
+        """What a resize or, with `compact`, a compaction would do.
+
+        Where it would do anything, it is kept as a draft for `apply`.
+        """
         session = self._assistant.session
         with contextlib.suppress(SessionInUseError):  # then it shows what is known here
             async with self.writing(session):
@@ -127,38 +101,19 @@ class Memory:
         self._drop_draft()
         watch = Watch(session)
         try:
-            plan = await self._planned(session, force)
+            plan: Plan | Fold | None
+            if force == COMPACT:
+                plan = await self._folded(session)
+            else:
+                plan = await self._planned(session, force)
         except BaseException:
             watch.close()
             raise
-        window = [message.seq for message in session.oldest_first() if message.seq is not None]
         if plan is None:
             watch.close()
-            return Preview(
-                decision=None,
-                evict=[],
-                keep=window,
-                memo=session.memo,
-                summary=session.summary,
-                tokens_before=before,
-                tokens_after=before,
-                draft_id=None,
-            )
-        self._draft = Draft(uuid4().hex, plan, watch, session.summary)
-        gone = set(plan.gone())
-        after = before + self._memo_tokens(plan.memo) - self._memo_tokens(session.memo)
-        after -= sum(session.meter.message(m) for m in session.newest_first if m.seq in gone)
-        return Preview(
-            decision=plan.decision,
-            evict=[seq for seq in window if seq in gone],
-            keep=[seq for seq in window if seq not in gone],
-            memo=plan.memo,
-            summary=session.summary,
-            tokens_before=before,
-            tokens_after=max(0, after),
-            draft_id=self._draft.id,
-            memo_refused=plan.memo_refused,
-        )
+            return preview_of_nothing(session, before)
+        self._draft = draft = Draft(uuid4().hex, plan, watch, session.memo, session.summary)
+        return preview_of(draft, before)
 
     async def apply(self, draft_id: str, memo: Any = None, summary: str | None = None) -> Resized:
         """Do what a preview showed, with the user's memo and summary in place of the draft's.
@@ -167,17 +122,12 @@ class Memory:
         """
         session, draft, before = self._idle(), self._draft, self._tokens()
         if draft is None or draft.id != draft_id or draft.watch.session is not session:
-            raise _stale()
-        plan = draft.plan
-        if memo is not None:
-            plan = msgspec.structs.replace(plan, memo=memo, memo_refused=None)
-        if summary is not None:
-            plan = msgspec.structs.replace(plan, summary=summary)
+            raise stale()
         async with self.writing(session):  # up to date with what other processes wrote
             if draft.is_stale():
-                raise _stale()
+                raise stale()
             self._drop_draft()
-            outcome = resize.commit(session, plan)
+            outcome = draft.commit(memo, summary)
         return self._resized(session, outcome, before)
 
     async def undo(self) -> Session:
@@ -191,20 +141,16 @@ class Memory:
         """Fold the window into the summary (M7.1); ResizeError when nothing changed."""
         session = await self._up_to_date()
         before = self._tokens()
-        if not summary.foldable(session) and not session.pending():
-            if session.newest_first:
-                raise _all_pinned()
+        if self._has_nothing_to_fold(session):
             return self._resized(session, NOTHING, before)
         with Asked(self._assistant, session, self.writing) as asked:
-            agent = self._assistant.setup.agents.needed("compaction")
-            summarizer = await self._summarizer(session, agent)
+            summarizer, prompt = await self._compacting(session)
             summarizer.storing = asked.storing
             window = {message.seq for message in session.newest_first}
-            if not await summary.compact(session, summarizer, agent.prompt):
+            if not await summary.compact(session, summarizer, prompt):
                 raise overtaken()
         evicted = len(window - {message.seq for message in session.newest_first})
-        done = ResizeOutcome(ResizeDecision("compact", "requested"), evicted)
-        return self._resized(session, done, before)
+        return self._resized(session, ResizeOutcome(COMPACTION, evicted), before)
 
     def get(self) -> MemoryView:
         """Memo and summary, and how far they have come."""
@@ -339,9 +285,6 @@ class Memory:
     def _tokens(self) -> int:
         return self._assistant.context_size().tokens
 
-    def _memo_tokens(self, memo: Any) -> int:
-        return self._assistant.session.meter.text(memo_text(memo))
-
     def _budget(self) -> Budget | None:
         return self._assistant.setup.budget(self._assistant.context_size())
 
@@ -353,6 +296,25 @@ class Memory:
         except (KeyError, TypeError) as error:
             reason = str(error.args[0]) if error.args else str(error)
             raise ResizeError(f"The resize failed: {reason}", reason=reason) from error
+
+    async def _folded(self, session: Session) -> Fold | None:
+        """What a compaction would do, None for nothing."""
+        if self._has_nothing_to_fold(session):
+            return None
+        return await summary.folded_window(session, *await self._compacting(session))
+
+    def _has_nothing_to_fold(self, session: Session) -> bool:
+        """Whether a compaction would do nothing; ResizeError where only pins are in its way."""
+        if summary.foldable(session) or session.pending():
+            return False
+        if session.newest_first:
+            raise _all_pinned()
+        return True
+
+    async def _compacting(self, session: Session) -> tuple[Summarizer, str]:
+        """Who writes the summary of a compaction, and what it is told."""
+        agent = self._assistant.setup.agents.needed("compaction")
+        return await self._summarizer(session, agent), agent.prompt
 
     async def _committed(
         self,
@@ -433,18 +395,4 @@ def _all_pinned() -> ResizeError:
     return ResizeError(
         "All messages of the window are pinned, so there is nothing to compact; let some go first",
         reason="all_pinned",
-    )
-
-
-def _stale() -> ResizeError:
-    return ResizeError(
-        "This preview is out of date, the session has changed since; preview it again",
-        reason="stale",
-    )
-
-
-def _is_of_an_add(change: Change) -> bool:
-    """Whether a change belongs to added messages: what they push out, name, cost and settle."""
-    return isinstance(change, Add | Evict) or (
-        isinstance(change, Set) and change.fields.keys() <= OF_A_TURN
     )

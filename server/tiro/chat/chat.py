@@ -199,11 +199,7 @@ class Chat:
         return True
 
     def _wants(self, question: str) -> bool:
-        async def asked() -> str | None:
-            with self._lines.listening():
-                return await self._lines.ask(question)
-
-        while (answer := self._wait(asked())) is not None:
+        while (answer := self._wait(self._talk.choose_one(question))) is not None:
             if (word := answer.strip().lower()) in ("", "y", "yes", "n", "no"):
                 return word not in ("n", "no")
         return False

@@ -70,6 +70,10 @@ class Lines(Protocol):
         """A question that waits is answered with None."""
         ...
 
+    def lent(self) -> contextlib.AbstractContextManager[None]:
+        """While another program has the terminal: it is as it was before us."""
+        ...
+
 
 class PipedLines:
     """Lines from a pipe or a file: nobody is there to be asked."""
@@ -93,6 +97,10 @@ class PipedLines:
 
     def stop_asking(self) -> None:
         """Nobody was asked."""
+
+    def lent(self) -> contextlib.AbstractContextManager[None]:
+        """A pipe is no terminal."""
+        return contextlib.nullcontext()
 
 
 class Keyboard:
@@ -249,6 +257,15 @@ class Keyboard:
                 self._typed += character
 
     # --- the terminal -------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def lent(self) -> Generator[None, None, None]:
+        """The terminal as it was before us, for another program."""
+        self._set(self._usual)
+        try:
+            yield
+        finally:
+            self._set_quiet()
 
     def _set_quiet(self) -> None:
         """No echo, each key at once; Ctrl-C stays a signal and drops nothing that was typed."""

@@ -3,13 +3,19 @@
 import json
 from typing import Any
 
+from tiro.chat.memo_text import Kept, rewritten, text_of
 from tiro.chat.talk import Talk, messages
+from tiro.chat.told_messages import say_messages
 from tiro.errors import InvalidInputError
 from tiro.screen_text import one_line
-from tiro.session.messages import Message, text_of
 
-PIN_CELLS = 60
 LINE_CELLS = 80
+EDITS: dict[str, Kept | None] = {
+    "edit": None,
+    "edit memo": "memo",
+    "edit summary": "summary",
+}
+"""The words behind /memo → what is edited; None: the one that there is."""
 NO_PIN = "No message is pinned"
 PARTS = {
     "system": "system prompt",
@@ -26,14 +32,15 @@ PARTS = {
 
 
 async def size(talk: Talk, rest: str) -> None:
-    """How large the next request is, and what takes the room."""
+    """How large the next request is, how sure that is, and what takes the room."""
     size = await talk.link.request("tiro/session/contextSize", {"draft": rest or None})
+    tokens, error = size["tokens"], size["errorPercent"]
     of = f" of {size['contextWindow']:,} ({size['ratio']:.1%})" if size["contextWindow"] else ""
-    error = f", give or take {size['errorPercent']:.0f} %" if size["errorPercent"] else ""
-    talk.screen.say(f"The next request has about {size['tokens']:,} tokens{of}{error}:")
-    for name, tokens in size["breakdown"].items():
-        if tokens:
-            talk.screen.say(f"  {PARTS[name]:<18} {tokens:>9,}")
+    sure = f", give or take {error:.0f} %" if error is not None else ", not yet checked by a report"
+    talk.screen.say(f"The next request has about {tokens:,} tokens{of}{sure}:")
+    for name, part in size["breakdown"].items():
+        if part:
+            talk.screen.say(f"  {PARTS[name]:<18} {part:>9,} {part / tokens:>5.0%}")
 
 
 async def compact(talk: Talk, rest: str) -> None:
@@ -52,20 +59,43 @@ async def compact(talk: Talk, rest: str) -> None:
 
 
 async def undo(talk: Talk, rest: str) -> None:
-    """Take the last compaction or resize back."""
+    """Take the last compaction or resize back, and say what came back."""
+    before = await talk.link.request("tiro/session/get")
     view = await talk.link.request("tiro/session/undoResize")
-    talk.screen.tell(f"{messages(view['total'])} in the window again")
+    there = {message["seq"] for message in before["messages"]}
+    back = [message for message in view["messages"] if message["seq"] not in there]
+    talk.screen.tell(f"{messages(len(back))} in the window again")
+    say_messages(talk, back)
+    for what in ("memo", "summary"):
+        if view[what] != before[what]:
+            talk.screen.tell(f"The {what} is that of before" if view[what] else f"No {what} now")
 
 
 async def memo(talk: Talk, rest: str) -> None:
-    """What is remembered of what has left the window."""
+    """What is remembered of what has left the window; with `edit` as the person writes it."""
     kept = await talk.link.request("tiro/memo/get")
+    if rest:
+        await _edit(talk, rest, kept)
+        return
     if kept["memo"]:
-        talk.screen.say(json.dumps(kept["memo"], indent=2, ensure_ascii=False))
+        talk.screen.say(text_of("memo", kept["memo"]))
     if kept["summary"]:
         talk.screen.say(kept["summary"])
     if not kept["memo"] and not kept["summary"]:
         talk.screen.tell("Nothing is remembered yet of messages that have left the window")
+
+
+async def _edit(talk: Talk, rest: str, kept: dict[str, Any]) -> None:
+    if rest not in EDITS:
+        raise InvalidInputError(f"/memo takes nothing, or {', '.join(EDITS)}")
+    has_only_summary = bool(kept["summary"]) and not kept["memo"]
+    which: Kept = EDITS[rest] or ("summary" if has_only_summary else "memo")
+    value = await rewritten(talk, which, text_of(which, kept[which]))
+    if value is None or value == kept[which]:
+        talk.screen.tell("Nothing has changed")
+        return
+    await talk.link.request("tiro/memo/set", {which: value})
+    talk.screen.tell(f"The {which} is as you wrote it")
 
 
 async def pin(talk: Talk, rest: str) -> None:
@@ -77,10 +107,7 @@ async def pin(talk: Talk, rest: str) -> None:
         await talk.link.request("tiro/session/pin", params)
     view = await talk.link.request("tiro/session/get")
     talk.screen.tell(f"Pinned: {', '.join(map(str, view['pins']))}" if view["pins"] else NO_PIN)
-    for message in view["messages"]:
-        if message["seq"] in view["pins"]:
-            words = one_line(text_of(Message.from_dict(message)), PIN_CELLS)
-            talk.screen.say(f"#{message['seq']} {message['role']}: {words}")
+    say_messages(talk, [m for m in view["messages"] if m["seq"] in view["pins"]])
 
 
 async def explain(talk: Talk, rest: str) -> None:

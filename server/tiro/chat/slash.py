@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tiro.chat import memory_commands as memory
 from tiro.chat import session_commands as sessions
+from tiro.chat.preview import FORCES, preview
 from tiro.chat.talk import Talk
 from tiro.errors import InvalidInputError
 from tiro.stores.formats.registry import FORMATS
@@ -167,6 +168,10 @@ async def _models(talk: Talk) -> list[str]:
     return [row["name"] for row in rows if row["available"]]
 
 
+async def _kinds(talk: Talk) -> Sequence[str]:
+    return [kind for kind in FORCES if kind]
+
+
 async def _formats(talk: Talk) -> Sequence[str]:
     return [format.name for format in FORMATS]
 
@@ -195,8 +200,11 @@ COMMANDS: dict[str, Command] = {
         memory.explain, "[json]", "what the next request holds, and what is left out of it"
     ),
     "/compact": Command(memory.compact, "", "fold all that was said into a summary"),
+    "/preview": Command(
+        preview, "[KIND]", "see what would be folded; then apply, edit or drop it", _kinds
+    ),
     "/undo": Command(memory.undo, "", "take the last compaction or resize back"),
-    "/memo": Command(memory.memo, "", "what is remembered of what has left the window"),
+    "/memo": Command(memory.memo, "[edit]", "what is remembered of what has left the window"),
     "/pin": Command(
         memory.pin, "[N]", "hold message N in the window, -N let it go; else which are held"
     ),

@@ -119,6 +119,11 @@ class Talk:
                     return {"decision": decision}
             return {"decision": "reject"}
 
+    async def choose_one(self, question: str) -> str | None:
+        """A line that answers a question of ours; None when there is nobody or they ended it."""
+        with self.lines.listening():
+            return await self.lines.ask(question)
+
     @contextlib.contextmanager
     def _interrupts(self, turn: "asyncio.Future[Any]") -> Generator[None, None, None]:
         """Within it Ctrl-C cancels the turn; a second one soon after it drops the turn.

@@ -15,6 +15,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+import msgspec
+
 from tiro.errors import ContextOverflowError, ResizeError
 from tiro.session.changes import Change, Cover, Evict, Set
 from tiro.session.core import Core
@@ -200,12 +202,25 @@ def trim(session: Core, limit: int, min_keep: int) -> tuple[list[Message], bool]
         return evicted, bool(evicted)
 
 
-async def compact(session: Core, summarizer: Summarizer, prompt: str = COMPACTION_PROMPT) -> int:
-    """Fold the window and all that waits into the summary (M7.1); how many messages left.
+class Fold(msgspec.Struct, frozen=True, kw_only=True):
+    """A compaction whose summary is written; nothing has been changed yet."""
 
-    Pinned messages stay. Raises ResizeError for an unusable summary and for one that gains no room,
-    and what the provider raises; then, and where the session was changed by somebody else
-    meanwhile, nothing has changed.
+    text: str
+    evict: list[Message]
+    """What leaves the window, oldest first."""
+    covered: list[Message]
+    """That, and what waits already: all that the summary stands for besides the one before it."""
+    previous: str
+    clears: int
+
+
+async def folded_window(
+    session: Core, summarizer: Summarizer, prompt: str = COMPACTION_PROMPT
+) -> Fold:
+    """Let a summary be written of the window and all that waits; changes nothing.
+
+    Pinned messages stay out of it. Raises ResizeError for an unusable summary and for one that
+    gains no room, and what the provider raises.
     """
     with session.lock:
         previous, clears = session.summary, session.clears
@@ -217,8 +232,23 @@ async def compact(session: Core, summarizer: Summarizer, prompt: str = COMPACTIO
         left = left[len(batch) :]
     if text != previous:
         _check_gain(session, text, previous, waiting)
+    return Fold(text=text, evict=window, covered=waiting, previous=previous, clears=clears)
+
+
+async def compact(session: Core, summarizer: Summarizer, prompt: str = COMPACTION_PROMPT) -> int:
+    """Fold the window and all that waits into the summary (M7.1); how many messages left.
+
+    Raises what `folded_window` raises; then, and where the session was changed by somebody else
+    meanwhile, nothing has changed.
+    """
+    fold = await folded_window(session, summarizer, prompt)
     async with summarizer.storing(session):
-        return store(session, text, waiting, previous, clears, window) if waiting else 0
+        return store_fold(session, fold) if fold.covered else 0
+
+
+def store_fold(session: Core, fold: Fold) -> int:
+    """Make a compaction true in one step; what `store` says of it."""
+    return store(session, fold.text, fold.covered, fold.previous, fold.clears, fold.evict)
 
 
 def foldable(session: Core) -> list[Message]:
