@@ -478,7 +478,7 @@ def test_steps_of_the_agent_only_lower_the_limit(steps: int | None, expected: in
 
 
 def test_denied_tool_use_is_rejected_and_names_the_rule() -> None:
-    rules = Rules(agent={"read": [("*.env", "deny"), ("*", "allow")]})
+    rules = Rules(agent={"read": [("*.env", "deny"), ("*", "allow")]}, agent_name="mine")
     starts: list[str] = []
     tool = a_tool(starts=starts, subject_field="path")
     turn = a_turn(
@@ -486,7 +486,9 @@ def test_denied_tool_use_is_rejected_and_names_the_rule() -> None:
     )
     events = run(turn)
     assert statuses(events, "c1") == ["proposed", "rejected"]
-    assert "read: *.env deny" in told(turn.session)[2][1][1]
+    said = told(turn.session)[2][1][1]
+    assert "'read: *.env deny' (agent mine)" in said
+    assert "the user can select another agent" in said
     assert not starts
 
 

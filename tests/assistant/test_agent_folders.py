@@ -33,6 +33,16 @@ def test_a_default_that_nobody_may_choose_is_told_and_replaced(
     assert [said in problem for problem in folders.problems if said] == [True] * bool(said)
 
 
+def test_a_hidden_agent_for_summaries_is_told_that_nothing_asks_it(tmp_path: Path) -> None:
+    put(tmp_path, "agents/summary.md", HIDDEN)
+    put(tmp_path, "agents/title.md", HIDDEN)
+    folders = AgentFolders(tmp_path, [], "build")
+    [problem] = folders.problems
+    assert f"{tmp_path}/agents/summary.md: nothing asks this agent" in problem
+    put(tmp_path, "agents/summary.md", SEEN)
+    assert (folders.look(), folders.problems) == ([], [])
+
+
 def test_where_no_agent_can_be_chosen_that_is_said(tmp_path: Path) -> None:
     for name in ("build", "plan"):
         put(tmp_path, f"agents/{name}.md", HIDDEN)

@@ -110,7 +110,7 @@ def test_a_long_file_is_cut_and_told(root: Path) -> None:
     found = read(root)
     assert "x" * MAX_CHARACTERS in found.text
     assert "x" * (MAX_CHARACTERS + 1) not in found.text
-    assert found.text.endswith(f"[Cut here: 30,000 of {MAX_CHARACTERS + 1:,} characters.]")
+    assert found.text.endswith("[Cut here after 30,000 characters; the file is longer.]")
     assert "shorten it" in found.problems[0]
 
 
@@ -125,11 +125,13 @@ def test_many_files_are_bounded_together_and_the_nearest_stay(root: Path) -> Non
     assert [str(places[0]) in told and "left out" in told for told in found.problems] == [True]
 
 
-def test_a_huge_file_is_left_out_and_told(root: Path) -> None:
-    (root / "AGENTS.md").write_text("x" * 2_000_000)
+def test_a_huge_file_is_cut_like_any_other(root: Path) -> None:
+    """Also where the part that is read of it ends within a character."""
+    (root / "AGENTS.md").write_text("x" + "é" * 1_000_000, "utf-8")
     found = read(root)
-    assert found.text == ""
-    assert "larger than" in found.problems[0]
+    assert "xé" + "é" * (MAX_CHARACTERS - 2) in found.text
+    assert len(found.text) < MAX_CHARACTERS + 200
+    assert "shorten it" in found.problems[0]
 
 
 def test_they_are_measured_and_change_with_the_file(root: Path, tmp_path: Path) -> None:

@@ -166,11 +166,17 @@ def test_a_slip_about_the_model_comes_first(home: Home, doctor: Doctor) -> None:
 def test_wrong_keys_are_told_with_their_places(home: Home, doctor: Doctor) -> None:
     """The default holds, so a prompt would be answered all the same."""
     path = home.write_config(session={"max_history": "lots"}, agnet="plan")
+    summary = home.config_dir / "agents" / "summary.md"
+    summary.parent.mkdir()
+    summary.write_text("---\nhidden: true\n---\nSum up.")
+    instructions = home.write("AGENTS.md", "x" * 30_001)
     done = doctor(home)
     assert done.returncode == DONE
     problems = [line for line in done.stdout.splitlines() if line.startswith("Problem ")]
-    assert len(problems) == 2
-    assert all(f"{path}, line " in problem for problem in problems)
+    assert len(problems) == 4
+    assert all(f"{path}, line " in problem for problem in problems[:2])
+    assert f"{summary}: nothing asks this agent" in problems[2]
+    assert f"{instructions} is longer than 30,000 characters" in problems[3]
     assert done.stdout.splitlines()[-1].startswith(f"Next: correct {path}, line ")
 
 

@@ -29,12 +29,12 @@ def test_explain_says_what_would_be_decided_and_why(server: Server) -> None:
     assert explained(server, "write_file", write, agent="plan") == (
         "deny",
         "write: * deny",
-        "agent",
+        "agent plan",
     )
     assert explained(server, "run_command", {"command": "ls"}, agent="explore") == (
         "allow",
         "bash: <read-only> allow",
-        "agent",
+        "agent explore",
     )
     assert explained(server, "run_command", {"command": "ls; x"}, agent="plan")[0] == "deny"
     kind, rule, _ = explained(server, "read_file", {"path": "../../x"})

@@ -4,6 +4,7 @@ It runs with one thread at temperature 0 and says few words; what it says is nev
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -372,9 +373,15 @@ def command_line(pid: int) -> list[bytes]:
 
 
 def children() -> list[int]:
-    """The processes this one has started and that still run."""
+    """The processes of local models that this one has started and that still run."""
     listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
-    return [pid for pid in map(int, listed.split()) if is_alive(pid)]
+    return [pid for pid in map(int, listed.split()) if is_alive(pid) and is_local_model(pid)]
+
+
+def is_local_model(pid: int) -> bool:
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+        return any(word.endswith(b"/local_server.py") for word in command_line(pid))
+    return False
 
 
 def is_alive(pid: int) -> bool:

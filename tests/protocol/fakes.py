@@ -373,7 +373,7 @@ class FakeAssistant:
 
     # --- agents, models, status ---
 
-    def list_agents(self, everything: bool | None = None) -> Any:
+    async def list_agents(self, everything: bool | None = None) -> Any:
         return [agent for agent in AGENTS if everything or not agent.hidden]
 
     async def list_models(self) -> Any:
@@ -382,7 +382,7 @@ class FakeAssistant:
     def current_model(self) -> str | None:
         return None
 
-    def status(self) -> Any:
+    async def status(self) -> Any:
         return SimpleNamespace(
             version="0", python="3", config_files=[], sessions_directory=Path("/s"), model=None,
             provider=None, problems=[],

@@ -37,6 +37,8 @@ Subject: TypeAlias = str | CommandSubject | None
 """What patterns are tested on: a path, a command, or nothing, which only `*` fits."""
 
 KINDS: tuple[Kind, ...] = ("allow", "ask", "deny")
+AGENT = "agent"
+"""How the source of a decision begins that is an agent's own rule."""
 
 KEY_OF_TOOL = {
     "read_file": "read",
@@ -96,7 +98,11 @@ class PermissionDecision(msgspec.Struct, frozen=True):
     rule: str
     """For people: key, pattern and decision, such as `read: *.env deny`."""
     source: str = "default"
-    """Whose rule it is: session, agent, config, workspace or default."""
+    """Whose rule it is: session, agent with its name, config, workspace or default."""
+
+    def is_of_agent(self) -> bool:
+        """Whether another agent's rules may decide otherwise."""
+        return self.source.partition(" ")[0] == AGENT
 
 
 NO_RULE = PermissionDecision("allow", "no rule: allow")
@@ -107,6 +113,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     always: Permission = None
     agent: Permission = None
+    agent_name: str = ""
     config: Permission = None
     default: Permission = None
     workspace: Permission = None
@@ -122,7 +129,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         """The decision for a key and the path or command its patterns are tested on."""
         tables = (
             (self.always, "session"),
-            (self.agent, "agent"),
+            (self.agent, f"{AGENT} {self.agent_name}".rstrip()),
             (self.config, "config"),
             (self.default, "default"),
         )

@@ -1,5 +1,6 @@
 """A file of settings as somebody wrote it: its values with their lines, or why it is of no use."""
 
+import codecs
 import os
 import stat
 from pathlib import Path
@@ -42,6 +43,22 @@ def read_settings(path: Path, root: Path | None) -> YamlTree | None:
 
 def read_text(path: Path, root: Path | None) -> str | None:
     """The text of a regular file of bearable size; None when there is none."""
+    data = _read(path, root)
+    if data is None:
+        return None
+    if len(data) > MAX_FILE_BYTES:
+        raise UnusableFileError(f" is larger than {MAX_FILE_BYTES:,} bytes")
+    return _decoded(data)
+
+
+def read_beginning(path: Path, root: Path | None) -> str | None:
+    """The text of a regular file, of a larger one its beginning; None when there is none."""
+    data = _read(path, root)
+    return None if data is None else _decoded(data, is_whole=len(data) <= MAX_FILE_BYTES)
+
+
+def _read(path: Path, root: Path | None) -> bytes | None:
+    """At most one byte more than is bearable."""
     if root is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
         raise UnusableFileError(" leads out of the workspace")
     try:
@@ -49,17 +66,19 @@ def read_text(path: Path, root: Path | None) -> str | None:
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise UnusableFileError(" is no regular file")
-            data = file.read(MAX_FILE_BYTES + 1)
+            return file.read(MAX_FILE_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError) as error:
         if root is None and path.parent.exists() and not path.parent.is_dir():
             raise UnusableFileError(" cannot be there: its folder is a file", "") from error
         return None
     except OSError as error:
         raise UnusableFileError(f" cannot be read ({error.strerror})") from error
-    if len(data) > MAX_FILE_BYTES:
-        raise UnusableFileError(f" is larger than {MAX_FILE_BYTES:,} bytes")
+
+
+def _decoded(data: bytes, is_whole: bool = True) -> str:
+    """Bytes as text; of a beginning without the character that its end cuts."""
     try:
-        return data.decode("utf-8-sig")
+        return codecs.getincrementaldecoder("utf-8-sig")().decode(data, final=is_whole)
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise UnusableFileError(f", line {line}: this is not UTF-8") from error

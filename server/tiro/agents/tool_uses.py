@@ -51,6 +51,9 @@ CUT_OFF = (
     " truncated and nothing was run or changed. Call the tool again with less in one call."
 )
 DENIED = "Not allowed by the rule {rule!r} ({source}); nothing was run or changed."
+ANOTHER_AGENT = (
+    " That agent may not do it; the user can select another agent, such as build (/agent build)."
+)
 REJECTED = "The user said no; nothing was run or changed.{message}"
 BROKEN_TOOL = "The tool failed unexpectedly ({kind}); its outcome is unknown. Try another way."
 EMPTY_OUTPUT = "(no output)"
@@ -266,6 +269,7 @@ class ToolUses:
         decision = gate.decide(use, record.remembered)
         if decision.kind == "deny":
             told = DENIED.format(rule=decision.rule, source=decision.source)
+            told += ANOTHER_AGENT if decision.is_of_agent() else ""
             return Leave(decision.rule, told)
         preview = await tool.preview(given, tool_run) if tool.preview is not None else None
         if preview is not None and tool.effect != "execute":  # a command is shown as it will run

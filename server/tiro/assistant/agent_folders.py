@@ -3,6 +3,7 @@
 A workspace is not trusted: its agents take no name that there is already.
 """
 
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,6 +15,11 @@ NO_DEFAULT = "The default agent {!r} cannot be selected, so {!r} answers; there 
 NO_AGENT = (
     "The default agent {!r} cannot be selected, and no other one: all are hidden or subagents;"
     " let one of them be seen"
+)
+
+NOT_ASKED = (
+    "{}: nothing asks this agent: it is hidden, and what leaves the window is summed up without an"
+    " agent; let it be seen to choose it"
 )
 
 Stamp = tuple[str, int, int, int]
@@ -30,10 +36,18 @@ class AgentFolders:
         self._roots = roots
         self._default = default
         self._stamps: list[Stamp] | None = None
+        self._looking = threading.Lock()
         self.look()
 
     def look(self) -> list[str]:
-        """Read the files anew where one changed; what is wrong now and was not before."""
+        """Read the files anew where one changed; what is wrong now and was not before.
+
+        From any thread: it may wait for a disk.
+        """
+        with self._looking:
+            return self._look()
+
+    def _look(self) -> list[str]:
         stamps = sorted(self._stamped())
         if stamps == self._stamps:
             return []
@@ -91,7 +105,9 @@ def _folder_of(root: Path) -> Path:
 
 
 def _register(agents: AgentRegistry, agent: AgentInfo, folder: Path) -> Iterator[str]:
-    """Add an agent of a file; what keeps it from being one, such as its name."""
+    """Add an agent of a file; what keeps it from being one, such as its name, or of use."""
+    if agent.hidden and agent.name == "summary":
+        yield NOT_ASKED.format(folder / "summary.md")
     try:
         agents.register(agent)
     except ValueError as error:

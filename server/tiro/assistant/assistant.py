@@ -259,7 +259,7 @@ class Assistant:
 
     async def set_agent(self, name: str | None) -> AgentInfo | None:
         """Select an agent, or none; a running turn keeps its own."""
-        self.tell_all(self.setup.folders.look())
+        await self._look_at_agents()
         agent = None if name is None else self.setup.selectable(name)
         async with self._changing() as session:
             session.set_agent(name)
@@ -368,15 +368,19 @@ class Assistant:
 
     # --- agents, models, status ---
 
-    def list_agents(self, everything: bool | None = None) -> Sequence[AgentInfo]:
+    async def list_agents(self, everything: bool | None = None) -> Sequence[AgentInfo]:
         """The agents a user may select, or all of them, as their files are now."""
-        self.tell_all(self.setup.folders.look())
+        await self._look_at_agents()
         agents = self.setup.agents
         return agents.list() if everything else agents.selectable()
 
     async def list_models(self) -> Sequence[ModelRow]:
         """The models of every provider, with a reason where one cannot be used."""
         return await self.models.rows([self.current_model(), self.setup.settings.model])
+
+    async def _look_at_agents(self) -> None:
+        """Take the agents' files as they are now, and tell what is newly wrong with them."""
+        self.tell_all(await asyncio.to_thread(self.setup.folders.look))
 
     def tell_all(self, sentences: Iterable[str]) -> None:
         """Tell the user each of these."""
@@ -396,9 +400,9 @@ class Assistant:
             or self.models.first_usable
         )
 
-    def status(self) -> Status:
+    async def status(self) -> Status:
         """How this server is set up, and what is wrong with it."""
-        self.tell_all(self.setup.folders.look())
+        await self._look_at_agents()
         model = self.current_model()
         problems = [*self.setup.problems, *self.setup.instructions.problems]
         problems += self.setup.missing(self.session)

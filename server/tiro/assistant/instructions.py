@@ -5,12 +5,12 @@ counts. A workspace that is not trusted gives no instructions.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from tiro.agents.settings_file import UnusableFileError, read_text
+from tiro.agents.settings_file import UnusableFileError, read_beginning
 from tiro.tools.workspace import Workspace
 
 FILE_NAME = "AGENTS.md"
@@ -20,7 +20,7 @@ MAX_TOGETHER = 60_000
 """Of all files; those nearest to the workspace come first."""
 
 HEADING = "## Instructions for this workspace, from {path}"
-CUT = "\n\n[Cut here: {shown:,} of {total:,} characters.]"
+CUT = "\n\n[Cut here after {shown:,} characters; the file is longer.]"
 TOO_MANY = "{path} is left out: the files nearer to the workspace are longer than {most:,} together"
 TOO_LONG = "{path} is longer than {most:,} characters; the rest is left out, shorten it"
 
@@ -34,19 +34,25 @@ class Instructions(msgspec.Struct, frozen=True):
 
 def read_instructions(workspace: Workspace) -> Instructions:
     """Read all that hold for this workspace. Costs a look at each folder above it."""
+    return instructions_in(workspace.roots(), workspace.live_text)
+
+
+def instructions_in(
+    roots: Sequence[Path], live_text: Callable[[Path], str | None] = lambda path: None
+) -> Instructions:
+    """Those that hold in these folders; `live_text` has what an editor holds of a real path."""
     parts: list[str] = []
     problems: list[str] = []
     left = MAX_TOGETHER
-    for path, root in reversed(list(_places(workspace))):
+    for path, root in reversed(list(_places(roots))):
         try:
-            text = _text(workspace, path, root)
+            text = _text(live_text, path, root)
         except UnusableFileError as error:
             problems.append(f"{path}{error}; it is left out")
             continue
         if len(text) > MAX_CHARACTERS:
             problems.append(TOO_LONG.format(path=path, most=MAX_CHARACTERS))
-            cut = CUT.format(shown=MAX_CHARACTERS, total=len(text))
-            text = text[:MAX_CHARACTERS] + cut
+            text = text[:MAX_CHARACTERS] + CUT.format(shown=MAX_CHARACTERS)
         if not text.strip():
             continue
         left -= len(text)
@@ -57,25 +63,25 @@ def read_instructions(workspace: Workspace) -> Instructions:
     return Instructions("\n\n".join(reversed(parts)), problems)
 
 
-def _places(workspace: Workspace) -> Iterator[tuple[Path, Path]]:
+def _places(roots: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
     """Each file that may be there, with the folder that it must not lead out of."""
     seen = set()
-    for root in workspace.roots():
+    for root in roots:
         for folder in (*reversed(root.parents), root):
             if folder not in seen:
                 seen.add(folder)
                 yield folder / FILE_NAME, folder
 
 
-def _text(workspace: Workspace, path: Path, folder: Path) -> str:
+def _text(live_text: Callable[[Path], str | None], path: Path, folder: Path) -> str:
     """What it says, empty when there is none; UnusableFileError where it is not to be read."""
     real = Path(os.path.realpath(path))
-    live = workspace.live_text(real) if real.is_relative_to(folder) else None
+    live = live_text(real) if real.is_relative_to(folder) else None
     if live is not None:
         return live
     if not _is_own(path):
         raise UnusableFileError(" belongs to another user")
-    return read_text(path, folder) or ""
+    return read_beginning(path, folder) or ""
 
 
 def _is_own(path: Path) -> bool:

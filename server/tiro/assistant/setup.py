@@ -237,6 +237,7 @@ class Setup(msgspec.Struct, kw_only=True):
         lost = None if session is None else self.lost_agent(session)
         return Rules(
             agent=agent.permission,
+            agent_name=agent.name,
             config=self.settings.permission,
             default=PERMISSION_SETS[self.settings.permission_set],
             workspace=self.settings.workspace_permission,

@@ -66,7 +66,10 @@ class Findings(Wire, frozen=True, kw_only=True):
     config_directory: str
     config_files: list[str]
     problems: list[str]
-    """Every wrong key, with file, line and path; a file that cannot be read at all comes first."""
+    """Every wrong key, with file, line and path; a file that cannot be read at all comes first.
+
+    Then what is wrong with agents' files and `AGENTS.md`.
+    """
     is_config_broken: bool = False
     """Whether there is such a file."""
     doubt: str | None = None

@@ -108,7 +108,7 @@ async def load_session(desk: Desk, run: Run, name: str | None) -> Any:
 async def select_agent(desk: Desk, run: Run, name: str | None) -> Any:
     """Select an agent by name, or let the user choose one."""
     if name is None:
-        names = [agent.name for agent in desk.assistant.list_agents(False)]
+        names = [agent.name for agent in await desk.assistant.list_agents(False)]
         name = await desk.connection.editor.choose("Which agent?", names)
     return None if name is None else await run("tiro/session/setAgent", {"name": name})
 

@@ -361,7 +361,7 @@ async def turn_steer(desk: Desk, params: types.TurnSteerParams) -> types.TurnSte
 @handles("tiro/agents/list")
 async def agents_list(desk: Desk, params: types.AgentsListParams) -> types.AgentsListResult:
     """The agents a user may select, or all."""
-    agents = desk.assistant.list_agents(bool(params.all))
+    agents = await desk.assistant.list_agents(bool(params.all))
     rows = [to_wire_agent(desk.assistant, agent) for agent in agents]
     return types.AgentsListResult([row for row in rows if row], desk.assistant.setup.agents.default)
 
@@ -420,7 +420,7 @@ async def permissions_explain(
 @handles("tiro/status")
 async def status(desk: Desk, params: types.Empty) -> types.StatusResult:
     """How this server is set up."""
-    now = desk.assistant.status()
+    now = await desk.assistant.status()
     return types.StatusResult(
         version=now.version,
         python=now.python,

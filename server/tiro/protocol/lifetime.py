@@ -96,7 +96,7 @@ class Lifetime:
         await self._service.closing.close()
         await self._protocol.shutdown_answered()
         await asyncio.to_thread(self._writer.close, WRITE_SECONDS)
-        self._service.editor.close()
+        await asyncio.to_thread(self._service.editor.close)
         return code
 
     def end(self, exit_code: int) -> None:
