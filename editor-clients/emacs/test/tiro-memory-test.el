@@ -50,7 +50,7 @@
 (ert-deftest tiro-memory-resize-that-is-dropped-changes-nothing ()
   (tiro-testing-with-server
     (tiro-memory-test-fill 3)
-    (let ((said (tiro-memory-test-said
+    (let ((said (tiro-testing-said
                  (lambda ()
                    (tiro-resize)
                    (tiro-testing-wait "the answer" (lambda () (not (tiro-session-work tiro-session))))
@@ -67,15 +67,6 @@
     (should-not (get-buffer "*tiro resize*"))
     (should (= 6 (tiro-memory-test-window)))
     (should-error (tiro-undo-resize) :type 'user-error)))
-
-(defun tiro-memory-test-said (body)
-  "Return the messages that BODY gave, a line each."
-  (let (said)
-    (cl-letf (((symbol-function 'message)
-               (lambda (format &rest arguments)
-                 (when format (push (apply #'format-message format arguments) said)))))
-      (funcall body))
-    (string-join (nreverse said) "\n")))
 
 (ert-deftest tiro-memory-compact-folds-the-window-and-is-undone ()
   "M7.1: the pinned message stays; one key takes the compaction back."
@@ -100,7 +91,7 @@
   (tiro-testing-with-peer
     (tiro-session-live)
     (tiro-compact)
-    (should (string-search "ended; nothing" (tiro-memory-test-said
+    (should (string-search "ended; nothing" (tiro-testing-said
                                              (lambda ()
                                                (tiro-cancel)
                                                (tiro-testing-wait

@@ -76,15 +76,6 @@
 
 ;;;; Commands
 
-(defun tiro-test-said (body)
-  "Return the last message that BODY gave."
-  (let (said)
-    (cl-letf (((symbol-function 'message)
-               (lambda (format &rest arguments)
-                 (when format (setq said (apply #'format-message format arguments))))))
-      (funcall body))
-    said))
-
 (ert-deftest tiro-ask-streams-the-answer ()
   (tiro-testing-with-server
     (tiro-testing-ask "stream 300")
@@ -109,6 +100,16 @@
       (search-forward "* read_file")
       (push-button))
     (should (string-search "second line" (with-current-buffer "*tiro tool*" (buffer-string))))))
+
+(ert-deftest tiro-odd-characters-go-both-ways ()
+  "B12: what JSON cannot carry becomes a mark; escapes and odd bytes stay harmless."
+  (tiro-testing-with-server
+    (tiro-testing-ask (concat "a" (string #xd83d) "b" (string #x3fff80) "c😀"))
+    (should (string-search "You said: a\N{U+FFFD}b\N{U+FFFD}c😀" (tiro-testing-chat)))
+    (let ((coding-system-for-write 'no-conversion))
+      (tiro-testing-write "odd.txt" "caf\351 \33[31m end\n"))
+    (tiro-testing-ask "read odd.txt")
+    (should (string-match-p "café .*end" (tiro-testing-chat)))))
 
 (ert-deftest tiro-ask-region-attaches-it ()
   (tiro-testing-with-server
@@ -239,7 +240,7 @@
   (tiro-testing-with-server
     (tiro-testing-ask "hello")
     (with-current-buffer "*tiro*" (goto-char (point-max)) (insert "half typed"))
-    (let ((said (tiro-test-said #'tiro-clear-session)))
+    (let ((said (tiro-testing-said #'tiro-clear-session)))
       (should (string-match-p "cleared 2 messages; saved as .*/sessions/session-.*\\.json"
                               said)))
     (should-not (string-search "hello" (tiro-testing-chat)))
@@ -248,7 +249,7 @@
     (tiro-show-session)
     (should (string-prefix-p "The session is empty"
                              (with-current-buffer "*tiro session*" (buffer-string))))
-    (should (string-match-p "was empty" (tiro-test-said #'tiro-clear-session)))))
+    (should (string-match-p "was empty" (tiro-testing-said #'tiro-clear-session)))))
 
 (ert-deftest tiro-clear-session-asks-before-a-loss ()
   "With autosave off the session is kept nowhere: only then there is a question."
@@ -260,7 +261,7 @@
         (tiro-clear-session))
       (should (string-search "hello" (tiro-testing-chat)))
       (cl-letf (((symbol-function 'y-or-n-p) #'always))
-        (should (string-search "not saved" (tiro-test-said #'tiro-clear-session))))
+        (should (string-search "not saved" (tiro-testing-said #'tiro-clear-session))))
       (should-not (string-search "You: hello" (tiro-testing-chat))))))
 
 (ert-deftest tiro-clear-session-ends-the-answer ()
@@ -274,203 +275,11 @@
     (should-not (string-search "word" (tiro-testing-chat)))
     (should (string-search "You said: hello" (tiro-testing-chat)))))
 
-(ert-deftest tiro-save-session-names-the-file ()
-  (tiro-testing-with-server
-    (tiro-testing-ask "hello")
-    (should (string-match-p "saved .*/sessions/session-.*\\.json, [0-9]+ bytes"
-                            (tiro-test-said #'tiro-save-session)))
-    (let ((copy (expand-file-name "copy.json")) (path (tiro-testing-path)))
-      (cl-letf (((symbol-function 'read-file-name) (lambda (&rest _) copy)))
-        (call-interactively #'tiro-save-session-as)
-        (should (file-exists-p copy))
-        (should (equal path (tiro-testing-path)))
-        (cl-letf (((symbol-function 'y-or-n-p) #'ignore))
-          (should-error (call-interactively #'tiro-save-session-as) :type 'user-error))))))
-
-(ert-deftest tiro-session-is-renamed-and-found-by-its-title ()
-  (tiro-testing-with-server
-    (tiro-testing-ask "hello")
-    (tiro-rename-session "About quokkas")
-    (should (string-search "About quokkas" (tiro-chat-header-line)))
-    (should-error (tiro-rename-session " ") :type 'user-error)
-    (tiro-clear-session)
-    (cl-letf (((symbol-function 'completing-read)
-               (lambda (_prompt table &rest _)
-                 (car (all-completions "About" table)))))
-      (call-interactively #'tiro-switch-session))
-    (should (string-search "You: hello" (tiro-testing-chat)))))
-
-(ert-deftest tiro-files-on-other-machines-are-refused ()
-  "A session is never written to or read from elsewhere, and nothing waits for that."
-  (tiro-testing-with-server
-    (dolist (command '(tiro-export tiro-import tiro-save-session))
-      (should (string-search "this machine only"
-                             (error-message-string
-                              (should-error (funcall command "/ssh:nowhere.invalid:/tmp/a.md")
-                                            :type 'user-error)))))))
-
-(ert-deftest tiro-load-session-shows-the-whole-talk ()
-  "B63: text, tool uses and results are back, and the talk goes on."
-  (tiro-testing-with-server
-    (tiro-testing-write "notes.txt" "first line\nsecond line\n")
-    (tiro-testing-ask "read notes.txt")
-    (let ((before (tiro-testing-chat)) (id (tiro-session-id tiro-session)))
-      (tiro-clear-session)
-      (tiro-testing-ask "something else")
-      (tiro-load-session id)
-      (should (equal (string-trim-left before "\\(Type a question.*\n\\)?\n*")
-                     (string-trim-left (tiro-testing-chat) "\n*")))
-      (should (equal id (tiro-session-id tiro-session))))
-    (tiro-testing-ask "goes on")
-    (should (string-search "You said: goes on" (tiro-testing-chat)))
-    (should-error (tiro-load-session "session-of-nobody") :type 'user-error)
-    (should (string-search "goes on" (tiro-testing-chat)))))
-
-(ert-deftest tiro-load-session-shows-odd-messages ()
-  "Neighbours do not run together, an unknown block shows, a use without a result too."
-  (tiro-testing-with-server
-    (dolist (content '("one" "two"
-                       [(:type "thinking" :thinking "hm") (:type "strange" :x 1)
-                        (:type "tool_use" :id "u1" :name "glob" :input (:pattern "*.el"))
-                        (:type "tool_use" :id "u2" :name "grep" :input (:pattern "x"))]))
-      (tiro-session-call 'tiro/session/addMessage `(:role "assistant" :content ,content)))
-    (tiro-session-call 'tiro/session/addToolResult
-                       '(:toolUseId "u1" :content "no such folder" :isError t))
-    (tiro-session-refresh)
-    (should (string-prefix-p (concat "one\n\ntwo\n\n* thinking\nhm\n\n[strange]\n\n"
-                                     "* glob *.el: failed\n* grep x: interrupted")
-                             (tiro-testing-chat)))))
-
-(ert-deftest tiro-search-finds-and-loads ()
-  "P12: in saved sessions and in the current one, which is not loaded again."
-  (tiro-testing-with-server
-    (tiro-testing-ask "the first quokka")
-    (let ((first (tiro-session-id tiro-session)))
-      (tiro-clear-session)
-      (tiro-testing-ask "another QUOKKA")
-      (tiro-search-sessions "quokka first")
-      (with-current-buffer "*tiro search*"
-        (goto-char (point-min))
-        (search-forward "the first quokka")
-        (tiro-saved-load-hit))
-      (should (equal first (tiro-session-id tiro-session)))
-      (tiro-search-sessions "quokka")
-      (with-current-buffer "*tiro search*"
-        (should (= 4 (length tabulated-list-entries))))
-      (should-error (tiro-search-sessions "wombat") :type 'user-error)
-      (should-error (tiro-search-sessions " ") :type 'user-error))))
-
-(ert-deftest tiro-export-and-import ()
-  "The ending says the format; what comes back is a new session."
-  (tiro-testing-with-server
-    (tiro-testing-ask "keep this")
-    (let ((id (tiro-session-id tiro-session)) (path (expand-file-name "talk.yaml")))
-      (should (string-search "exported to" (tiro-test-said (lambda () (tiro-export "talk.yaml")))))
-      (tiro-export "talk.md")
-      (should (string-search "## User" (with-temp-buffer (insert-file-contents "talk.md")
-                                                         (buffer-string))))
-      (should-error (tiro-export "talk.doc") :type 'user-error)
-      (should-error (tiro-export "talk") :type 'user-error)
-      (should-error (tiro-import "talk.md") :type 'user-error)
-      (should (string-search (format "imported as %s-01" id)
-                             (tiro-test-said (lambda () (tiro-import path)))))
-      (should (string-search "You said: keep this" (tiro-testing-chat))))))
-
-(ert-deftest tiro-load-session-offers-the-newest-first ()
-  (tiro-testing-with-server
-    (tiro-testing-ask "the first")
-    (tiro-clear-session)
-    (tiro-testing-ask "the second")
-    (tiro-save-session)
-    (let (offered annotated)
-      (cl-letf (((symbol-function 'completing-read)
-                 (lambda (_prompt table &rest _)
-                   (let* ((metadata (completion-metadata "" table nil))
-                          (annotate (completion-metadata-get metadata 'annotation-function)))
-                     (should (eq (completion-metadata-get metadata 'display-sort-function)
-                                 #'identity))
-                     (setq offered (all-completions "" table)
-                           annotated (funcall annotate (car offered)))
-                     (car offered)))))
-        (call-interactively #'tiro-load-session))
-      (should (string-search "the second" (car offered)))
-      (should (string-search "the first" (cadr offered)))
-      (should (string-match-p "[0-9]+ s ago, 2 messages" annotated))
-      (should (string-search "You: the second" (tiro-testing-chat))))))
-
-(ert-deftest tiro-long-session-is-shown-in-pages ()
-  "The newest 100 messages are shown, the earlier ones on demand."
-  (tiro-testing-with-server
-    (dotimes (n 130)
-      (tiro-session-call 'tiro/session/addMessage
-                         `(:role "user" :content ,(format "message-%d-" n))))
-    (tiro-session-refresh)
-    (should (string-search "message-129-" (tiro-testing-chat)))
-    (should-not (string-search "message-29-" (tiro-testing-chat)))
-    (with-current-buffer "*tiro*"
-      (goto-char (point-min))
-      (search-forward "[Earlier messages]")
-      (push-button (1- (point)))
-      (should (looking-at "You: message-30-"))
-      (should (= 31 (tiro-message-at-point)))
-      (search-backward "message-5-")
-      (should (= 6 (tiro-message-at-point))))
-    (let ((chat (tiro-testing-chat)))
-      (should-not (string-search "[Earlier messages]" chat))
-      (dotimes (n 130)
-        (should (string-search (format "message-%d-" n) chat)))
-      (should (< (string-search "message-29-" chat) (string-search "message-30-" chat))))))
-
-(ert-deftest tiro-list-sessions-loads-and-deletes ()
-  (tiro-testing-with-server
-    (tiro-testing-ask "the first")
-    (tiro-clear-session)
-    (tiro-testing-ask "the second")
-    (tiro-list-sessions)
-    (with-current-buffer "*tiro sessions*"
-      (goto-char (point-min))
-      (search-forward "the first")
-      (tiro-saved-load))
-    (should (string-search "You: the first" (tiro-testing-chat)))
-    (with-current-buffer "*tiro sessions*"
-      (goto-char (point-min))
-      (search-forward "the second")
-      (cl-letf (((symbol-function 'y-or-n-p) #'always)) (tiro-saved-delete))
-      (should-not (string-search "the second" (buffer-string))))
-    (should (= 1 (length (tiro-testing-sessions))))))
-
-(ert-deftest tiro-agents-are-shown-and-selected ()
-  "M6.3 and M6.4."
-  (tiro-testing-with-server
-    (should (string-match-p "no agent is selected; the default, build, will be used"
-                            (tiro-test-said #'tiro-show-current-agent)))
-    (let (offered)
-      (cl-letf (((symbol-function 'completing-read)
-                 (lambda (_prompt table &rest _) (setq offered (all-completions "" table))
-                   "plan")))
-        (call-interactively #'tiro-select-agent))
-      (should (member "build" offered)))
-    (should (string-prefix-p " plan · " (tiro-chat-header-line)))
-    (should (string-match-p "agent plan" (tiro-test-said #'tiro-show-current-agent)))
-    (should-error (tiro-select-agent "nobody") :type 'user-error)))
-
-(ert-deftest tiro-models-are-selected ()
-  (tiro-testing-with-server
-    (cl-letf (((symbol-function 'completing-read)
-               (lambda (_prompt table &rest _)
-                 (should (member "fake/fake-model" (all-completions "" table)))
-                 "fake/fake-model")))
-      (should (string-search "model fake/fake-model"
-                             (tiro-test-said
-                              (lambda () (call-interactively #'tiro-select-model))))))
-    (should (string-search "fake/fake-model" (tiro-chat-header-line)))
-    (should-error (tiro-select-model "nobody/none") :type 'user-error)))
-
 (ert-deftest tiro-context-size-is-told ()
   (tiro-testing-with-server
     (tiro-testing-ask "hello")
     (should (string-match-p "takes [0-9]+ tokens of the model.s 100000 ([0-9]+%): .*user [0-9]+"
-                            (tiro-test-said #'tiro-show-context-size)))))
+                            (tiro-testing-said #'tiro-show-context-size)))))
 
 (ert-deftest tiro-killed-server-loses-nothing-acknowledged ()
   "B05: after a kill -9 in mid-answer the next question goes on in the same session."

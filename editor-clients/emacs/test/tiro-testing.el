@@ -54,6 +54,15 @@
         (buffer-substring-no-properties (point-min) (point-max)))
     ""))
 
+(defun tiro-testing-said (body)
+  "Return the last message that BODY gave."
+  (let (said)
+    (cl-letf (((symbol-function 'message)
+               (lambda (format &rest arguments)
+                 (when format (setq said (apply #'format-message format arguments))))))
+      (funcall body))
+    said))
+
 (defun tiro-testing-write (file text)
   "Write TEXT into FILE of the workspace and return its path."
   (let ((path (expand-file-name file default-directory)))
@@ -169,7 +178,7 @@
      (json-serialize
       `( :model "fake/fake-model"
          :providers
-         (:fake (:api "openai" ,@provider :models (:fake-model (:context_window 100000))))
+         (:fake (:api "openai" ,@provider :models (:fake-model (:context_window 100000) :fake-two (:context_window 50000))))
          ,@more))
      nil (expand-file-name "config.yaml" directory) nil 'silent)))
 
