@@ -117,7 +117,7 @@ LOG-SIZE and ON-END are as in `tiro-rpc-start'."
               :workspaceFolders ,(and roots (vconcat (mapcar #'tiro-rpc-folder roots)))
               :capabilities
               ( :general (:positionEncodings ["utf-32" "utf-16"])
-                :window (:workDoneProgress t)
+                :window (:workDoneProgress t :showDocument (:support t))
                 :workspace ( :workspaceFolders t :applyEdit t
                              :workspaceEdit (:documentChanges t))
                 :textDocument (:synchronization ,(make-hash-table)))

@@ -75,6 +75,7 @@ Commands that Tiro runs see what is on the disk."
 (require 'tiro-memory)
 (require 'tiro-outline)
 (require 'tiro-permission)
+(require 'tiro-question)
 (require 'tiro-rpc)
 (require 'tiro-saved)
 (require 'tiro-server)

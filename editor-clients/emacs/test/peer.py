@@ -3,7 +3,7 @@
 It speaks the protocol over stdio; the prompt says what happens: `permission`, `flood N`, `die`,
 `stale`, `progress`, `changed REASON`, `refused TEXT` (a resize without its memo), `message TEXT`,
 `unknown`, `fail`, `edit JSON` (a workspace edit), `diff N` (a permission request that shows N added
-lines), `diagnostics PATH`. Other prompts are echoed.
+lines), `diagnostics PATH`, `question TEXT`, `document URI`. Other prompts are echoed.
 """
 
 import json
@@ -138,6 +138,20 @@ def message(_: str, text: str) -> None:
     send(method="window/showMessage", params={"type": 2, "message": text})
 
 
+def question(turn_id: str, text: str) -> None:
+    """Ask with two answers to choose from and tell the one that came."""
+    actions = [{"title": "First"}, {"title": "Second"}]
+    given = ask("window/showMessageRequest", type=3, message=text, actions=actions)
+    event(turn_id, "text", delta=f"answer {json.dumps(given)}")
+
+
+def document(turn_id: str, uri: str) -> None:
+    """Have a document shown, at its second line, and tell the answer."""
+    place = {"line": 1, "character": 0}
+    given = ask("window/showDocument", uri=uri, selection={"start": place, "end": place})
+    event(turn_id, "text", delta=f"answer {json.dumps(given)}")
+
+
 def unknown(turn_id: str, _: str) -> None:
     """Ask what no client knows and tell the answer."""
     event(turn_id, "text", delta=f"answer {json.dumps(ask('tiro/of/tomorrow'))}")
@@ -160,6 +174,8 @@ DEEDS = {
     "changed": changed,
     "refused": refused,
     "message": message,
+    "question": question,
+    "document": document,
     "unknown": unknown,
     "diagnostics": diagnostics,
 }
