@@ -11,11 +11,9 @@ import * as vscode from "vscode";
 import {
   CloseAction,
   ErrorAction,
-  type HandleWorkDoneProgressSignature,
   type InitializeResult,
   type LanguageClientOptions,
   type NotificationType,
-  type ProgressToken,
   type RequestType,
 } from "vscode-languageclient/node";
 
@@ -27,6 +25,7 @@ import { QuietLanguageClient } from "./languageClient";
 import { findServerCommand, type ServerProcess, startServer } from "./launch";
 import { askPermission } from "./permission";
 import { Preview } from "./preview";
+import { Progress } from "./progress";
 import * as protocol from "./protocol";
 import { Questions } from "./questions";
 import type { SessionDocuments } from "./sessionDocument";
@@ -35,8 +34,6 @@ const STOP_TIMEOUT_MS = 3_000;
 /** A program that does not answer `initialize` for so long is no Tiro server. */
 const START_TIMEOUT_MS = 60_000;
 
-type WorkDoneProgress = Parameters<HandleWorkDoneProgressSignature>[1];
-
 export type ConnectionState = "starting" | "ready" | "stopped";
 
 /** The one connection of this window. */
@@ -44,12 +41,12 @@ export class Client implements vscode.Disposable {
   readonly #stateChanged = new vscode.EventEmitter<ConnectionState>();
   readonly #turnEvent = new vscode.EventEmitter<protocol.TurnEvent>();
   readonly #sessionChanged = new vscode.EventEmitter<protocol.SessionChanged>();
-  readonly #progress = new vscode.EventEmitter<string>();
+  readonly #progress = new Progress();
   readonly onStateChanged = this.#stateChanged.event;
   readonly onTurnEvent = this.#turnEvent.event;
   readonly onSessionChanged = this.#sessionChanged.event;
   /** What the server is busy with, in words; "" when that is over. */
-  readonly onProgress = this.#progress.event;
+  readonly onProgress = this.#progress.onText;
   readonly questions = new Questions();
 
   #state: ConnectionState = "stopped";
@@ -58,7 +55,6 @@ export class Client implements vscode.Disposable {
   #starting: Promise<void> | undefined;
   /** Whether it should run; the end of one that should not is no news. */
   #isWanted = false;
-  readonly #progressTitles = new Map<ProgressToken, string>();
 
   #begin: (facts: protocol.Experimental | undefined) => Promise<void> = () => Promise.resolve();
 
@@ -112,19 +108,19 @@ export class Client implements vscode.Disposable {
   }
 
   /** Ask the server; waits while it is starting. */
-  async request<P, R>(type: RequestType<P, R, void>, params: P): Promise<R> {
+  async request<P, R>(type: RequestType<P, R, void>, params: P, token?: vscode.CancellationToken): Promise<R> {
     await this.#starting;
-    return this.requestNow(type, params);
+    return this.requestNow(type, params, token);
   }
 
   /** Ask the server without waiting for the end of its start; for what belongs to the start. */
-  async requestNow<P, R>(type: RequestType<P, R, void>, params: P): Promise<R> {
+  async requestNow<P, R>(type: RequestType<P, R, void>, params: P, token?: vscode.CancellationToken): Promise<R> {
     const language = this.#language;
     if (language === undefined) {
       throw new ServerStoppedError();
     }
     try {
-      return await language.sendRequest(type.method, params);
+      return await language.sendRequest(type.method, params, ...(token === undefined ? [] : [token]));
     } catch (error) {
       throw this.#language === language ? error : new ServerStoppedError();
     }
@@ -201,7 +197,7 @@ export class Client implements vscode.Disposable {
       },
       middleware: {
         handleWorkDoneProgress: (token, params, next) => {
-          this.#progress.fire(this.#progressText(token, params));
+          this.#progress.take(token, params);
           next(token, params);
         },
         workspace: {
@@ -231,18 +227,6 @@ export class Client implements vscode.Disposable {
       askPermission(params, token, this.onTurnEvent, new Preview(this.documents), this.questions),
     );
     language.onRequest(protocol.editorDiagnostics, shownDiagnostics);
-  }
-
-  #progressText(token: ProgressToken, params: WorkDoneProgress): string {
-    if (params.kind === "end") {
-      this.#progressTitles.delete(token);
-      return "";
-    }
-    if (params.kind === "begin" && params.title !== "Tiro") {
-      this.#progressTitles.set(token, params.title);
-    }
-    const percentage = params.percentage === undefined ? undefined : `${params.percentage} %`;
-    return [this.#progressTitles.get(token), params.message, percentage].filter(Boolean).join(" · ");
   }
 
   /** The connection ended and nobody here asked for it. */

@@ -5,15 +5,28 @@ import * as vscode from "vscode";
 import { type Attachments, fileAttachment, selectionAttachment } from "./attachment";
 import type { ChatView } from "./chatView";
 import type { Client } from "./client";
-import { contextSizeText } from "./contextSize";
+import { doctor } from "./doctor";
 import { redoEdits, undoEdits } from "./edits";
 import { exportSession, importSession, searchSessions } from "./exchange";
 import { messageOf } from "./failure";
-import { counted, menuPicks, sessionPicks } from "./pick";
-import * as protocol from "./protocol";
+import type { Forms } from "./forms";
+import { editMessage, pinMessage, retry, rewind, unpinMessage } from "./history";
+import { applyResize, compactSession, contextSize, editMemory, previewResize, undoResize } from "./memory";
+import { menuPicks } from "./pick";
+import type * as protocol from "./protocol";
 import type { Session } from "./session";
 import type { SessionDocuments } from "./sessionDocument";
 import { explainRequest, steer } from "./steps";
+import {
+  clearSession,
+  continueSession,
+  loadSession,
+  newSession,
+  renameSession,
+  saveSession,
+  saveSessionAs,
+  showSession,
+} from "./wholeSession";
 import { selectAgent, selectModel, showCurrentAgent } from "./who";
 
 /** What the commands work on. */
@@ -23,6 +36,7 @@ export interface Parts {
   view: ChatView;
   attachments: Attachments;
   documents: SessionDocuments;
+  forms: Forms;
   log: vscode.LogOutputChannel;
 }
 
@@ -37,6 +51,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "tiro.clearSession": clearSession,
   "tiro.newSession": newSession,
   "tiro.saveSession": saveSession,
+  "tiro.saveSessionAs": saveSessionAs,
+  "tiro.renameSession": renameSession,
   "tiro.loadSession": loadSession,
   "tiro.continueSession": continueSession,
   "tiro.searchSessions": searchSessions,
@@ -46,6 +62,18 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "tiro.selectAgent": selectAgent,
   "tiro.selectModel": selectModel,
   "tiro.contextSize": contextSize,
+  "tiro.previewResize": previewResize,
+  "tiro.applyResize": applyResize,
+  "tiro.undoResize": undoResize,
+  "tiro.compactSession": compactSession,
+  "tiro.editMemory": editMemory,
+  "tiro.applyForm": ({ forms }) => forms.apply(),
+  "tiro.dropForm": ({ forms }) => forms.drop(),
+  "tiro.pinMessage": pinMessage,
+  "tiro.unpinMessage": unpinMessage,
+  "tiro.rewind": rewind,
+  "tiro.editMessage": editMessage,
+  "tiro.retry": retry,
   "tiro.explainRequest": explainRequest,
   "tiro.undoEdits": undoEdits,
   "tiro.redoEdits": redoEdits,
@@ -53,6 +81,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "tiro.attachFile": attachFile,
   "tiro.attach": attach,
   "tiro.restartServer": ({ client }) => client.restart(),
+  "tiro.doctor": doctor,
   "tiro.showLog": ({ log }) => {
     log.show();
   },
@@ -112,84 +141,6 @@ function nextAttention({ client }: Parts): boolean {
   return isShown;
 }
 
-async function showSession({ client, session, documents }: Parts): Promise<string | null> {
-  const { text } = await client.request(protocol.sessionShow, {});
-  if (text === null) {
-    tell("The session is empty");
-  } else {
-    await documents.show(`${session.id ?? "session"}.txt`, text);
-  }
-  return text;
-}
-
-async function clearSession({ client, session }: Parts): Promise<protocol.ClearResult> {
-  const result = await client.request(protocol.sessionClear, {});
-  await session.refresh();
-  await session.readDefaults();
-  const saved = result.savedAs === null ? "" : `; saved as ${result.savedAs}`;
-  tell(`The session is cleared: ${counted(result.cleared, "message")}${saved}`);
-  return result;
-}
-
-async function newSession({ client, session, view }: Parts): Promise<protocol.SessionView> {
-  const result = await client.request(protocol.sessionNew, {});
-  session.show(result);
-  await session.readDefaults();
-  await view.reveal();
-  return result;
-}
-
-async function saveSession({ client }: Parts): Promise<protocol.SaveResult> {
-  const result = await client.request(protocol.sessionSave, {});
-  void vscode.window
-    .showInformationMessage(`Tiro: Saved as ${result.path}`, "Open File")
-    .then((choice) =>
-      choice === "Open File"
-        ? vscode.window.showTextDocument(vscode.Uri.file(result.path))
-        : undefined,
-    );
-  return result;
-}
-
-async function loadSession({ client, session, view }: Parts, given?: unknown) {
-  const params = typeof given === "string" ? idOrPath(given) : await pickSession(client);
-  if (params === undefined) {
-    return undefined;
-  }
-  const result = await client.request(protocol.sessionLoad, params);
-  session.show(result);
-  await session.readDefaults();
-  await view.reveal();
-  return result;
-}
-
-async function continueSession({ client, session }: Parts): Promise<protocol.SessionView> {
-  const result = await client.request(protocol.sessionLoad, { latest: true });
-  session.show(result);
-  await session.readDefaults();
-  return result;
-}
-
-async function pickSession(client: Client): Promise<{ path: string } | undefined> {
-  const { sessions } = await client.request(protocol.sessionList, {});
-  if (sessions.length === 0) {
-    tell("There is no saved session yet");
-    return undefined;
-  }
-  const pick = await vscode.window.showQuickPick(sessionPicks(sessions), {
-    title: "Load Session",
-    placeHolder: "Saved sessions, newest first",
-    matchOnDescription: true,
-  });
-  return pick === undefined ? undefined : { path: pick.value.path };
-}
-
-async function contextSize({ client }: Parts): Promise<protocol.ContextSize> {
-  const result = await client.request(protocol.sessionContextSize, {});
-  tell(contextSizeText(result));
-  return result;
-}
-
 async function attachSelection({ attachments, view }: Parts): Promise<void> {
   const selection = selectionAttachment();
   if (selection === undefined) {
@@ -247,10 +198,6 @@ async function menu({ session }: Parts): Promise<void> {
 
 function fileAt(uri: vscode.Uri): protocol.Attachment {
   return { kind: "file", path: uri.fsPath };
-}
-
-function idOrPath(given: string): { id: string } | { path: string } {
-  return /[\\/]/.test(given) ? { path: given } : { id: given };
 }
 
 function tell(text: string): void {

@@ -1,6 +1,28 @@
 /** The size of the next request in words. */
 
+import type { PickOf } from "./pick";
 import type { ContextSize } from "./protocol";
+
+/** What the parts of a request are called, in the order of a request. */
+const PARTS: Readonly<Record<keyof ContextSize["breakdown"], string>> = {
+  system: "System prompt",
+  tools: "Tools",
+  memo: "Memo",
+  summary: "Summary",
+  user: "Your messages",
+  assistant: "Answers",
+  toolUse: "Tool uses",
+  toolResult: "Tool results",
+  attachments: "Attachments",
+};
+
+/** What can be done about the size of a request. */
+const REMEDIES: readonly PickOf<string>[] = [
+  { label: "$(fold) Preview Resize", description: "what would leave the window", value: "tiro.previewResize" },
+  { label: "$(file-zip) Compact Session", description: "all of it into the summary", value: "tiro.compactSession" },
+  { label: "$(note) Edit Memo and Summary", description: "", value: "tiro.editMemory" },
+  { label: "$(json) Explain Next Request", description: "exactly what is sent", value: "tiro.explainRequest" },
+];
 
 /** `1.2k tokens (4 %)`, or what of it is known. */
 export function tokensText(size: ContextSize | undefined): string {
@@ -11,17 +33,33 @@ export function tokensText(size: ContextSize | undefined): string {
   return `${shortNumber(size.tokens)} tokens${percent}`;
 }
 
-/** One sentence with the estimate, its error, and its parts from the largest down. */
+/** The size of the next request, with the error of the estimate as far as it is known. */
 export function contextSizeText(size: ContextSize): string {
   const window =
     size.contextWindow === null ? "" : ` of ${size.contextWindow.toLocaleString("en")}`;
   const error = size.errorPercent === null ? "" : `, ±${Math.round(size.errorPercent)} %`;
-  const parts = Object.entries<number>({ ...size.breakdown })
-    .filter(([, tokens]) => tokens > 0)
-    .sort(([, one], [, other]) => other - one)
-    .map(([name, tokens]) => `${name} ${tokens.toLocaleString("en")}`);
-  const total = `The next request takes about ${size.tokens.toLocaleString("en")}${window} tokens`;
-  return `${total}${error}${parts.length > 0 ? `: ${parts.join(", ")}` : ""}`;
+  return `The next request: about ${size.tokens.toLocaleString("en")}${window} tokens${error}`;
+}
+
+/** How far the estimate can be trusted. */
+export function contextSizeHint({ errorPercent }: ContextSize): string {
+  return errorPercent === null
+    ? "An estimate, which no report of this model has corrected yet; the largest part first"
+    : `Estimates for this model were ${Math.round(errorPercent)} % off lately; the largest part first`;
+}
+
+/** The parts of the next request, the largest first, and what can be done about it. */
+export function contextSizePicks({ tokens, breakdown }: ContextSize): PickOf<string>[] {
+  const parts = Object.entries(PARTS)
+    .map(([key, label]) => ({ label, size: breakdown[key as keyof ContextSize["breakdown"]] }))
+    .filter(({ size }) => size > 0)
+    .sort((one, other) => other.size - one.size)
+    .map(({ label, size }) => ({
+      label,
+      description: `${size.toLocaleString("en")} tokens · ${Math.round((100 * size) / tokens)} %`,
+      value: "",
+    }));
+  return [...parts, ...REMEDIES];
 }
 
 function shortNumber(value: number): string {

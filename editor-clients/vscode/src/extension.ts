@@ -7,9 +7,11 @@ import { ChatView } from "./chatView";
 import { Client } from "./client";
 import { registerCommands } from "./commands";
 import { messageOf } from "./failure";
+import { Forms } from "./forms";
 import { LastSession } from "./lastSession";
 import { Session } from "./session";
 import { SessionDocuments } from "./sessionDocument";
+import { followSettings } from "./settings";
 import { createStatusBarItem } from "./statusBar";
 
 let running: Client | undefined;
@@ -33,6 +35,7 @@ export async function deactivate(): Promise<void> {
 function build(context: vscode.ExtensionContext): Client {
   const log = vscode.window.createOutputChannel("Tiro", { log: true });
   const documents = new SessionDocuments();
+  const forms = new Forms();
   const client = new Client(log, documents);
   const session = new Session(client, new LastSession(context.workspaceState));
   const attachments = new Attachments();
@@ -44,16 +47,10 @@ function build(context: vscode.ExtensionContext): Client {
     attachments,
     view,
     documents,
+    forms,
     createStatusBarItem(session, client.questions),
-    registerCommands({ client, session, view, attachments, documents, log }),
-    vscode.workspace.onDidChangeConfiguration((change) => {
-      if (change.affectsConfiguration("tiro")) {
-        void client.sendSettings();
-      }
-    }),
-    vscode.workspace.onDidGrantWorkspaceTrust(() => {
-      void session.whenIdle(() => client.restart());
-    }),
+    registerCommands({ client, session, view, attachments, documents, forms, log }),
+    followSettings(client, session),
   );
   return client;
 }

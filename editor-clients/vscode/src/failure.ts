@@ -1,6 +1,6 @@
 /** Errors in the words of the user: the message, its kind, and what can be done about it. */
 
-import { ResponseError } from "vscode-languageserver-protocol";
+import { LSPErrorCodes, ResponseError } from "vscode-languageserver-protocol";
 
 import type { NoticeAction } from "./viewMessages";
 
@@ -32,6 +32,11 @@ export function messageOf(error: unknown): string {
 export function kindOf(error: unknown): string | undefined {
   const data = error instanceof ResponseError ? (error.data as unknown) : undefined;
   return (data as { kind?: string } | undefined)?.kind;
+}
+
+/** Whether the user stopped the request. */
+export function isCancelled(error: unknown): boolean {
+  return error instanceof ResponseError && error.code === LSPErrorCodes.RequestCancelled;
 }
 
 /** The buttons that help with an error of this kind. */

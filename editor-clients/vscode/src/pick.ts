@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 
+import { type Message, shortText } from "./messages";
 import type { Agent, ModelRow, SearchHit, SessionRow } from "./protocol";
 
 /** A pick that stands for a value. */
@@ -15,12 +16,15 @@ const MENU: readonly (readonly [string, string])[] = [
   ["$(comment-discussion) Steer the Answer", "tiro.steer"],
   ["$(question) Answer Question", "tiro.nextAttention"],
   ["$(debug-stop) Cancel the Answer", "tiro.cancel"],
+  ["$(refresh) Ask the Last Question Again", "tiro.retry"],
+  ["$(history) Rewind to Message", "tiro.rewind"],
   ["$(discard) Undo Edits", "tiro.undoEdits"],
   ["$(redo) Redo Edits", "tiro.redoEdits"],
   ["$(list-flat) Show Session", "tiro.showSession"],
   ["$(add) New Session", "tiro.newSession"],
   ["$(clear-all) Clear Session", "tiro.clearSession"],
   ["$(save) Save Session", "tiro.saveSession"],
+  ["$(edit) Rename Session", "tiro.renameSession"],
   ["$(folder-opened) Load Session", "tiro.loadSession"],
   ["$(search) Search Sessions", "tiro.searchSessions"],
   ["$(export) Export Session", "tiro.exportSession"],
@@ -28,7 +32,11 @@ const MENU: readonly (readonly [string, string])[] = [
   ["$(person) Select Agent", "tiro.selectAgent"],
   ["$(symbol-misc) Select Model", "tiro.selectModel"],
   ["$(dashboard) Context Size", "tiro.contextSize"],
+  ["$(fold) Preview Resize", "tiro.previewResize"],
+  ["$(file-zip) Compact Session", "tiro.compactSession"],
+  ["$(note) Edit Memo and Summary", "tiro.editMemory"],
   ["$(json) Explain Next Request", "tiro.explainRequest"],
+  ["$(heart) Doctor", "tiro.doctor"],
   ["$(debug-restart) Restart Server", "tiro.restartServer"],
   ["$(output) Show Log", "tiro.showLog"],
 ];
@@ -72,6 +80,18 @@ export function hitPicks(hits: readonly SearchHit[]): PickOf<SearchHit>[] {
     description: [hit.role, hit.id ?? "not saved yet", ...(hit.takenBack === true ? ["taken back"] : [])].join(" · "),
     value: hit,
   }));
+}
+
+/** Messages to choose from, newest first; a pinned one says so. */
+export function messagePicks(messages: readonly Message[], pins: readonly number[]): PickOf<number>[] {
+  return messages
+    .flatMap((message) => (message.seq === undefined ? [] : [{ message, seq: message.seq }]))
+    .reverse()
+    .map(({ message, seq }) => ({
+      label: `${pins.includes(seq) ? "$(pinned) " : ""}${shortText(message) || "(no text)"}`,
+      description: `${message.role} · ${seq}`,
+      value: seq,
+    }));
 }
 
 /** The formats to choose from. */

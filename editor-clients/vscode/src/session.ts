@@ -11,15 +11,17 @@ import type { Client, ConnectionState } from "./client";
 import { tokensText } from "./contextSize";
 import { Conversation } from "./conversation";
 import { actionsFor, actionsForError, messageOf } from "./failure";
+import { whenIdle } from "./idle";
 import { attachmentLabel } from "./items";
 import type { LastSession } from "./lastSession";
 import { messagesOf, textOf } from "./messages";
 import { changeNotice } from "./notices";
 import * as protocol from "./protocol";
+import { resume } from "./resume";
 import type { ClientState, NoticeAction, TranscriptChange, ViewStatus } from "./viewMessages";
 
 /** How many messages are shown at once; earlier ones come on demand. */
-const PAGE_MESSAGES = 100;
+export const PAGE_MESSAGES = 100;
 
 /** What this window shows of the session, and all that it does with it. */
 export class Session implements vscode.Disposable {
@@ -38,6 +40,8 @@ export class Session implements vscode.Disposable {
   #id: string | null = null;
   #agent: string | null = null;
   #model: string | null = null;
+  #title = "";
+  #pins: readonly number[] = [];
   #contextSize: protocol.ContextSize | undefined;
   #isAsking = false;
   #activity = "";
@@ -47,7 +51,7 @@ export class Session implements vscode.Disposable {
     private readonly client: Client,
     private readonly last: LastSession,
   ) {
-    client.onConnected((facts) => this.#begin(facts?.resume));
+    client.onConnected((facts) => resume(client, this, last, facts?.resume));
     this.#subscriptions = [
       client.onStateChanged((state) => {
         this.#connectionChanged(state);
@@ -68,6 +72,16 @@ export class Session implements vscode.Disposable {
     return this.#id;
   }
 
+  /** What lists name it by; "" for none. */
+  get title(): string {
+    return this.#title;
+  }
+
+  /** The seqs of the messages that stay in the window, whatever its limits are. */
+  get pins(): readonly number[] {
+    return this.#pins;
+  }
+
   get isAnswering(): boolean {
     return this.#isAsking || this.turnId !== undefined;
   }
@@ -85,8 +99,8 @@ export class Session implements vscode.Disposable {
   /** Send a prompt; resolves when the turn is over, whatever its end. */
   async ask(asked: Prompt): Promise<protocol.TurnResult | undefined> {
     if (this.isAnswering) {
-      this.#returned.fire(asked);
-      this.#tell("info", "Tiro is still answering: wait for it, or cancel it.");
+      this.giveBack(asked);
+      this.tell("info", "Tiro is still answering: wait for it, or cancel it.");
       return undefined;
     }
     this.#isAsking = true;
@@ -107,6 +121,23 @@ export class Session implements vscode.Disposable {
     }
   }
 
+  /** Throws while a turn runs, for what a turn excludes. */
+  checkIdle(): void {
+    if (this.isAnswering) {
+      throw new Error("Tiro is still answering: wait for it, or cancel it");
+    }
+  }
+
+  /** Tell the user something in the transcript that is no message. */
+  tell(level: "error" | "info", text: string, actions: NoticeAction[] = []): void {
+    this.#paint(this.conversation.notice(level, text, actions));
+  }
+
+  /** Put a prompt back to where it was written. */
+  giveBack(prompt: Prompt): void {
+    this.#returned.fire(prompt);
+  }
+
   async cancel(): Promise<boolean> {
     const { cancelled } = await this.client.request(protocol.turnCancel, {});
     return cancelled;
@@ -123,9 +154,26 @@ export class Session implements vscode.Disposable {
     this.#agent = view.agent;
     this.#model = view.model ?? this.#model;
     this.#contextSize = view.contextSize;
+    this.#title = view.title ?? "";
+    this.#pins = view.pins;
     this.last.remember({ id: view.id, path: view.path });
     this.#paint(this.conversation.reset(messagesOf(view).slice(-PAGE_MESSAGES)));
     this.#fireStatus();
+  }
+
+  /** Read again how large the next request is. */
+  async readSize(): Promise<void> {
+    this.#contextSize = await this.client.request(protocol.sessionContextSize, {});
+    this.#fireStatus();
+  }
+
+  setTitle(title: string | null): void {
+    this.#title = title ?? "";
+    this.#fireStatus();
+  }
+
+  setPins(pins: readonly number[]): void {
+    this.#pins = pins;
   }
 
   /** Show the messages before the oldest one shown. */
@@ -137,19 +185,6 @@ export class Session implements vscode.Disposable {
     const params = { limit: PAGE_MESSAGES, beforeSeq };
     const view = await this.client.request(protocol.sessionGet, params);
     this.#paint(this.conversation.prepend(messagesOf(view)));
-  }
-
-  /** Run this now, or as soon as no turn is running. */
-  async whenIdle(action: () => Promise<void>): Promise<void> {
-    while (this.isAnswering) {
-      await new Promise<void>((resolve) => {
-        const listener = this.onStatus(() => {
-          listener.dispose();
-          resolve();
-        });
-      });
-    }
-    await action();
   }
 
   /** The user chose who answers from now on. */
@@ -185,40 +220,6 @@ export class Session implements vscode.Disposable {
     this.#fireStatus();
   }
 
-  /** Go on where this window was; else offer what the server offers. */
-  async #begin(resume: protocol.Resume | undefined): Promise<void> {
-    try {
-      const params = { limit: PAGE_MESSAGES };
-      const current = await this.client.requestNow(protocol.sessionGet, params);
-      this.show(current.total > 0 ? current : ((await this.#loadLast()) ?? current));
-      if (resume?.setting === "ask" && resume.latest !== null && current.total === 0) {
-        this.#offer(resume.latest);
-      }
-      await this.readDefaults();
-    } catch (error) {
-      this.#tell("error", messageOf(error), actionsForError(error));
-    }
-  }
-
-  #offer({ id, title }: protocol.LatestSession): void {
-    if (this.conversation.items.length === 0) {
-      this.#tell("info", `The newest saved session is “${title ?? id}”.`, [
-        { label: "Continue It", command: "tiro.continueSession" },
-        { label: "Choose Another", command: "tiro.loadSession" },
-      ]);
-    }
-  }
-
-  async #loadLast(): Promise<protocol.SessionView | undefined> {
-    try {
-      return await this.last.load(this.client);
-    } catch (error) {
-      const text = `The last session could not be loaded: ${messageOf(error)}`;
-      void vscode.window.showWarningMessage(`Tiro: ${text}`);
-      return undefined;
-    }
-  }
-
   #turnEvent(event: protocol.TurnEvent): void {
     if (event.type === "started") {
       this.turnId = event.turnId;
@@ -240,7 +241,7 @@ export class Session implements vscode.Disposable {
       this.turnId = undefined;
       if (event.error) {
         this.#failedTurn = event.turnId;
-        this.#tell("error", event.error.message, actionsFor(textOf(event.error.data?.kind)));
+        this.tell("error", event.error.message, actionsFor(textOf(event.error.data?.kind)));
       }
       this.#fireStatus();
     }
@@ -251,36 +252,32 @@ export class Session implements vscode.Disposable {
     const withdrawn = this.conversation.withdrawPrompt();
     this.#paint(withdrawn);
     if (withdrawn.length > 0) {
-      this.#returned.fire(asked);
+      this.giveBack(asked);
     }
     if (this.#failedTurn !== undefined) {
       this.#failedTurn = undefined;
       return;
     }
-    this.#tell("error", messageOf(error), actionsForError(error));
+    this.tell("error", messageOf(error), actionsForError(error));
   }
 
   async #sessionChanged({ reason, id, contextSize }: protocol.SessionChanged): Promise<void> {
     this.#contextSize = contextSize;
     if (reason === "changedOnDisk" || reason === "expired") {
-      await this.whenIdle(() => this.refresh());
+      await whenIdle(this, () => this.refresh());
     } else if (reason === "renamed") {
       this.#id = id;
       this.last.remember({ id, path: null });
     }
     const notice = changeNotice(reason, id);
     if (notice !== undefined) {
-      this.#tell(notice.level, notice.text, notice.actions);
+      this.tell(notice.level, notice.text, notice.actions);
     }
     this.#fireStatus();
   }
 
   #clientState(): ClientState {
     return this.client.state === "ready" && this.isAnswering ? "answering" : this.client.state;
-  }
-
-  #tell(level: "error" | "info", text: string, actions: NoticeAction[] = []): void {
-    this.#paint(this.conversation.notice(level, text, actions));
   }
 
   #paint(changes: TranscriptChange[]): void {

@@ -70,6 +70,7 @@ export const VIEW_COMMANDS = [
   "tiro.selectAgent",
   "tiro.selectModel",
   "tiro.contextSize",
+  "tiro.undoResize",
   "tiro.attach",
   "tiro.loadSession",
   "tiro.openSettings",

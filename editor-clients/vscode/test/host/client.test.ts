@@ -18,6 +18,7 @@ import type {
   SessionView,
   TurnResult,
 } from "../../src/protocol";
+import { ask, lastRequests, pause, run, until } from "./tools";
 
 const IDENTIFIER = "tiro.tiro-vscode";
 
@@ -269,8 +270,10 @@ suite("Tiro", () => {
   test("a server killed in mid-answer is not started again, and nothing is lost", async () => {
     await ask("before the crash");
     const running = ask("slow");
-    await pause(500);
-    const [pid = 0] = serverPids();
+    // The prompt is stored before a model is asked; a fixed pause was too short on a busy machine.
+    await until(async () => (await lastRequests()).at(-1) === "slow", "the provider was asked");
+    const [pid] = serverPids();
+    assert.ok(pid !== undefined, "no server runs");
     process.kill(pid, "SIGKILL");
     assert.equal(await running, undefined);
     await pause(1_000);
@@ -303,35 +306,10 @@ const SHOWN = `Session Summary:
 [USER] tool please
 [TOOL] tool_use: read_file`;
 
-function run<T>(command: string, ...args: unknown[]): Thenable<T> {
-  return vscode.commands.executeCommand<T>(command, ...args);
-}
-
-function ask(prompt: string): Thenable<TurnResult | undefined> {
-  return run("tiro.ask", prompt);
-}
-
 async function openFile(name: string): Promise<vscode.TextEditor> {
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
   assert.ok(folder);
   return vscode.window.showTextDocument(vscode.Uri.joinPath(folder, name));
-}
-
-interface ProviderRequest {
-  messages: { role: string; content: unknown }[];
-}
-
-async function requests(): Promise<ProviderRequest[]> {
-  const response = await fetch(`${process.env.TIRO_TEST_PROVIDER ?? ""}/requests`);
-  return (await response.json()) as ProviderRequest[];
-}
-
-/** The last messages of all requests, as text. */
-async function lastRequests(): Promise<string[]> {
-  return (await requests()).map(({ messages }) => {
-    const content = messages.at(-1)?.content;
-    return typeof content === "string" ? content : JSON.stringify(content);
-  });
 }
 
 /** The servers that belong to this extension host. */
@@ -348,18 +326,4 @@ function serverPids(): number[] {
         return false;
       }
     });
-}
-
-async function until(condition: () => boolean | Promise<boolean>, label: string): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt += 1) {
-    if (await condition()) {
-      return;
-    }
-    await pause(50);
-  }
-  throw new Error(`Waited in vain until ${label}`);
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

@@ -7,9 +7,13 @@ import Mocha from "mocha";
 /** Run all tests; a failure rejects, and the workbench exits with 1. */
 export async function run(): Promise<void> {
   const mocha = new Mocha({ ui: "tdd", timeout: 30_000, reporter: "min" });
+  if (process.env.TIRO_TEST_ONLY !== undefined) {
+    mocha.grep(process.env.TIRO_TEST_ONLY);
+  }
   mocha.suite.emit("pre-require", globalThis as unknown as Mocha.MochaGlobals, "", mocha);
   await import("./client.test.js");
   await import("./edits.test.js");
+  await import("./memory.test.js");
   const counts = { passed: 0, failed: 0 };
   await new Promise<void>((resolve) => {
     mocha

@@ -231,9 +231,30 @@ export const STEPS = {
 
   "Context Size says what the next request takes": async (ui) => {
     await ui.command("Tiro: Context Size");
-    await ui.toast(/The next request takes about [\d,]+ of 8,192 tokens/).waitFor();
+    await ui.page.getByText(/The next request: about [\d,]+ of 8,192 tokens/).first().waitFor();
+    await ui.row(/System prompt\s*[\d,]+ tokens · \d+ %/).waitFor();
     await ui.shot("context-size");
-    await ui.dismissToasts();
+    await ui.pick("Edit Memo and Summary");
+    await ui.editor.filter({ hasText: "What the model remembers" }).waitFor();
+    await ui.command("Tiro: Drop");
+  },
+
+  "a resize is looked at, edited, applied and undone": async (ui) => {
+    changeSettings(ui.bench.out, "Machine", { "tiro.settings": { session: { resize: { max_keep_messages_count: 4 } } } });
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await ui.command("Tiro: Preview Resize");
+    await ui.editor.filter({ hasText: /of\s\d+\smessages|messages\sof/ }).waitFor();
+    await ui.shot("resize-preview");
+    await ui.typeAtEnd("They talked of greetings.");
+    await ui.page.getByRole("button", { name: /^Apply/ }).first().click();
+    await ui.notices(/messages left the window; [\d,]+ tokens become about [\d,]+/).waitFor();
+    await ui.command("Tiro: Edit Memo and Summary");
+    await ui.editor.filter({ hasText: /They\stalked\sof\sgreetings/ }).waitFor();
+    await ui.command("Tiro: Drop");
+    changeSettings(ui.bench.out, "Machine", { "tiro.settings": {} });
+    await ui.notices(/messages left the window/).getByRole("button", { name: "Undo" }).click();
+    await ui.notices("those of before the last resize").waitFor();
+    await ui.shot("resize-undone");
   },
 
   "an agent is selected and shown": async (ui) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ResponseError } from "vscode-languageserver-protocol";
 
-import { contextSizeText, tokensText } from "../../src/contextSize";
+import { contextSizeHint, contextSizePicks, contextSizeText, tokensText } from "../../src/contextSize";
 import { actionsForError, kindOf, messageOf, ServerStoppedError } from "../../src/failure";
 import { changeNotice } from "../../src/notices";
 import { pageHtml } from "../../src/page";
@@ -32,10 +32,17 @@ test("the size of the next request in short and in full", () => {
   expect(tokensText(SIZE)).toBe("12.3k tokens (38 %)");
   expect(tokensText({ ...SIZE, tokens: 12, ratio: null })).toBe("12 tokens");
   expect(contextSizeText(SIZE)).toBe(
-    "The next request takes about 12,345 of 32,768 tokens, ±15 %: user 12,045, system 300",
+    "The next request: about 12,345 of 32,768 tokens, ±15 %",
   );
+  expect(contextSizePicks(SIZE).slice(0, 3).map(({ label, description }) => [label, description])).toEqual([
+    ["Your messages", "12,045 tokens · 98 %"],
+    ["System prompt", "300 tokens · 2 %"],
+    ["$(fold) Preview Resize", "what would leave the window"],
+  ]);
   const unknown = { ...SIZE, errorPercent: null, contextWindow: null, breakdown: NO_TOKENS };
-  expect(contextSizeText(unknown)).toBe("The next request takes about 12,345 tokens");
+  expect(contextSizeText(unknown)).toBe("The next request: about 12,345 tokens");
+  expect(contextSizeHint(SIZE)).toMatch(/15 % off lately/);
+  expect(contextSizeHint(unknown)).toMatch(/no report/);
 });
 
 test.each([

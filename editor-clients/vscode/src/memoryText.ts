@@ -1,0 +1,54 @@
+/** Memo and summary as one Markdown text that can be edited and read again; pure. */
+
+const MEMO = "## Memo (JSON)";
+const SUMMARY = "## Summary";
+
+/** What of memo and summary the user changed. */
+export interface ChangedMemory {
+  memo?: unknown;
+  summary?: string;
+}
+
+/** What is said about them, then the two. No line of the head begins with `## `. */
+export function memoryText(head: readonly string[], memo: unknown, summary: string): string {
+  const json = JSON.stringify(memo ?? {}, null, 2);
+  return [...head, "", MEMO, "", "```json", json, "```", "", SUMMARY, "", summary, ""].join("\n");
+}
+
+/**
+ * What of an edited text differs from the one before, as values.
+ *
+ * A memo is JSON of any form; what was not edited is not sent back, so it keeps its exact numbers.
+ * Throws where a heading is gone or the memo is no JSON.
+ */
+export function changedMemory(before: string, after: string): ChangedMemory {
+  const [old, edited] = [parts(before), parts(after)];
+  return {
+    ...(edited.memo === old.memo ? {} : { memo: jsonOf(edited.memo) }),
+    ...(edited.summary === old.summary ? {} : { summary: edited.summary }),
+  };
+}
+
+/** JSON holds no line breaks in its texts, so the first summary heading is the right one. */
+function parts(text: string): { memo: string; summary: string } {
+  const lines = text.split(/\r?\n/);
+  const memo = lines.indexOf(MEMO);
+  const summary = lines.indexOf(SUMMARY, memo + 1);
+  if (memo === -1 || summary === -1) {
+    throw new Error(`The line “${memo === -1 ? MEMO : SUMMARY}” is missing: put it back, or drop this`);
+  }
+  const inner = lines.slice(memo + 1, summary).filter((line) => !line.startsWith("```"));
+  return { memo: inner.join("\n").trim(), summary: lines.slice(summary + 1).join("\n").trim() };
+}
+
+/** A blank memo is an empty one. */
+function jsonOf(text: string): unknown {
+  if (text === "") {
+    return {};
+  }
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw new Error(`The memo is no JSON: ${String(error)}`, { cause: error });
+  }
+}

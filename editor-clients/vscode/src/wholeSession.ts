@@ -1,0 +1,129 @@
+/** The commands about the session as a whole: shown, cleared, saved, named, loaded. */
+
+import { homedir } from "node:os";
+
+import * as vscode from "vscode";
+
+import type { Client } from "./client";
+import type { Parts } from "./commands";
+import { counted, sessionPicks } from "./pick";
+import * as protocol from "./protocol";
+
+export async function showSession({ client, session, documents }: Parts): Promise<string | null> {
+  const { text } = await client.request(protocol.sessionShow, {});
+  if (text === null) {
+    tell("The session is empty");
+  } else {
+    await documents.show(`${session.id ?? "session"}.txt`, text);
+  }
+  return text;
+}
+
+export async function clearSession({ client, session }: Parts): Promise<protocol.ClearResult> {
+  const result = await client.request(protocol.sessionClear, {});
+  await session.refresh();
+  await session.readDefaults();
+  const saved = result.savedAs === null ? "" : `; saved as ${result.savedAs}`;
+  tell(`The session is cleared: ${counted(result.cleared, "message")}${saved}`);
+  return result;
+}
+
+export async function newSession({ client, session, view }: Parts): Promise<protocol.SessionView> {
+  const result = await client.request(protocol.sessionNew, {});
+  session.show(result);
+  await session.readDefaults();
+  await view.reveal();
+  return result;
+}
+
+export async function saveSession({ client }: Parts): Promise<protocol.SaveResult> {
+  const result = await client.request(protocol.sessionSave, {});
+  void vscode.window
+    .showInformationMessage(`Tiro: Saved as ${result.path}`, "Open File")
+    .then((choice) =>
+      choice === "Open File"
+        ? vscode.window.showTextDocument(vscode.Uri.file(result.path))
+        : undefined,
+    );
+  return result;
+}
+
+/** Write a copy somewhere else; the session goes on where it was. */
+export async function saveSessionAs({ client, session }: Parts, given?: unknown) {
+  const path = typeof given === "string" ? given : await askForCopy(session.id);
+  if (path === undefined) {
+    return undefined;
+  }
+  const result = await client.request(protocol.sessionSave, { path });
+  tell(`A copy is saved as ${result.path}`);
+  return result;
+}
+
+async function askForCopy(id: string | null): Promise<string | undefined> {
+  const folder = vscode.workspace.workspaceFolders?.[0]?.uri ?? vscode.Uri.file(homedir());
+  const target = await vscode.window.showSaveDialog({
+    title: "Save Session As",
+    defaultUri: vscode.Uri.joinPath(folder, `${id ?? "session"}.json`),
+  });
+  return target?.fsPath;
+}
+
+/** Give the session a title, by which lists name it. */
+export async function renameSession({ client, session }: Parts, given?: unknown) {
+  const title = typeof given === "string" ? given : await askForTitle(session.title);
+  if (title === undefined || title.trim() === "") {
+    return undefined;
+  }
+  const result = await client.request(protocol.sessionConfigure, { title: title.trim() });
+  session.setTitle(result.title);
+  return result;
+}
+
+function askForTitle(value: string): Thenable<string | undefined> {
+  return vscode.window.showInputBox({
+    title: "Rename Session",
+    prompt: "The title by which lists name this session",
+    value,
+  });
+}
+
+export async function loadSession({ client, session, view }: Parts, given?: unknown) {
+  const params = typeof given === "string" ? idOrPath(given) : await pickSession(client);
+  if (params === undefined) {
+    return undefined;
+  }
+  const result = await client.request(protocol.sessionLoad, params);
+  session.show(result);
+  await session.readDefaults();
+  await view.reveal();
+  return result;
+}
+
+export async function continueSession({ client, session }: Parts): Promise<protocol.SessionView> {
+  const result = await client.request(protocol.sessionLoad, { latest: true });
+  session.show(result);
+  await session.readDefaults();
+  return result;
+}
+
+async function pickSession(client: Client): Promise<{ path: string } | undefined> {
+  const { sessions } = await client.request(protocol.sessionList, {});
+  if (sessions.length === 0) {
+    tell("There is no saved session yet");
+    return undefined;
+  }
+  const pick = await vscode.window.showQuickPick(sessionPicks(sessions), {
+    title: "Load Session",
+    placeHolder: "Saved sessions, newest first",
+    matchOnDescription: true,
+  });
+  return pick === undefined ? undefined : { path: pick.value.path };
+}
+
+function idOrPath(given: string): { id: string } | { path: string } {
+  return /[\\/]/.test(given) ? { path: given } : { id: given };
+}
+
+function tell(text: string): void {
+  void vscode.window.showInformationMessage(`Tiro: ${text}`);
+}

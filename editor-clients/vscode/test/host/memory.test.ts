@@ -1,0 +1,187 @@
+/** The memory and single messages in the real extension host: previewed, edited, applied, taken back. */
+
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import * as vscode from "vscode";
+
+import type { ContextSize, ExplainResult, PinResult, PreviewResult, SaveResult, SessionView, TurnResult } from "../../src/protocol";
+import { activeText, answering, ask, edit, errorOf, lastRequests, run, until } from "./tools";
+
+suite("Memory", () => {
+  setup(async () => {
+    await run("workbench.action.closeAllEditors");
+    await run("tiro.clearSession");
+  });
+
+  teardown(() => setLimit(undefined));
+
+  test("a resize is shown before it happens, edited, applied and undone", async () => {
+    await ask(`alpha ${"long ".repeat(40)}`);
+    await ask("beta");
+    const size = (await run<ContextSize>("tiro.contextSize")).tokens;
+    const preview = await previewWithLimit(2);
+    assert.deepEqual([preview.evict, preview.keep], [[1, 2], [3, 4]]);
+    assert.match(activeText(), /^# 2 messages of 4 would leave the window/);
+    assert.match(activeText(), /^- 1 user: alpha long/m);
+    assert.match(activeText(), /## Memo \(JSON\)\n\n```json\n\{\n {2}"last_resize": [^]*\n```\n\n## Summary\n\n\n$/);
+    assert.equal((await run<ContextSize>("tiro.contextSize")).tokens, size, "the preview changed something");
+
+    await edit("```json\n{", "```json\n{broken");
+    assert.match(await errorOf(() => run("tiro.applyResize")), /The memo is no JSON/);
+    await edit("{broken", '{"word": "quokka",');
+    await edit("## Summary\n\n", "## Summary\n\nAlpha was discussed.\n");
+    await run("tiro.applyForm");
+    assert.equal(vscode.window.activeTextEditor, undefined, "the form is still open");
+    const { system } = await run<ExplainResult>("tiro.explainRequest", "");
+    assert.match(JSON.stringify(system), /quokka[^]*Alpha was discussed\./);
+    assert.doesNotMatch(await run<string>("tiro.showSession"), /alpha/);
+
+    const { messages, memo, summary } = await run<SessionView>("tiro.undoResize");
+    assert.deepEqual([messages.length, memo, summary], [4, {}, ""]);
+    assert.match(await errorOf(() => run("tiro.undoResize")), /undo/);
+    assert.match(await errorOf(() => run("tiro.applyResize")), /preview a resize/);
+  });
+
+  test("a draft that the session has left behind is refused, and dropping one changes nothing", async () => {
+    await ask("one");
+    await ask("two");
+    await run("tiro.previewResize", true);
+    await run("tiro.pinMessage", 1);
+    assert.match(await errorOf(() => run("tiro.applyResize")), /preview/i);
+    assert.match(activeText(), /would leave the window/, "what was refused is closed");
+    await run("tiro.dropForm");
+    assert.match(await run<string>("tiro.showSession"), /\[USER\] one\n.*\n\[USER\] two/);
+  });
+
+  test("edits of a preview are not lost to the next one without a question", async () => {
+    await ask("one");
+    await ask("two");
+    await run("tiro.previewResize", true);
+    await edit("## Summary\n\n", "## Summary\n\nmine\n");
+    const kept = await answering(undefined, () => run("tiro.previewResize", true));
+    assert.deepEqual(kept, { result: undefined, asked: ["What you edited in resize.md was not applied yet"] });
+    assert.match(activeText(), /mine/);
+    await answering("Drop It", () => run("tiro.previewResize", true));
+    assert.doesNotMatch(activeText(), /mine/);
+  });
+
+  test("memo and summary are edited, and what is not edited is not sent", async () => {
+    await ask("hello");
+    await run("tiro.editMemory");
+    await edit("{}", '{"name": "Ada"}');
+    await run("tiro.applyForm");
+    await run("tiro.editMemory");
+    assert.match(activeText(), /"name": "Ada"/);
+    await edit("## Summary\n\n", "## Summary\n\nThey met.\n");
+    await run("tiro.applyForm");
+    await ask("who am I?");
+    const system = JSON.stringify(await systemPrompt());
+    assert.match(system, /Ada/);
+    assert.match(system, /They met\./);
+  });
+
+  test("a pinned message stays, whatever leaves", async () => {
+    await ask("keep this");
+    await ask("two");
+    await ask("three");
+    assert.deepEqual((await run<PinResult>("tiro.pinMessage", 1)).pins, [1]);
+    const { evict } = await previewWithLimit(2);
+    assert.ok(evict.length > 0 && !evict.includes(1), "what is pinned would go");
+    await run("tiro.dropForm");
+    assert.deepEqual((await run<PinResult>("tiro.unpinMessage", { seq: 1 })).pins, []);
+  });
+
+  test("Compact Session folds the window into a summary, and Undo Resize takes it back", async () => {
+    await ask(`alpha ${"long ".repeat(300)}`);
+    await ask("beta");
+    await run("tiro.compactSession");
+    const text = await run<string | null>("tiro.showSession");
+    assert.doesNotMatch(text ?? "", /beta/);
+    await run("tiro.undoResize");
+    assert.match(await run<string>("tiro.showSession"), /beta/);
+  });
+
+  test("Rewind takes back what came after, once the user says so", async () => {
+    await ask("one");
+    await ask("two");
+    const refused = await answering(undefined, () => run("tiro.rewind", 2));
+    assert.match(refused.asked[0] ?? "", /^Take back 2 messages\?/);
+    assert.match(await run<string>("tiro.showSession"), /two/);
+    await answering("Take Back", () => run("tiro.rewind", { seq: 2 }));
+    assert.doesNotMatch(await run<string>("tiro.showSession"), /two/);
+    assert.match(await errorOf(() => run("tiro.rewind", 2)), /Nothing came after/);
+  });
+
+  test("a message is edited, and the model sees the new wording", async () => {
+    await ask("color");
+    await run("tiro.editMessage", 1);
+    assert.equal(activeText(), "color");
+    await edit("color", " ");
+    assert.match(await errorOf(() => run("tiro.applyForm")), /needs a word/);
+    await edit(" ", "colour");
+    await run("tiro.applyForm");
+    assert.match(await run<string>("tiro.showSession"), /\[USER\] colour/);
+  });
+
+  test("Retry asks the last question again, after a question where tools ran", async () => {
+    await ask("hello");
+    const again = await run<TurnResult>("tiro.retry");
+    assert.equal(again.text, "You said: hello");
+    assert.equal((await run<string>("tiro.showSession")).match(/hello/g)?.length, 2);
+    await ask("tool please");
+    const { result } = await answering(undefined, () => run("tiro.retry"));
+    assert.equal(result, undefined);
+  });
+
+  test("what a turn excludes is refused while one runs", async () => {
+    const running = ask("slow");
+    await until(async () => (await lastRequests()).at(-1) === "slow", "the provider was asked");
+    for (const command of ["tiro.compactSession", "tiro.previewResize", "tiro.retry", "tiro.rewind", "tiro.editMessage"]) {
+      assert.match(await errorOf(() => run(command)), /still answering/, command);
+    }
+    await run("tiro.cancel");
+    await running;
+  });
+
+  test("a session is renamed, and saved as a copy", async () => {
+    await ask("hello");
+    assert.equal((await run<SessionView>("tiro.renameSession", " My talk ")).title, "My talk");
+    const path = join(tmpdir(), `copy-${process.pid}.json`);
+    await run<SaveResult>("tiro.saveSessionAs", path);
+    assert.ok(existsSync(path));
+  });
+
+  test("Doctor shows what the command line's doctor says", async () => {
+    const text = await run<string>("tiro.doctor");
+    assert.match(text, /^Tiro {8}/);
+    assert.match(text, /scripted/);
+    assert.equal(activeText(), text);
+  });
+});
+
+async function systemPrompt(): Promise<unknown> {
+  const response = await fetch(`${process.env.TIRO_TEST_PROVIDER ?? ""}/requests`);
+  const requests = (await response.json()) as { messages: { role: string; content: unknown }[] }[];
+  return requests.at(-1)?.messages[0];
+}
+
+/** What a resize would do where the window may hold so many messages. */
+async function previewWithLimit(messages: number): Promise<PreviewResult> {
+  await setLimit(messages);
+  let preview: PreviewResult | undefined;
+  await until(async () => {
+    preview = await run<PreviewResult | undefined>("tiro.previewResize", false);
+    return typeof preview?.draftId === "string";
+  }, "the server has the limit");
+  assert.ok(preview);
+  return preview;
+}
+
+async function setLimit(messages: number | undefined): Promise<void> {
+  const settings = messages && { session: { resize: { max_keep_messages_count: messages } } };
+  const configuration = vscode.workspace.getConfiguration("tiro");
+  await configuration.update("settings", settings, vscode.ConfigurationTarget.Global);
+}

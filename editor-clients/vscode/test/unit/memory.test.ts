@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+
+import { doctorCommand } from "../../src/doctor";
+import { changedMemory, memoryText } from "../../src/memoryText";
+import { attachmentsOf, editableText, messageLine } from "../../src/messages";
+import { messagePicks } from "../../src/pick";
+
+const HEAD = ["# Two messages would go", "", "- 1 user: hello"];
+const MEMO = { name: "Ada", count: 3 };
+
+function changed(edit: (text: string) => string, memo: unknown = MEMO, summary = "Old.\n\n## Part\ntext") {
+  const text = memoryText(HEAD, memo, summary);
+  return changedMemory(text, edit(text));
+}
+
+test("what was not edited is not sent, whatever was done to the head or the ends of lines", () => {
+  expect(changed((text) => text)).toEqual({});
+  expect(changed((text) => text.replace("- 1 user: hello", ""))).toEqual({});
+  expect(changed((text) => text.replaceAll("\n", "\r\n"))).toEqual({});
+});
+
+test("memo and summary are read back as they were edited", () => {
+  expect(changed((text) => text.replace("Ada", "Eve"))).toEqual({ memo: { name: "Eve", count: 3 } });
+  expect(changed((text) => text.replace("Old.", "New."))).toEqual({ summary: "New.\n\n## Part\ntext" });
+  expect(changed((text) => text.slice(0, text.indexOf("Old.")))).toEqual({ summary: "" });
+  expect(changed((text) => text.replace(JSON.stringify(MEMO, null, 2), ""))).toEqual({ memo: {} });
+  expect(changed((text) => text.replace("null", "[1]"), "null")).toEqual({ memo: "[1]" });
+});
+
+test("a memo or a summary that holds the headings is still read whole", () => {
+  const tricky = { text: "## Summary\n## Memo (JSON)\n```" };
+  expect(changed((text) => text, tricky)).toEqual({});
+  expect(changed((text) => `${text}!`, tricky, "## Summary\n## Memo (JSON)")).toEqual({
+    summary: "## Summary\n## Memo (JSON)\n!",
+  });
+});
+
+test("a heading that is gone and a memo that is no JSON are refused", () => {
+  expect(() => changed((text) => text.replace("## Summary", ""))).toThrow(/## Summary.*missing/);
+  expect(() => changed((text) => text.replace("{", "{,"))).toThrow(/The memo is no JSON/);
+});
+
+test("a message is one line, and only words and attachments are edited", () => {
+  const attachment = { type: "attachment", kind: "file", path: "/w/a.py", text: "x" };
+  const message = { role: "user", seq: 3, content: [{ type: "text", text: "look\nhere" }, attachment] };
+  expect(messageLine(message)).toBe("3 user: look here");
+  expect(editableText(message)).toBe("look\nhere");
+  expect(attachmentsOf(message)).toEqual([{ kind: "file", path: "/w/a.py", text: "x" }]);
+  const use = { type: "tool_use", id: "1", name: "grep", input: {} };
+  expect(messageLine({ role: "assistant", seq: 4, content: [use] })).toBe("4 assistant: grep");
+  expect(() => editableText({ role: "assistant", content: [use] })).toThrow(/type tool_use/);
+});
+
+test("messages to choose from: newest first, pinned ones marked, unsaved ones left out", () => {
+  const messages = [
+    { role: "user", content: "one", seq: 1 },
+    { role: "assistant", content: "", seq: 2 },
+    { role: "user", content: "not stored" },
+  ];
+  expect(messagePicks(messages, [1]).map(({ label, value }) => [label, value])).toEqual([
+    ["(no text)", 2],
+    ["$(pinned) one", 1],
+  ]);
+});
+
+test("the doctor is the same program as the server", () => {
+  expect(doctorCommand(["/v/python", "-m", "tiro", "serve", "--log"])).toEqual(["/v/python", "-m", "tiro", "doctor"]);
+  expect(() => doctorCommand(["/v/wrapper"])).toThrow(/tiro doctor/);
+});
