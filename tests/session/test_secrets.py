@@ -1,12 +1,16 @@
 """Secrets out of text, in every spelling and however it comes in pieces (U9.11, B52)."""
 
 import json
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tiro.session import secrets as secrets_module
 from tiro.session.secrets import KnownSecrets, redact, spellings
 
 KEY = 'sk-pa/th+ü"1'
@@ -46,6 +50,25 @@ def test_secrets_only_become_more() -> None:
     known.add(["second-key-2"])
     assert known.text("first-key-1 second-key-2") == "[secret] [secret]"
     assert pieces.add("first-key-1.") == "[secret].", "and none that began before is lost"
+
+
+def test_what_several_threads_add_at_once_is_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key command's key must not be lost to that of another one."""
+    known = KnownSecrets()
+    added = [[f"K{n}-{m}-Secret" for m in range(12)] for n in range(4)]
+
+    def slow(values: Iterable[str]) -> list[str]:
+        time.sleep(0.0002)
+        return [*values]
+
+    def add(own: list[str]) -> None:
+        for secret in own:
+            known.add([secret])
+
+    monkeypatch.setattr(secrets_module, "spellings", slow)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(add, added))
+    assert [secret for own in added for secret in own if not known.are_in(secret)] == []
 
 
 SECRETS = ["ab1ab1ab2", "b1ab2cd3cd3", "ab1ab1ab2-and-more-9", "8d3cd3cd"]

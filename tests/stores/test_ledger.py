@@ -174,6 +174,23 @@ def test_with_saving_off_nothing_is_on_the_disk_and_all_of_it_here(directory: Pa
     assert [e.made.id for e in ledger.edits()] == ["e2", "e1"]
 
 
+def test_a_mark_of_edits_here_and_on_the_disk_is_noted_in_both_once(directory: Path) -> None:
+    """Saving was switched off within a turn; another process has the last word on what it moved."""
+    is_kept = [True]
+    ledger = Ledger(directory, is_kept=lambda: is_kept[0])
+    add(ledger, "stored")
+    is_kept[0] = False
+    add(ledger, "own")
+    is_kept[0] = True
+    mark(ledger, "undone", "stored", "own")
+    assert listed(directory) == [("stored", "undone")]
+    mark(Ledger(directory), "made", "stored")
+    assert [(e.made.id, e.state) for e in ledger.edits()] == [("stored", "made"), ("own", "undone")]
+    add(ledger, "next")
+    mark(ledger, "undone", "next")
+    assert listed(directory) == [("stored", "made"), ("next", "undone")]
+
+
 def test_memory_has_an_end_and_the_newest_edits_can_be_undone(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,6 +235,25 @@ def test_one_undoes_or_redoes_at_a_time(directory: Path, monkeypatch: pytest.Mon
         second.claim()
     release()
     second.claim()()
+
+
+def test_a_lock_that_cannot_be_asked_for_is_an_error_of_the_store_and_keeps_nothing_open(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, asked = Ledger(directory), list[int]()
+    add(ledger, "e1")
+
+    def broken(descriptor: int) -> bool:
+        asked.append(descriptor)
+        raise OSError(errno.EIO, "the disk is broken")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger_module, "try_lock", broken)
+        with pytest.raises(StorageError, match="disk is broken"):
+            ledger.claim()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(asked[0])
+    ledger.claim()()
 
 
 # --- what fails -----------------------------------------------------------------------------------

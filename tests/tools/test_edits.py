@@ -5,6 +5,8 @@ import contextlib
 import errno
 import os
 import stat
+import threading
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from tests.stores.faults import FaultyDisk
 from tests.tools.editing import AT, Editing, run
 from tests.tools.rooms import a_run, put
 from tiro.errors import EditConflictError, InvalidInputError, StorageError, ToolError
+from tiro.session.edits import Made
+from tiro.stores import ledger as ledger_module
 from tiro.tools import edits as edits_module
 from tiro.tools.diagnostics import diagnostics_tools
 from tiro.tools.edit_files import edit_tools
@@ -588,6 +592,65 @@ def test_a_record_nobody_waits_for_any_more_is_no_edit(editing: Editing) -> None
 
     run(work())
     assert [edit.state for edit in editing.ledger.edits()] == ["failed"]
+
+
+@pytest.mark.parametrize("cancels", [1, 2, 3])
+def test_a_record_that_is_cancelled_again_and_again_is_no_edit(
+    editing: Editing, monkeypatch: pytest.MonkeyPatch, cancels: int
+) -> None:
+    path = put(editing.root, "a", "a\n")
+    is_recording, may_go_on, add = threading.Event(), threading.Event(), editing.ledger.add
+
+    def slow(made: Made, texts: Mapping[str, str]) -> None:
+        is_recording.set()
+        may_go_on.wait(5)
+        add(made, texts)
+
+    monkeypatch.setattr(editing.ledger, "add", slow)
+
+    async def work() -> None:
+        recorder = editing.edits.recorder("t", "s", "c")
+        await cancelled(recorder.record(path, None, "b\n"), is_recording, cancels, may_go_on.set)
+
+    run(work())
+    assert [edit.state for edit in editing.ledger.edits()] == ["failed"]
+
+
+@pytest.mark.parametrize("cancels", [1, 2, 3])
+def test_an_undo_that_is_cancelled_while_it_waits_for_another_process_lets_the_next_one_in(
+    editing: Editing, monkeypatch: pytest.MonkeyPatch, cancels: int
+) -> None:
+    put(editing.root, "a", "a\n")
+    id = editing.edit("a", "b\n")
+    is_waiting, claim = threading.Event(), editing.ledger.claim
+
+    def told() -> Callable[[], None]:
+        is_waiting.set()
+        return claim()
+
+    release = again(editing.root).ledger.claim()
+    monkeypatch.setattr(editing.ledger, "claim", told)
+    run(cancelled(editing.edits.undo(id), is_waiting, cancels, release))
+    monkeypatch.setattr(ledger_module, "LOCK_SECONDS", 0.0)
+    assert again(editing.root).undo(id) == ["a"]
+
+
+async def cancelled(
+    work: Coroutine[Any, Any, object],
+    has_begun: threading.Event,
+    cancels: int,
+    let_go: Callable[[], object],
+) -> None:
+    """Cancel so often what waits for a thread, and only then let the thread go on."""
+    task = asyncio.ensure_future(work)
+    assert await asyncio.to_thread(has_begun.wait, 5)
+    for _ in range(cancels):
+        task.cancel()
+        for _ in range(3):
+            await asyncio.sleep(0)
+    let_go()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 def test_an_undo_that_cannot_be_noted_is_done_all_the_same(root: Path) -> None:

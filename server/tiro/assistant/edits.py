@@ -43,23 +43,26 @@ class FileEdits:
         self, edit_id: str | None, turn_id: str | None, session_id: str | None
     ) -> Sequence[Path]:
         """Take back an edit or a turn's, by default the next one's; raises as `Edits.undo`."""
-        if edit_id is None and turn_id is None:
-            turn_id = await self._needed("undone", session_id)
+        turn_id = await self._turn_for("undone", edit_id, turn_id, session_id)
         return await self._edits.undo(edit_id, turn_id)
 
     async def redo(
         self, edit_id: str | None, turn_id: str | None, session_id: str | None
     ) -> Sequence[Path]:
         """Make again what was undone, by default the next turn's; raises as `Edits.undo`."""
-        if edit_id is None and turn_id is None:
-            turn_id = await self._needed("made", session_id)
+        turn_id = await self._turn_for("made", edit_id, turn_id, session_id)
         return await self._edits.redo(edit_id, turn_id)
 
     async def next(self, target: "Target", session_id: str | None) -> "NextTurn | None":
         """The turn that such a move without an id is about; see `Edits.next_turn`."""
         return await self._edits.next_turn(target, session_id)
 
-    async def _needed(self, target: "Target", session_id: str | None) -> str:
+    async def _turn_for(
+        self, target: "Target", edit_id: str | None, turn_id: str | None, session_id: str | None
+    ) -> str | None:
+        """The turn to move: the one that is named, by default the next; None for a single edit."""
+        if edit_id is not None or turn_id is not None:
+            return turn_id
         found = await self.next(target, session_id)
         if found is None:
             raise InvalidInputError(NOTHING_LEFT[target])

@@ -2,18 +2,18 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import msgspec
 
 from tiro.agents.events import Finished, TurnEvent, TurnOutcome
 from tiro.agents.turn import run_turn
 from tiro.agents.turn_input import Turn
+from tiro.session.finished import finished
 from tiro.session.queued import queue
 from tiro.session.session import Session
 
-T = TypeVar("T")
 EventListener = Callable[["RunningTurn", int, TurnEvent], None]
 
 
@@ -48,13 +48,13 @@ class RunningTurn:
         """
         assert self._task is not None
         try:
-            finished = await asyncio.shield(self._task)
+            end = await asyncio.shield(self._task)
         except asyncio.CancelledError:
             await self.stop()
             raise
-        if finished.error is not None:
-            raise finished.error
-        return finished.outcome
+        if end.error is not None:
+            raise end.error
+        return end.outcome
 
     def steer(self, text: str) -> bool:
         """Let the turn take this before its next step; False when it takes nothing any more."""
@@ -78,14 +78,14 @@ class RunningTurn:
                 async for event in events:
                     n += 1
                     if isinstance(event, Finished):
-                        finished = event
+                        end = event
                     self._listener(self, n, event)
         finally:
             try:
                 await holding.__aexit__(None, None, None)
             finally:
                 when_over()
-        return finished
+        return end
 
 
 @contextlib.asynccontextmanager
@@ -110,12 +110,3 @@ async def entered(
         yield
     finally:
         await finished(asyncio.to_thread(holding.__exit__, None, None, None))
-
-
-async def finished(work: Awaitable[T]) -> T:
-    """The result of work that must not be left half done, however often the wait is cancelled."""
-    task = asyncio.ensure_future(work)
-    while not task.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.shield(task)
-    return task.result()

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from tiro.agents.turn_input import Turn
-from tiro.assistant.running_turn import EventListener, RunningTurn, finished
+from tiro.assistant.running_turn import EventListener, RunningTurn
 from tiro.errors import InvalidInputError, TurnInProgressError, TurnNotFoundError
+from tiro.session.finished import finished
 from tiro.session.session import Session
 
 T = TypeVar("T")

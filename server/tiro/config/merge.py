@@ -347,11 +347,6 @@ def _table_of(kind: Any) -> Any:
     return _section_of(get_args(kind)[1]) if get_origin(kind) is dict else None
 
 
-def _is_whole(provider: Mapping[Any, Any]) -> bool:
-    """Whether this says all about where a provider is."""
-    return provider.get("api") == "local" or {"api", "base_url"} <= provider.keys()
-
-
 def _meant(path: tuple[str, ...]) -> tuple[str, ...]:
     """The path of what a misspelt key stands for, where that decides who hears a prompt."""
     key, is_new = path[-1].lower(), path[-1] not in Document.__struct_fields__

@@ -14,11 +14,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from tiro.agents import events
-from tiro.assistant.running_turn import finished
 from tiro.protocol import types
 from tiro.protocol.editor import ClientEditor
 from tiro.protocol.events import TurnEvents
 from tiro.protocol.rpc import TiroProtocol
+from tiro.session.finished import finished
 
 if TYPE_CHECKING:
     from tiro.assistant.turns import Turns

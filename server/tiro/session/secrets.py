@@ -6,6 +6,7 @@ recordings, what tools give back, and the environment of commands.
 
 import json
 import re
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from urllib.parse import quote, unquote
@@ -51,6 +52,7 @@ class KnownSecrets:
         on_more: Callable[[Sequence[str]], None] = lambda secrets: None,
     ) -> None:
         self._on_more = on_more
+        self._lock = threading.Lock()
         self._values: tuple[str, ...] = ()
         self._spelled: list[str] = []
         self._in_text: list[str] = []
@@ -60,10 +62,10 @@ class KnownSecrets:
         """Keep these out too; `on_more` hears them."""
         more = list(secrets)
         self._on_more(more)
-        self._values = tuple(dict.fromkeys((*self._values, *more)))
-        self._spelled = spellings(self._values)
-        self._in_text = [form for form in self._spelled if not _WORDS.fullmatch(form)]
-        self._in_text = [form for form in self._in_text if len(form) >= SHORTEST_IN_TEXT]
+        with self._lock:
+            self._values = tuple(dict.fromkeys((*self._values, *more)))
+            self._spelled = spellings(self._values)
+            self._in_text = [form for form in self._spelled if _may_be_taken_out(form)]
 
     def text(self, text: str) -> str:
         """The text of a tool without them."""
@@ -106,6 +108,11 @@ class Pieces:
                 if 0 <= at < end < at + len(form):
                     end, across = at, True
         return end
+
+
+def _may_be_taken_out(form: str) -> bool:
+    """Whether it is long enough, and no words that a text may have of its own."""
+    return len(form) >= SHORTEST_IN_TEXT and not _WORDS.fullmatch(form)
 
 
 def _open_start(text: str, form: str) -> int:

@@ -17,6 +17,8 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from tiro.errors import StorageError
 from tiro.session.edits import (
     Became,
@@ -120,8 +122,8 @@ class Ledger:
     def mark(self, mark: Became) -> None:
         """Record what became of edits of a file; never raises: memory keeps what no disk takes."""
         with self._lock:
-            self._unkept.append(mark)
             own = {line.id for line in self._unkept if isinstance(line, Made)}
+            self._unkept += _parts(mark, own)
             waiting = [line for line in self._unkept if not own.issuperset(ids_of(line))]
             if not waiting or not self._is_kept():
                 return
@@ -131,7 +133,7 @@ class Ledger:
             except StorageError as error:
                 self._tell(UNNOTED.format(path=str(self.path), why=error.data.get("errno")))
                 return
-            self._unkept = [line for line in self._unkept if not own.isdisjoint(ids_of(line))]
+            self._unkept = [line for line in self._unkept if own.issuperset(ids_of(line))]
 
     def edits(self) -> list[Edit]:
         """All edits, oldest first, those of other processes too; raises StorageError."""
@@ -145,7 +147,12 @@ class Ledger:
         except OSError as error:  # no ledger yet, or none that can be written
             log.debug("Undo and redo are not locked: %s", error)
             return lambda: None
-        if not wait_for(functools.partial(try_lock, descriptor), LOCK_SECONDS):
+        try:
+            is_taken = wait_for(functools.partial(try_lock, descriptor), LOCK_SECONDS)
+        except OSError as error:
+            os.close(descriptor)
+            raise storage_error(self.path, error, "write") from error
+        if not is_taken:
             os.close(descriptor)
             raise StorageError(MOVING_NOW, path=str(self.path))
         return functools.partial(os.close, descriptor)
@@ -278,6 +285,13 @@ def _newest(edits: list[Edit], sizes: dict[str, int], max_bytes: int) -> dict[st
         counted |= new
         kept[edit.made.id] = edit
     return kept
+
+
+def _parts(mark: Became, own: set[str]) -> list[Became]:
+    """The mark of the edits that are in memory only, and that of those on the disk."""
+    kept = [id for id in mark.ids if id not in own]
+    unkept = [id for id in mark.ids if id in own]
+    return [msgspec.structs.replace(mark, ids=ids) for ids in (unkept, kept) if ids]
 
 
 def _names(made: Made) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from tiro.errors import EditConflictError, ToolError
+from tiro.session.finished import finished
 from tiro.session.secrets import REDACTED
 from tiro.tools.diff import keep_line_ends, unified_diff
 from tiro.tools.file_text import FileText
@@ -141,8 +142,7 @@ async def _written(plan: Plan, run: ToolRun) -> str:
                 await run.edits.failed(edit.id)
             raise ToolError(str(error)) from error
         except asyncio.CancelledError:
-            if await _is_untouched(plan, run):
-                await run.edits.failed(edit.id)
+            await finished(_take_back(edit.id, plan, run))
             raise
     if before is None:
         run.seen.note(path, plan.text)
@@ -156,6 +156,12 @@ async def _written(plan: Plan, run: ToolRun) -> str:
         total=len(split_lines(plan.text)),
     )
     return told if note is None else f"{told}; {note}"
+
+
+async def _take_back(edit_id: str, plan: Plan, run: ToolRun) -> None:
+    """Note that a write which was cancelled did not happen, where that is so."""
+    if await _is_untouched(plan, run):
+        await run.edits.failed(edit_id)
 
 
 async def _is_untouched(plan: Plan, run: ToolRun) -> bool:

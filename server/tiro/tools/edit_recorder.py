@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 
 from tiro.errors import StorageError, ToolError
 from tiro.session.edits import Became, Edit, Made, hash_of
+from tiro.session.finished import finished
 from tiro.tools.file_text import FileText
 from tiro.tools.merge import count_changes
 from tiro.tools.text import UTF_8
@@ -94,7 +95,7 @@ class Recorder:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
             with contextlib.suppress(StorageError):
-                await self.failed((await work).id)
+                await finished(self.failed((await finished(work)).id))
             raise
         except StorageError as error:
             raise ToolError(UNRECORDED.format(why=error)) from error

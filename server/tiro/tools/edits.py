@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from tiro.errors import EditConflictError, InvalidInputError, StorageError, ToolError
 from tiro.session.edits import Became, Edit, Made
+from tiro.session.finished import finished
 from tiro.tools.edit_recorder import EditStore, FileLocks, Recorder, path_of
 from tiro.tools.file_text import FileText
 from tiro.tools.merge import merge_texts
@@ -139,7 +140,7 @@ class Edits:
                 release = await asyncio.shield(claiming)
             except asyncio.CancelledError:
                 with contextlib.suppress(StorageError):
-                    (await claiming)()
+                    (await finished(claiming))()
                 raise
             try:
                 yield

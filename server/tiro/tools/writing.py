@@ -7,6 +7,7 @@ nothing, unless the error's data says that the `outcome` is unknown.
 """
 
 import asyncio
+import contextlib
 import errno
 import os
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import ParamSpec
 
 from tiro.errors import EditConflictError, ToolError
+from tiro.session.finished import finished
 from tiro.tools.file_text import FileText, file_text_if_any
 from tiro.tools.replacing import MovedError, create_file, put_in_place, remove_file
 from tiro.tools.text import UTF_8, encode_text, plain_lines
@@ -166,5 +168,6 @@ async def _to_its_end(
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
-        await asyncio.wait([work])
+        with contextlib.suppress(Exception):
+            await finished(work)
         raise
