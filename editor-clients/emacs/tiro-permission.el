@@ -210,14 +210,5 @@ Return nil if none waits."
   (tiro-permission-show-preview
    (or (car tiro-permission-pending) (user-error "Tiro: nothing waits for an answer"))))
 
-(defun tiro-next-attention ()
-  "Go to what waits for you: a question about a tool, or a form to apply or drop."
-  (interactive)
-  (unless (tiro-permission-go)
-    (pop-to-buffer (or (cl-find-if (lambda (buffer)
-                                     (eq 'tiro-form-mode (buffer-local-value 'major-mode buffer)))
-                                   (buffer-list))
-                       (user-error "Tiro: nothing waits for you")))))
-
 (provide 'tiro-permission)
 ;;; tiro-permission.el ends here

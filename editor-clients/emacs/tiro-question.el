@@ -16,6 +16,7 @@
 (require 'cl-lib)
 (require 'tiro-chat)
 (require 'tiro-message)
+(require 'tiro-permission)
 (require 'tiro-rpc)
 (require 'tiro-transcript)
 (require 'url-util)
@@ -65,6 +66,21 @@
 (add-hook 'tiro-chat-killed-hook #'tiro-question--dismiss)
 ;; First, so that what is drawn anew shows nothing of them.
 (add-hook 'tiro-session-functions #'tiro-question--on-session -50)
+
+(defun tiro-question--go ()
+  "Go to the first answer of the oldest question; return nil if none waits."
+  (when-let ((question (car (last tiro-question--pending))))
+    (pop-to-buffer (tiro-chat-buffer))
+    (goto-char (or (tiro-transcript-place (car (last (car question)))) (point)))))
+
+(defun tiro-next-attention ()
+  "Go to what waits for you: a question in the chat, or a form to apply or drop."
+  (interactive)
+  (unless (or (tiro-permission-go) (tiro-question--go))
+    (pop-to-buffer (or (cl-find-if (lambda (buffer)
+                                     (eq 'tiro-form-mode (buffer-local-value 'major-mode buffer)))
+                                   (buffer-list))
+                       (user-error "Tiro: nothing waits for you")))))
 
 ;;;; Documents
 

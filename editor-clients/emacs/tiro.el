@@ -168,8 +168,9 @@ Ask QUESTION first where that is a turn of another session."
          (session (plist-get turn :sessionId)))
     (when (or (null turn) ; the server says in a sentence that there is none
               (equal session (tiro-session-id tiro-session))
-              (y-or-n-p (format "%s what another session did at %s to %s? " question
-                                (substring (plist-get turn :at) 0 16)
+              (y-or-n-p (format "%s what another session, %s, did %s ago to %s? " question
+                                (or session "one without a name")
+                                (tiro-view-age (plist-get turn :at))
                                 (mapconcat #'file-name-nondirectory (plist-get turn :paths) ", "))))
       (tiro--tell-edits
        deed (tiro-session-call method (and turn (list :turnId (plist-get turn :turnId))))))))

@@ -258,7 +258,7 @@
           (should (equal (funcall state) after))
           (tiro-undo-edits)
           (should (equal (funcall state) before))
-          (should (string-match-p "Take back what another session did .* b\\.txt" (car asked)))))
+          (should (string-match-p "Take back what another session, session-[-0-9]+, did [0-9]+ s ago to .*b\\.txt" (car asked)))))
       (with-current-buffer b (set-buffer-modified-p nil)))))
 
 (ert-deftest tiro-edit-that-was-rejected-changes-nothing ()

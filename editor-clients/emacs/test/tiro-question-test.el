@@ -15,6 +15,9 @@
   (tiro-testing-with-peer
     (tiro-ask "question Which one?")
     (tiro-testing-wait-for "Which one?\n[First]\n[Second]")
+    (with-temp-buffer
+      (tiro-next-attention)
+      (should (looking-at "\\[First\\]")))
     (tiro-question-test-press "[Second]")
     (tiro-testing-wait-idle)
     (should (string-search "answer {\"title\": \"Second\"}" (tiro-testing-chat)))
