@@ -446,22 +446,33 @@ def test_failing_model_is_told_and_the_chat_goes_on(chat: Chat, provider: Provid
     assert [m["content"] for m in provider.last.messages] == ["look"]
 
 
-def test_refused_summary_is_told_with_the_next_question(
+def test_refused_summary_is_told_above_the_line_that_is_typed(
     chat: Chat, provider: Provider, home: Home
 ) -> None:
-    """Issue of the memory, 5: in the terminal it spoils no line that is being typed."""
+    """Issue of the memory, 5: at once, and the line stays with its cursor where it was."""
     home.write_config(
         providers={"fake": home.fake()},
         session={"max_history": 2, "summary": {"enabled": True}},
     )
-    provider.otherwise(lambda r: replies.text("An answer" if r.tool_names else " "))
+    hold = Hold()
+    blank = replies.stream(hold, replies.text_chunk(" "))
+    provider.otherwise(lambda r: replies.text("An answer") if r.tool_names else blank)
     chat.start()
     chat.ask("one", "An answer")
     chat.ask("two", "An answer")
-    provider.wait_for(3)
-    chat.ask("three", "The summary cannot be used: it is empty")
-    chat.ask("four", "An answer")
-    assert chat.screen().count("The summary cannot be used") == 1
+    hold.wait()
+    chat.type("half a ne")
+    chat.keys("Left", "Left")
+    chat.wait_for("> half a ne")
+    hold.release()
+    screen = chat.wait_for("The summary cannot be used: it is empty")
+    assert screen.rstrip().endswith("\n> half a ne")
+    chat.type("li")
+    chat.wait_for("> half a line")
+    chat.keys("Enter")
+    chat.wait_until(lambda screen: screen.count("An answer") == 3, "the answer")
+    assert any(one.messages[-1]["content"] == "half a line" for one in provider.chats)
+    assert chat.wait_for_prompt().count("The summary cannot be used") == 1
 
 
 # --- in a pipe -----------------------------------------------------------------------------

@@ -1,10 +1,10 @@
 """`tiro chat`: reads lines, asks, shows, and starts the server again when it has died."""
 
 import asyncio
+import contextlib
 import io
 import sys
 from collections.abc import Coroutine, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,9 @@ from tiro.config.files import load
 from tiro.errors import SessionNotFoundError, TiroError
 from tiro.protocol.client import RemoteError, ServerGoneError
 from tiro.terminal import raised_there
+
+HEAR_SECONDS = 0.01
+"""How long the loop runs each time to hear what a server has said meanwhile."""
 
 
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +64,7 @@ class Chat:
     def run(self) -> TiroError | None:
         """Begin, go on to the end of the lines, close."""
         lines = self._lines
-        with lines if isinstance(lines, Keyboard) else nullcontext():
+        with lines if isinstance(lines, Keyboard) else contextlib.nullcontext():
             try:
                 self._wait(self._begin())
                 while self._go_on():
@@ -81,7 +84,8 @@ class Chat:
     def _go_on(self) -> bool:
         """Read a line and do what it says; False at the end."""
         try:
-            text = self._lines.read()
+            with self._screen.while_typing():
+                text = self._lines.read()
         except KeyboardInterrupt:
             if not self._lines.is_person or self._talk.is_interrupted_again():
                 raise
@@ -160,7 +164,17 @@ class Chat:
 
     def _keyboard(self) -> Keyboard:
         secrets = load(workspace_roots=[Path.cwd()]).settings.secrets()
-        return Keyboard(PastLines(usual_file(), secrets), self._complete)
+        return Keyboard(PastLines(usual_file(), secrets), self._complete, self._look)
+
+    def _look(self) -> None:
+        """While a line is typed: hear what the server has said, and show it above the line."""
+        with contextlib.suppress(RuntimeError):
+            asyncio.get_running_loop()
+            return  # Tab was pressed, and it is heard already
+        self._wait(asyncio.sleep(HEAR_SECONDS))
+        told = self._screen.waiting
+        if told and not self._screen.is_plain and self._lines.show_above("".join(told)):
+            told.clear()
 
     def _complete(self, line: str) -> list[str]:
         try:

@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import select
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Generator
@@ -19,6 +20,7 @@ from typing import Any, Protocol, Self
 
 from tiro import output
 from tiro.chat.past_lines import PastLines
+from tiro.screen_text import width
 
 try:
     import readline as _readline
@@ -30,6 +32,12 @@ else:
     readline, termios = _readline, _termios
 
 PROMPT, MORE = "> ", ". "
+LOOK_SECONDS = 0.5
+"""How often somebody who types is looked after: whether there is something to be told."""
+ROOM = "\x1bD\x1b[A\x1b7\x1b[L\r"
+"""An empty line above the cursor's, which keeps its column; the cursor is at its beginning."""
+BACK = "\x1b8\x1b[B"
+"""From there to where the cursor was in its line."""
 Complete = Callable[[str], list[str]]
 """From a line up to the cursor to the words that its last word may become."""
 
@@ -52,6 +60,10 @@ class Lines(Protocol):
 
     def read(self) -> str | None:
         """The next text; None at the end. KeyboardInterrupt: the person dropped the line."""
+        ...
+
+    def show_above(self, text: str) -> bool:
+        """Put lines above the one that is typed; False where that cannot be done now."""
         ...
 
     def remember(self, text: str) -> None:
@@ -84,6 +96,10 @@ class PipedLines:
         """The next text, its continued lines joined."""
         return _joined(lambda prompt: sys.stdin.readline())
 
+    def show_above(self, text: str) -> bool:
+        """Nothing is typed here."""
+        return False
+
     def remember(self, text: str) -> None:
         """Nothing is typed here."""
 
@@ -108,7 +124,11 @@ class Keyboard:
 
     is_person = True
 
-    def __init__(self, past: PastLines, complete: Complete) -> None:
+    def __init__(
+        self, past: PastLines, complete: Complete, look: Callable[[], None] = lambda: None
+    ) -> None:
+        """`look` is called again and again while a line is typed."""
+        self._look = look
         self._past = past
         self._complete = complete
         self._typed = ""
@@ -162,13 +182,33 @@ class Keyboard:
         module.set_startup_hook(lambda: module.insert_text(line))
         self._set(self._usual)  # readline echoes only what the terminal would
         try:
-            return input(prompt) + "\n"
+            with self._looking():
+                return input(prompt) + "\n"
         except EOFError:
             sys.stdout.write("\n")
             return ""
         finally:
             self._set_quiet()
             module.set_startup_hook()
+
+    def show_above(self, text: str) -> bool:
+        """Put lines above the one that is typed, which stays; False where that is too long."""
+        typed = width(PROMPT + (readline.get_line_buffer() if readline else ""))
+        if typed >= shutil.get_terminal_size().columns:
+            return False  # the cursor may be in another row of it than the first
+        output.tell("".join(f"{ROOM}{line}{BACK}" for line in text.splitlines()))
+        return True
+
+    @contextlib.contextmanager
+    def _looking(self) -> Generator[None, None, None]:
+        """Within it somebody looks after what is heard; readline goes on after each signal."""
+        usual = signal.signal(signal.SIGALRM, lambda *_: self._look())
+        signal.setitimer(signal.ITIMER_REAL, LOOK_SECONDS, LOOK_SECONDS)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, usual)
 
     def _read_unedited(self, prompt: str, typed: str) -> str:
         output.tell(prompt + typed)

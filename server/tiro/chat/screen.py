@@ -1,5 +1,6 @@
 """What a person sees of a turn: the answer on stdout, a line for everything about it on stderr."""
 
+import contextlib
 import os
 import shutil
 import sys
@@ -12,7 +13,7 @@ from tiro.permission_text import lasting, named
 from tiro.screen_text import harmless, one_line, width, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
 CLEAR_LINE, CLEAR_ALL = "\r\x1b[K", "\x1b[2J\x1b[3J\x1b[H"
 DIM, BAD, RESET = "\x1b[2m", "\x1b[31m", "\x1b[0m"
@@ -52,6 +53,8 @@ class Screen:
         self.session_id: str | None = None
         self.has_started = False
         """Whether the server has stored the question of the last turn."""
+        self.waiting: list[str] | None = None
+        """While a line is typed: what is told meanwhile, as it would go to the terminal."""
         self.failure: BrokenPipeError | StorageError | None = None
         """Why nothing can be shown any more."""
         self.on_failure: Callable[[], object] = lambda: None
@@ -90,6 +93,16 @@ class Screen:
         """An empty screen, where it is one."""
         if not self.is_plain:
             self._write(CLEAR_ALL)
+
+    @contextlib.contextmanager
+    def while_typing(self) -> "Generator[None, None, None]":
+        """Within it nothing is written into the line that is typed: it waits, at most till then."""
+        self.waiting = []
+        try:
+            yield
+        finally:
+            told, self.waiting = self.waiting, None
+            self._error("".join(told))
 
     # --- a turn -------------------------------------------------------------------------------
 
@@ -247,6 +260,8 @@ class Screen:
         """What goes on, on a line that is taken away again; nothing where that cannot be."""
         if not text or self._last != "\n" or not self._has_status or self._thinking:
             return
+        if self.waiting is not None:
+            return
         self._status = one_line(text, columns() - 4)
         self._error(f"{CLEAR_LINE}{DIM}{MARK}{self._status}{RESET}")
 
@@ -256,7 +271,10 @@ class Screen:
             self._error(CLEAR_LINE)
 
     def _error(self, text: str) -> None:
-        output.tell(text)
+        if self.waiting is not None:
+            self.waiting.append(text)
+        else:
+            output.tell(text)
 
 
 def columns() -> int:
