@@ -65,7 +65,7 @@ A question that is taken back stands in the prompt again."
   "Ask whether the messages GONE may be taken back, saying what they are."
   (format "Take back %s, from “%s”%s? "
           (tiro-history--count gone)
-          (tiro-view-one-line (tiro-message-text (plist-get (car gone) :content)) 40)
+          (tiro-view-one-line (tiro-message-words (car gone)) 40)
           (if (cl-find "tool" gone :test #'equal :key (lambda (it) (plist-get it :role)))
               " (what tools did stays done)" "")))
 

@@ -102,7 +102,24 @@ The line of a tool use is part of the answer that wanted it."
   "Return MESSAGE as one line: its seq, its role and how it begins."
   (format "#%s %s%s: %s" (plist-get message :seq) (plist-get message :role)
           (if (memql (plist-get message :seq) (tiro-session-pins tiro-session)) ", pinned" "")
-          (tiro-view-one-line (tiro-message-text (plist-get message :content)) 70)))
+          (tiro-view-one-line (tiro-message-words message) 70)))
+
+(defun tiro-message-words (message)
+  "Return what MESSAGE says or does in words, a block a line or more."
+  (string-join (delete "" (mapcar #'tiro-message--words
+                                  (tiro-message-blocks (plist-get message :content))))
+               "\n"))
+
+(defun tiro-message--words (block)
+  "Return BLOCK in words; thinking has none."
+  (pcase (plist-get block :type)
+    ("text" (plist-get block :text))
+    ("thinking" "")
+    ("attachment" (concat "+ " (tiro-attachment-label block)))
+    ("tool_use" (concat "* " (plist-get block :name)
+                        (tiro-message--input-text (plist-get block :input))))
+    ("tool_result" (tiro-message-text (plist-get block :content)))
+    (type (format "[%s]" type))))
 
 (defvar-local tiro-message-session nil
   "The id of the session whose messages this buffer shows; t: the current one.")

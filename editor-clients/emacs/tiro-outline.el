@@ -94,7 +94,7 @@
               (mapconcat (lambda (message)
                            (propertize (tiro-outline--section
                                         (concat "** " (tiro-message-line message))
-                                        (tiro-message-text (plist-get message :content)))
+                                        (tiro-message-words message))
                                        'tiro-seq (plist-get message :seq)))
                          messages "")))))
 

@@ -235,6 +235,20 @@
                (buffer-string)))
       (should buffer-read-only))))
 
+(ert-deftest tiro-show-session-unfolds-what-tools-did ()
+  (tiro-testing-with-server
+    (tiro-testing-write "notes.txt" "* no heading\nlast line\n")
+    (tiro-testing-ask "read notes.txt")
+    (tiro-show-session)
+    (with-current-buffer "*tiro session*"
+      (should (string-search "** #2 assistant: I look. * read_file notes.txt\n" (buffer-string)))
+      (goto-char (point-min))
+      (search-forward "** #3 tool: ")
+      (should (invisible-p (1+ (line-end-position))))
+      (call-interactively (key-binding (kbd "TAB")))
+      (search-forward "last line")
+      (should-not (invisible-p (1- (point)))))))
+
 (ert-deftest tiro-clear-session-says-where-it-is-saved ()
   "M6.1: the session is saved, the output cleared."
   (tiro-testing-with-server
