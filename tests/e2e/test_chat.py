@@ -533,6 +533,22 @@ def test_pipe_names_takes_back_and_moves_the_session(
     assert json.loads((home.workspace / "talk.json").read_text())["title"] == "My\x1b talk"
 
 
+def test_pipe_asks_again_as_often_as_wanted(piped: Piped, provider: Provider, home: Home) -> None:
+    """What is taken back leaves a gap in the numbers, in the next process too."""
+    theirs = home.write("precious.txt", "my only notes")
+    done = piped("aaa\nbbb\n/retry\n/retry\n/rewind\n/save precious.txt\n/save copy.json\n")
+    assert done.stderr.count("2 messages are taken back") == 1
+    assert [m["content"] for m in provider.last.messages] == ["aaa", "ok", "bbb"]
+    assert "precious.txt' holds something else; choose another name" in done.stderr
+    assert theirs.read_text() == "my only notes"
+    assert [path.name for path in home.workspace.iterdir() if "precious" in path.name] == [
+        "precious.txt"
+    ]
+    done = piped("ccc\n/retry\n/retry\n/save copy.json\n", "--continue")
+    assert done.returncode == DONE, done.stderr
+    assert [m["content"] for m in provider.last.messages] == ["aaa", "ok", "ccc"]
+
+
 def test_pipe_explains_what_is_sent(piped: Piped, provider: Provider) -> None:
     """P11: in lines, or all of it; nothing is sent for it."""
     provider.script(replies.text("Blue."))

@@ -273,23 +273,35 @@ def test_a_copy_never_overwrites_another_session(make_manager: Make, tmp_path: P
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("bad", ["", "[]", "null", "{", "\x00" * 100])
-def test_a_copy_over_a_damaged_file_sets_it_aside(
-    make_manager: Make, tmp_path: Path, bad: str
+OTHERS = ("[]", "null", "{", '{"name": "x"}', "import os\n", "\x00" * 100)
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_copy_never_takes_the_place_of_anything_else(
+    make_manager: Make, tmp_path: Path, other: str
 ) -> None:
-    """Protocol section 3: only a save that would overwrite it renames a damaged file."""
-    manager = make_manager(clock=frozen)
+    """M7.3: a slip in a name costs nobody a file, whatever is in it."""
+    manager = make_manager()
     session = manager.create()
     session.add_message("user", "one")
-    target = tmp_path / "t" / "x.json"
+    target = tmp_path / "t" / "b.py"
     target.parent.mkdir()
-    target.write_text(bad)
+    target.write_text(other)
+    with pytest.raises(StorageError, match="holds something else; choose another name") as caught:
+        manager.save(session, target)
+    assert caught.value.data == {"path": str(target), "errno": "EEXIST"}
+    assert (target.read_text(), names(target.parent)) == (other, ["b.py"])
+
+
+def test_a_copy_takes_the_place_of_an_empty_file(make_manager: Make, tmp_path: Path) -> None:
+    """U9.1: it is a claim that was never finished."""
+    manager = make_manager()
+    session = manager.create()
+    session.add_message("user", "one")
+    target = tmp_path / "x.json"
+    target.touch()
     manager.save(session, target)
     assert texts(manager.load(target)) == ["one"]
-    aside = [name for name in names(target.parent) if ".bad-" in name]
-    assert len(aside) == (1 if bad else 0), "an empty file is a stale claim (U9.1)"
-    if bad:
-        assert (target.parent / aside[0]).read_text() == bad
 
 
 @pytest.mark.parametrize("kind", ["directory", "fifo", "below a file"])

@@ -113,7 +113,7 @@ async def rewind(talk: Talk, rest: str) -> None:
     if not rest and not asked:
         raise InvalidInputError("No question of yours is in the window")
     first = int(rest) if rest else asked[-1]
-    left = await talk.link.request("tiro/session/rewind", {"toSeq": first - 1})
+    left = await talk.take_back(view["messages"], first)
     gone = messages(view["total"] - left["total"])
     talk.screen.tell(f"{gone} taken back; no model sees them again")
 

@@ -94,12 +94,22 @@ class Talk:
 
     async def ask_again(self) -> None:
         """Take the last question and its answer back, and ask it once more."""
-        view = await self.link.request("tiro/session/get")
-        asked = [message for message in view["messages"] if message["role"] == "user"]
-        if not asked:
+        window = (await self.link.request("tiro/session/get"))["messages"]
+        asked = next((m for m in reversed(window) if m["role"] == "user"), None)
+        if asked is None:
             raise InvalidInputError("No question of yours is in the window")
-        await self.link.request("tiro/session/rewind", {"toSeq": asked[-1]["seq"] - 1})
-        await self.ask(asked[-1]["content"])
+        await self.take_back(window, asked["seq"])
+        await self.ask(asked["content"])
+
+    async def take_back(self, window: list[dict[str, Any]], seq: int) -> dict[str, Any]:
+        """Take this message of the window and all after it back; what the session is then.
+
+        What was taken back or has left the window before leaves a gap in the numbers.
+        """
+        before = [message["seq"] for message in window if message["seq"] < seq]
+        params = {"toSeq": before[-1] if before else 0}
+        view: dict[str, Any] = await self.link.request("tiro/session/rewind", params)
+        return view
 
     async def answer(self, method: str, params: Any) -> Any:
         """What the server asks: permission comes from the person, one question at a time."""

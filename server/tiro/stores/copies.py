@@ -9,7 +9,6 @@ from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
 from tiro.stores.blobs import has_references, remove_unreferenced
 from tiro.stores.disk import (
     Disk,
-    copy_aside,
     is_empty,
     make_directories,
     remove_stale,
@@ -21,17 +20,16 @@ from tiro.stores.lock import in_use, wait_for
 from tiro.stores.reading import JOURNAL_ENDING, beside, read_session, storage_error
 
 
-def write_copy(disk: Disk, path: Path, id: str, data: bytes, stamp: str) -> None:
+def write_copy(disk: Disk, path: Path, id: str, data: bytes) -> None:
     """Write the snapshot of the session `id` to a file of its own; missing directories are made.
 
-    A file that holds another session is never overwritten (M7.3), a damaged one is kept under
-    another name.
+    It replaces nothing but an empty file or an older copy of the same session (M7.3).
     Raises StorageError, SessionInUseError.
     """
     try:
         make_directories(disk, path.parent)
         with locked(disk, path) as journal:
-            _make_room(disk, path, id, stamp)
+            _refuse_other(path, id)
             replace_file(disk, path, data)
             if journal is not None:
                 journal.cut(0)  # it was that of the older copy
@@ -85,19 +83,24 @@ def locked(disk: Disk, path: Path) -> Iterator[Journal | None]:
         journal.close()
 
 
-def _make_room(disk: Disk, path: Path, id: str, stamp: str) -> None:
-    """See that a copy written to `path` overwrites nothing but an older copy of itself."""
+def occupied(path: Path) -> StorageError:
+    """The error for a file that a user named and that holds what would be lost."""
+    return StorageError(
+        f"{str(path)!r} holds something else; choose another name or remove it first",
+        path=str(path),
+        errno="EEXIST",
+    )
+
+
+def _refuse_other(path: Path, id: str) -> None:
+    """Raise unless there is nothing at `path`, nothing in it, or an older copy of the session."""
     try:
         there = read_session(path).stored.fields["id"]
     except SessionNotFoundError:
         return
     except SessionFormatError:
-        if not is_empty(path):  # an empty file is a claim that was never finished
-            copy_aside(disk, path, stamp)
-        return
+        if is_empty(path):  # a claim that was never finished
+            return
+        raise occupied(path) from None
     if there != id:
-        raise StorageError(
-            f"{str(path)!r} holds another session ({there!r}); choose another name",
-            path=str(path),
-            errno="EEXIST",
-        )
+        raise occupied(path)

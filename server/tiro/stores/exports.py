@@ -9,6 +9,7 @@ from tiro.session.core import Core
 from tiro.session.messages import decode, encode
 from tiro.session.snapshot import LISTS, read_snapshot
 from tiro.stores.blobs import blobs_beside
+from tiro.stores.copies import occupied
 from tiro.stores.disk import make_directories, read_file, replace_file, signature_at
 from tiro.stores.formats import registry
 from tiro.stores.formats.format import Format, Imported, refused
@@ -55,11 +56,7 @@ def write_export(manager: SessionManager, path: Path, id: str | None, text: str)
     try:
         make_directories(manager.disk, path.parent)
         if not _may_be_replaced(manager, path, id):
-            raise StorageError(
-                f"{str(path)!r} holds something else; choose another name or remove it first",
-                path=str(path),
-                errno="EEXIST",
-            )
+            raise occupied(path)
         replace_file(manager.disk, path, text.encode())
     except StorageError:
         raise

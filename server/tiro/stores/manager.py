@@ -241,15 +241,15 @@ class SessionManager:
     def copy_to(self, session: Session, file: str | Path) -> Path:
         """Write a copy of the session to a file of its own; the session stays where it lives.
 
-        A file that holds a session of another id is never overwritten (M7.3), a damaged one is
-        renamed first. Raises StorageError, SessionInUseError.
+        It replaces nothing but an empty file or an older copy of the same session (M7.3). Raises
+        StorageError, SessionInUseError.
         """
         path = real_path(Path(file))
         if path == self.path_of(session):
             return self.save(session)
         id = self.claim_id(session)
         data = self.redact(encode_snapshot(session, self.now()))
-        write_copy(self.disk, path, id, data, f"{self.now().astimezone():%Y%m%d-%H%M%S}")
+        write_copy(self.disk, path, id, data)
         return path
 
     def adopt(self, stored: StoredSession) -> Session:
