@@ -16,7 +16,7 @@ from tiro.agents.delegate import NAME
 from tiro.agents.settings import TurnBudget, TurnSettings
 from tiro.agents.turn import run_turn
 from tiro.agents.turn_input import Turn, offered_tools
-from tiro.assistant.new_turn import turn_of
+from tiro.assistant.new_turn import Means
 from tiro.assistant.setup import Setup
 from tiro.errors import BudgetExceededError, ModelError
 from tiro.models.model import TextDelta
@@ -54,9 +54,8 @@ class Case:
         self.session = Session(self.setup.session_settings())
         self.editor = RecordingEditor(root, answer=answer)
         info = self.setup.agents.needed(agent)
-        self.turn: Turn = turn_of(
-            self.setup, self.session, "go", info, self.model, Workspace(self.editor), self.editor
-        )
+        means = Means(setup=self.setup, workspace=Workspace(self.editor), editor=self.editor)
+        self.turn: Turn = means.turn(self.session, "go", info, self.model)
 
     def run(self) -> list[events.TurnEvent]:
         return run(self.turn)

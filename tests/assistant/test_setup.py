@@ -7,7 +7,7 @@ import pytest
 from tests.agents.turns import run
 from tests.fakes import RecordingEditor, ScriptedModel, uses
 from tiro.agents.agent_info import AgentInfo
-from tiro.assistant.new_turn import turn_of
+from tiro.assistant.new_turn import Means
 from tiro.assistant.setup import Setup
 from tiro.models.model import ModelFacts
 from tiro.tools.workspace import Workspace
@@ -77,15 +77,8 @@ def test_an_agent_cannot_raise_the_limit_of_steps(tmp_path: Path) -> None:
     manager = setup.manager(tmp_path / "sessions", lambda notice: None)
     model = ScriptedModel(*([uses(("call", "glob", {"pattern": "*"}))] * 9))
     editor = RecordingEditor(tmp_path)
-    turn = turn_of(
-        setup,
-        manager.create(),
-        "Go",
-        AgentInfo(name="eager", steps=99),
-        model,
-        Workspace(editor),
-        editor,
-    )
+    means = Means(setup=setup, workspace=Workspace(editor), editor=editor)
+    turn = means.turn(manager.create(), "Go", AgentInfo(name="eager", steps=99), model)
     run(turn)
     assert len(model.requests) == 2
     manager.close()

@@ -92,9 +92,11 @@ def test_it_is_cancelled_at_once(choosing: Begin, provider: Provider, way: str) 
         server.notify("$/cancelRequest", {"id": turn.id})
         assert turn.error().code == -32800
     else:
-        params = {} if way == "cancel" else {"turnId": view(server)["busy"]["turnId"]}
+        busy = view(server)["busy"]
+        params = {} if way == "cancel" else busy
         assert server.request("tiro/turn/cancel", params) == {"cancelled": True}
         assert turn.result()["stopReason"] == "cancelled"
+        assert turn.result()["turnId"] == busy["turnId"], "it is the one that was told"
     assert words(server) == ["before"]
     assert (view(server)["busy"], server.events(), provider.chats) == (None, [], [])
     if way == "cancel":
@@ -142,6 +144,25 @@ def test_settings_that_change_meanwhile_hold(
     give(key)
     assert turn.result()["text"] == "ok"
     assert provider.last.path == "/v1/messages"
+
+
+def test_an_agent_whose_file_changes_meanwhile_answers_as_it_is_then(
+    choosing: Begin, home: Home, provider: Provider
+) -> None:
+    """Its prompt and its rules are of the same settings as its model."""
+    file = home.config_dir / "agents" / "build.md"
+    file.parent.mkdir()
+    file.write_text("---\nmode: primary\n---\nFirst.")
+    server, turn, key = choosing()
+    file.write_text("---\nmode: primary\npermission: {bash: deny}\n---\nSecond, as of now.")
+    changed = {"model": "claude/fake-model"}
+    server.notify("workspace/didChangeConfiguration", {"settings": changed})
+    assert view(server)["busy"] is not None
+    assert server.request("tiro/status")["model"] == changed["model"]
+    give(key)
+    assert turn.result()["text"] == "ok"
+    assert provider.last.system == "Second, as of now."
+    assert "run_command" not in provider.last.tool_names
 
 
 def test_a_command_that_fails_is_told_and_the_next_turn_runs(choosing: Begin) -> None:

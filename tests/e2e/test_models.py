@@ -1,6 +1,9 @@
 """Protocol section 5: which models there are, which one answers, and what is refused at once."""
 
 import os
+import shlex
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,6 +167,44 @@ def test_a_slip_in_the_configuration_sends_no_prompt_elsewhere(
     assert view(server)["messages"] == []
     path.write_text(whole)
     assert ask(server)["text"] == "ok", "the corrected file is read by the next prompt"
+
+
+def test_a_rule_that_could_not_be_read_holds_up_nobody_once_it_is_corrected(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """The file names no provider, so there is no doubt who may be asked; still everything asks."""
+    home.write_config()
+    path = home.workspace / ".tiro" / "config.yaml"
+    path.parent.mkdir()
+    path.write_text("permission: [\n")
+    server = start()
+    listing = {"agent": "build", "tool": "read_file", "input": {"path": "a"}}
+
+    def decision() -> Any:
+        return server.request("tiro/permissions/explain", listing)["decision"]
+
+    ask(server)
+    assert decision() == "ask"
+    path.write_text("permission: {}\n")
+    ask(server)
+    assert decision() == "allow"
+    assert server.request("tiro/status")["problems"] == []
+
+
+def test_a_file_that_stays_broken_opens_no_model_anew(
+    start: StartServer, home: Home, provider: Provider, tmp_path: Path
+) -> None:
+    """Each prompt looks whether it was corrected, and must not ask for a password each time."""
+    runs = tmp_path / "runs"
+    command = f"echo run >> {shlex.quote(str(runs))}; echo {API_KEY}"
+    home.write_config(providers={"fake": home.fake(api_key_env=None, api_key_command=command)})
+    path = home.workspace / ".tiro" / "config.yaml"
+    path.parent.mkdir()
+    path.write_text("permission: [\n")
+    server = start()
+    for _ in range(3):
+        ask(server)
+    assert runs.read_text() == "run\n"
 
 
 def test_pipes_where_files_should_be_hold_up_nothing(start: StartServer, home: Home) -> None:

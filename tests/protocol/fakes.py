@@ -274,7 +274,9 @@ class FakeAssistant:
 
     # --- turns ---
 
-    async def start_turn(self, prompt: Any, attachments: Any, agent: Any, model: Any) -> Any:
+    async def start_turn(
+        self, turn_id: str, prompt: Any, attachments: Any, agent: Any, model: Any
+    ) -> Any:
         await self._step("start_turn", prompt, attachments, agent, model)
         if isinstance(prompt, str) and not prompt.strip():
             raise InvalidInputError("The prompt is empty; write what you want to ask")
@@ -282,7 +284,7 @@ class FakeAssistant:
         script = self.scripts.pop(0) if self.scripts else [events.Text("ok")]
         history.add(self.session, {"role": "user", "content": prompt})
         turn = self._turn = SimpleNamespace(
-            turn_id=f"turn-{len(self.calls)}",
+            turn_id=turn_id,
             session=self.session,
             cancel=asyncio.Event(),
             over=asyncio.Event(),
@@ -346,11 +348,11 @@ class FakeAssistant:
     def running(self) -> Any:
         return self._turn
 
-    def cancelled_turn(self) -> Any:
+    def cancelled_turn(self, turn_id: str) -> Any:
         outcome = events.TurnOutcome(
             stop_reason="cancelled", text="", first_seq=1, last_seq=0, steps=0, usage=Usage(),
         )  # fmt: skip
-        return SimpleNamespace(turn_id="none", outcome=outcome, context_size=self.context_size())
+        return SimpleNamespace(turn_id=turn_id, outcome=outcome, context_size=self.context_size())
 
     async def cancel(self, turn_id: str | None = None) -> bool:
         turn = self._turn

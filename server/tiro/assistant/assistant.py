@@ -26,14 +26,14 @@ from tiro.assistant.fit import crowded
 from tiro.assistant.limits import configure
 from tiro.assistant.memory import Memory
 from tiro.assistant.model_choice import ModelRow, Models, load_adapters
-from tiro.assistant.new_turn import begin_turn, turn_of
+from tiro.assistant.new_turn import Means, begin_turn
 from tiro.assistant.prompt import Attachment, content_of, is_blank
 from tiro.assistant.results import Added, Exported, Status
 from tiro.assistant.running_turn import EventListener, TurnResult, entered
 from tiro.assistant.saved_sessions import SavedSessions
 from tiro.assistant.setup import KeepOut, Setup
 from tiro.assistant.titles import Titles
-from tiro.assistant.turns import Turns, new_turn_id
+from tiro.assistant.turns import Turns
 from tiro.config.directories import cache_directory, config_directory
 from tiro.config.settings import Doubts
 from tiro.errors import (
@@ -105,19 +105,18 @@ class Assistant:
         """
         self._loop = asyncio.get_running_loop()
         self._client = (settings, roots, workspace_trusted)
-        setup = await asyncio.to_thread(
-            Setup.load, self._config_dir, roots, settings, workspace_trusted, self.editor
-        )
-        await asyncio.to_thread(setup.look_at, self.workspace)
-        self.setup = setup
-        self.setup.apply_to(self.manager)
-        self._replace_models()
-        return [*self.setup.problems, *self.setup.instructions.problems]
+        setup = await self._read_setup()
+        await self._set_up(setup)
+        return [*setup.problems, *setup.instructions.problems]
 
     async def read_corrections(self) -> None:
-        """Read the configuration again where it was in doubt who may be asked."""
-        if self.setup.settings.doubts != Doubts():
-            await self.configure_client(*self._client)
+        """Read the configuration again where it was in doubt who may be asked, or what may run."""
+        settings, problems = self.setup.settings, self.setup.config_problems
+        if settings.doubts == Doubts() and settings.unread is None:
+            return
+        setup = await self._read_setup()
+        if (setup.settings, setup.config_problems) != (settings, problems):
+            await self._set_up(setup)
 
     async def warm_up(self) -> None:
         """Load what the first prompt will need, in a thread, so that it need not wait for it.
@@ -196,7 +195,8 @@ class Assistant:
             content = await content_of(draft or "", attachments, self.workspace)
         info = self.setup.agent_for(session, agent)
         known = await self.models.without_asking(self.wanted_model(session, info, model))
-        turn = turn_of(self.setup, session.fork(), "", info, known, self.workspace, self.editor)
+        means = Means(setup=self.setup, workspace=self.workspace, editor=self.editor)
+        turn = means.turn(session.fork(), "", info, known)
         turn.session.meter.use(known.name, self.calibrations.of(known.name))
         return await explain(turn, content, self.setup, self.manager)
 
@@ -330,6 +330,7 @@ class Assistant:
 
     async def start_turn(
         self,
+        turn_id: str,
         prompt: Content,
         attachments: Sequence[Attachment] = (),
         agent: str | None = None,
@@ -337,13 +338,14 @@ class Assistant:
     ) -> TurnResult:
         """Ask, and wait for the end of the turn; its events go to `on_event`.
 
-        Raises TurnInProgressError while another one runs, InvalidInputError for an empty prompt,
-        ModelNotConfiguredError before anything is stored, and what ended the turn if it failed.
+        `turn_id` is one that no other turn has. Raises TurnInProgressError while another one runs,
+        InvalidInputError for an empty prompt, ModelNotConfiguredError before anything is stored,
+        and what ended the turn if it failed.
         """
         self.turns.refuse_another()
-        running = await begin_turn(self, prompt, attachments, agent, model)
+        running = await begin_turn(self, turn_id, prompt, attachments, agent, model)
         if running is None:
-            return self.cancelled_turn()
+            return self.cancelled_turn(turn_id)
         try:
             outcome = await running.outcome()
         finally:
@@ -353,7 +355,7 @@ class Assistant:
         size = self._measured(running.session)
         return TurnResult(turn_id=running.turn_id, outcome=outcome, context_size=size)
 
-    def cancelled_turn(self) -> TurnResult:
+    def cancelled_turn(self, turn_id: str) -> TurnResult:
         """The result of a turn that was cancelled before it began; nothing of it is stored."""
         next_seq = self.session.next_seq
         outcome = TurnOutcome(
@@ -364,7 +366,7 @@ class Assistant:
             steps=0,
             usage=Usage(),
         )
-        return TurnResult(turn_id=new_turn_id(), outcome=outcome, context_size=self.context_size())
+        return TurnResult(turn_id=turn_id, outcome=outcome, context_size=self.context_size())
 
     # --- agents, models, status ---
 
@@ -433,6 +435,18 @@ class Assistant:
         if self.turns.running is None and name is not None:
             session.meter.use(name, self.calibrations.of(name))
         return self.setup.measure(session, self.models.facts(name), draft)
+
+    async def _read_setup(self) -> Setup:
+        settings, roots, is_trusted = self._client
+        return await asyncio.to_thread(
+            Setup.load, self._config_dir, roots, settings, is_trusted, self.editor
+        )
+
+    async def _set_up(self, setup: Setup) -> None:
+        await asyncio.to_thread(setup.look_at, self.workspace)
+        self.setup = setup
+        self.setup.apply_to(self.manager)
+        self._replace_models()
 
     def _open_models(self) -> Models:
         return self.setup.models(self.manager, self.secrets.add, self._observer)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import msgspec
 
 from tiro.assistant.prompt import Attachment
+from tiro.assistant.turns import new_turn_id
 from tiro.errors import InvalidInputError
 from tiro.protocol import types
 from tiro.protocol.buffers import path_of
@@ -325,9 +326,10 @@ async def state_delete(desk: Desk, params: types.StateDeleteParams) -> types.Del
 async def turn_start(desk: Desk, params: types.TurnStartParams) -> types.TurnResult:
     """Ask, and answer when the turn is over."""
     attachments = [to_attachment(desk, attachment) for attachment in params.attachments or ()]
+    assistant, id = desk.assistant, new_turn_id()
     result = await desk.connection.run_turn(
-        lambda: desk.assistant.start_turn(params.prompt, attachments, params.agent, params.model),
-        desk.assistant.cancelled_turn,
+        lambda: assistant.start_turn(id, params.prompt, attachments, params.agent, params.model),
+        lambda: assistant.cancelled_turn(id),
     )
     return types.TurnResult(
         turn_id=result.turn_id,
