@@ -28,9 +28,13 @@
   "Show what a resize would take out of the window, to be edited and applied.
 With a prefix argument FORCE one even where the window is under its limits."
   (interactive "P")
+  (tiro-memory--preview (and force t)))
+
+(defun tiro-memory--preview (force)
+  "Ask for a preview with FORCE, as in previewResize, and show it when it comes."
   (let ((keys num-nonmacro-input-events))
     (tiro-session-work-on
-     "looking ahead" 'tiro/session/previewResize (and force '(:force t))
+     "looking ahead" 'tiro/session/previewResize (list :force force)
      (lambda (preview)
        (if (= keys num-nonmacro-input-events) (tiro-memory--show-preview preview)
          ;; Whoever has gone on typing is not to type into the preview.
@@ -98,12 +102,14 @@ With a prefix argument FORCE one even where the window is under its limits."
   (tiro-session-update)
   (tiro-session-tell 'notice "The window, memo and summary are those of before the last resize"))
 
-(defun tiro-compact ()
+(defun tiro-compact (&optional preview)
   "Fold the whole window into the summary, which a model writes.
-Pinned messages stay; `tiro-undo-resize' takes it back."
-  (interactive)
+With a prefix argument PREVIEW it first, to edit the summary and apply
+or drop it.  Pinned messages stay; `tiro-undo-resize' takes it back."
+  (interactive "P")
   (tiro-session-check-idle)
-  (tiro-session-work-on "compacting" 'tiro/session/compact nil #'tiro-memory--tell-resize))
+  (if preview (tiro-memory--preview "compact")
+    (tiro-session-work-on "compacting" 'tiro/session/compact nil #'tiro-memory--tell-resize)))
 
 ;;;; Memo and summary
 

@@ -86,6 +86,23 @@
     (tiro-undo-resize)
     (should (= 4 (tiro-memory-test-window)))))
 
+(ert-deftest tiro-memory-compaction-is-previewed-and-edited ()
+  (tiro-testing-with-server
+    (tiro-testing-ask "the first thing")
+    (tiro-testing-ask "stream 300")
+    (tiro-compact t)
+    (tiro-testing-wait "the preview" (lambda () (get-buffer "*tiro resize*")))
+    (should (= 4 (tiro-memory-test-window)))
+    (with-current-buffer "*tiro resize*"
+      (should (string-search "They talked." (buffer-string)))
+      (tiro-memory-test-field 'summary "They spoke of words.")
+      (tiro-form-apply))
+    (should (= 0 (tiro-memory-test-window)))
+    (should (equal "They spoke of words."
+                   (plist-get (tiro-session-call 'tiro/memo/get) :summary)))
+    (tiro-undo-resize)
+    (should (= 4 (tiro-memory-test-window)))))
+
 (ert-deftest tiro-memory-work-is-cancelled ()
   "What waits for a model blocks nothing and can be ended."
   (tiro-testing-with-peer
