@@ -157,6 +157,29 @@ def test_an_edit_that_made_the_file_unreadable_is_set_aside(
         assert notices.reasons == ["changed_on_disk"]
 
 
+@pytest.mark.parametrize("left", [None, b"", b"garbage\n{{{", 0.5])
+def test_a_damaged_journal_takes_nothing_from_a_live_session(
+    make_manager: Make, manager: SessionManager, notices: Notices, left: bytes | float | None
+) -> None:
+    """U9.3, U9.7: what was acknowledged is in memory still; what is left of the file is kept."""
+    session, path = started(manager)
+    journal = path.with_suffix(".journal")
+    for number in range(3, 7):
+        session.add_message("user", str(number))
+    data = journal.read_bytes()
+    if isinstance(left, float):
+        left = data[: int(len(data) * left)]
+    journal.unlink() if left is None else journal.write_bytes(left)
+    with manager.writing(session):
+        session.add_message("user", "7")
+    everything = [str(number) for number in range(8)]
+    assert texts(session) == everything
+    assert texts(make_manager().load(path)) == everything
+    assert notices.reasons == ["changed_on_disk"]
+    kept = list(path.parent.glob("*.bad-*"))
+    assert [file.read_bytes() for file in kept] == ([left] if left else [])
+
+
 @pytest.mark.parametrize("how", ["save", "writing", "message"])
 def test_a_file_removed_by_hand_comes_back_with_the_next_change(
     make_manager: Make, manager: SessionManager, how: str

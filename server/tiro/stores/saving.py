@@ -225,8 +225,12 @@ class Saving:
             self._take_over(session, files, reading)
 
     def _take_over(self, session: Core, files: SessionFiles, reading: Reading) -> None:
+        is_short = reading.last_n < files.stored_n
+        if is_short and reading.snapshot == files.snapshot:
+            self._keep_ours(session, files, reading)
+            return
+        is_older = is_short or reading.stored.fields["journal_n"] < files.snapshot_n
         before, n = encode(session.snapshot()), session.n
-        is_older = reading.stored.fields["journal_n"] < files.snapshot_n
         with self.silent():
             missing = reading.missing_from(session) if is_older else ()
             restored = reading.restore(session, missing, self.held(session))
@@ -239,6 +243,14 @@ class Saving:
             self.owner.told("changed_on_disk", session, restored.detail(reading.bad))
         if self._wants_snapshot and self.owner.autosave:
             self._save_whole(session)
+
+    def _keep_ours(self, session: Core, files: SessionFiles, reading: Reading) -> None:
+        """Somebody took stored changes out of the journal, all of which are here: write anew."""
+        reading.bad = max(1, reading.bad)  # what is left of it is copied aside
+        files.remember_journal(reading)
+        self._save_whole(session)
+        detail = {"bad": reading.bad, "reason": "The journal beside it was damaged"}
+        self.owner.told("changed_on_disk", session, detail)
 
     def _set_aside(self, session: Core, files: SessionFiles, error: SessionFormatError) -> None:
         """Keep a damaged file under another name and put ours in its place, with a notice."""
