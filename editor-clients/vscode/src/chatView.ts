@@ -39,6 +39,7 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
       }),
       session.onStatus((status) => {
         this.#post({ type: "status", status });
+        this.#showTitle();
       }),
       session.onReturned((returned) => {
         this.#draft = returned.prompt;
@@ -120,11 +121,18 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
 
   #paintAll(): void {
     this.#isReady = true;
+    this.#showTitle();
     this.#post(this.session.conversation.snapshot());
     this.#post({ type: "status", status: this.session.status() });
     this.#post({ type: "chips", chips: this.attachments.chips() });
     this.#giveBackDraft();
     this.#giveFocus();
+  }
+
+  #showTitle(): void {
+    if (this.#view !== undefined) {
+      this.#view.description = this.session.title;
+    }
   }
 
   #giveBackDraft(): void {

@@ -16,10 +16,12 @@ import { menuPicks } from "./pick";
 import type * as protocol from "./protocol";
 import type { Session } from "./session";
 import type { SessionDocuments } from "./sessionDocument";
+import type { SessionsTree } from "./sessionsTree";
 import { explainRequest, steer } from "./steps";
 import {
   clearSession,
   continueSession,
+  deleteSession,
   loadSession,
   newSession,
   renameSession,
@@ -37,6 +39,7 @@ export interface Parts {
   attachments: Attachments;
   documents: SessionDocuments;
   forms: Forms;
+  tree: SessionsTree;
   log: vscode.LogOutputChannel;
 }
 
@@ -54,6 +57,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "tiro.saveSessionAs": saveSessionAs,
   "tiro.renameSession": renameSession,
   "tiro.loadSession": loadSession,
+  "tiro.deleteSession": deleteSession,
+  "tiro.refreshSessions": ({ tree }) => {
+    tree.refresh();
+  },
   "tiro.continueSession": continueSession,
   "tiro.searchSessions": searchSessions,
   "tiro.exportSession": exportSession,

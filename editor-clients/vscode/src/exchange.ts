@@ -51,17 +51,23 @@ async function openHit(parts: Parts, query: string, hits: protocol.SearchHit[]):
   }
 }
 
-/** As a format and to a file that are given, or that the user chooses. */
+/** The current session, or a row of the tree; as a format and to a file that are given or chosen. */
 export async function exportSession({ client, session }: Parts, given?: unknown, to?: unknown) {
   const format = typeof given === "string" ? given : await pickFormat();
-  const path = typeof to === "string" ? to : await askForTarget(session.id, format);
+  const id = idOf(given) ?? session.id;
+  const path = typeof to === "string" ? to : await askForTarget(id, format);
   if (format === undefined || path === undefined) {
     return undefined;
   }
-  const result = await client.request(protocol.sessionExport, { format, path });
+  const result = await client.request(protocol.sessionExport, { id, format, path });
   const left = result.redacted === true ? "; what looks like a key was left out" : "";
   tell(`Exported to ${path}${left}`);
   return result;
+}
+
+function idOf(given: unknown): string | undefined {
+  const id = (given as { id?: unknown } | null | undefined)?.id;
+  return typeof id === "string" ? id : undefined;
 }
 
 async function pickFormat(): Promise<string | undefined> {

@@ -11,6 +11,7 @@ import { Forms } from "./forms";
 import { LastSession } from "./lastSession";
 import { Session } from "./session";
 import { SessionDocuments } from "./sessionDocument";
+import { SessionsTree } from "./sessionsTree";
 import { followSettings } from "./settings";
 import { createStatusBarItem } from "./statusBar";
 
@@ -39,6 +40,7 @@ function build(context: vscode.ExtensionContext): Client {
   const client = new Client(log, documents);
   const session = new Session(client, new LastSession(context.workspaceState));
   const attachments = new Attachments();
+  const tree = new SessionsTree(client, session, log);
   const view = new ChatView(context.extensionUri, session, attachments, log);
   context.subscriptions.push(
     log,
@@ -48,8 +50,9 @@ function build(context: vscode.ExtensionContext): Client {
     view,
     documents,
     forms,
+    tree,
     createStatusBarItem(session, client.questions),
-    registerCommands({ client, session, view, attachments, documents, forms, log }),
+    registerCommands({ client, session, view, attachments, documents, forms, tree, log }),
     followSettings(client, session),
   );
   return client;

@@ -98,7 +98,7 @@ function offerForce(): Thenable<string | undefined> {
 }
 
 async function showPreview(parts: Parts, preview: protocol.PreviewResult, draftId: string): Promise<void> {
-  const before = memoryText(await headOf(parts, preview), preview.memo, preview.summary);
+  const before = memoryText(headOf(preview), preview, await listOf(parts, preview.evict));
   await parts.forms.open(RESIZE_FORM, {
     text: before,
     apply: async (text) => {
@@ -108,11 +108,8 @@ async function showPreview(parts: Parts, preview: protocol.PreviewResult, draftI
   });
 }
 
-async function headOf({ client }: Parts, preview: protocol.PreviewResult): Promise<string[]> {
+function headOf(preview: protocol.PreviewResult): string[] {
   const { evict, keep, memoRefused } = preview;
-  const view = await client.request(protocol.sessionGet, { limit: MAX_SHOWN, beforeSeq: Math.max(0, ...evict) + 1 });
-  const going = messagesOf(view).filter(({ seq }) => seq !== undefined && evict.includes(seq));
-  const left = evict.length - going.length;
   const title =
     evict.length === 0
       ? "# No message would leave the window; memo and summary may be written"
@@ -120,12 +117,22 @@ async function headOf({ client }: Parts, preview: protocol.PreviewResult): Promi
   return [
     title,
     "",
-    `${sizes(preview)}. What leaves stays in the archive, and *Undo Resize* takes it back.`,
-    "Edit memo and summary below, then *Apply* (the check mark above). *Drop* changes nothing.",
+    `${sizes(preview)}. What leaves is listed below; it stays in the archive, and *Undo Resize* takes it back.`,
+    "Edit memo and summary, then *Apply* (the check mark above). *Drop* changes nothing.",
     ...(memoRefused === null ? [] : ["", `The memo stays as it was: ${memoRefused}`]),
-    "",
+  ];
+}
+
+/** What would go, a line each; of very many the newest. */
+async function listOf({ client }: Parts, evict: readonly number[]): Promise<string[]> {
+  const page = { limit: MAX_SHOWN, beforeSeq: Math.max(0, ...evict) + 1 };
+  const messages = messagesOf(await client.request(protocol.sessionGet, page));
+  const going = messages.filter(({ seq }) => seq !== undefined && evict.includes(seq));
+  const left = evict.length - going.length;
+  return [
     ...(left > 0 ? [`- ${counted(left, "older message")}`] : []),
     ...going.map((message) => `- ${messageLine(message)}`),
+    "",
   ];
 }
 
@@ -149,15 +156,15 @@ function mayOverwrite(): Thenable<boolean> {
     .then((choice) => choice !== undefined);
 }
 
-function textOf({ memo, summary, summaryInProgress }: protocol.MemoResult): string {
+function textOf(memory: protocol.MemoResult): string {
   const head = [
     "# What the model remembers",
     "",
     "The memo holds key facts, the summary what left the window; both go with every request.",
     "Edit them, then *Apply* (the check mark above). *Drop* changes nothing.",
-    ...(summaryInProgress ? ["", "A model is writing the next summary right now."] : []),
+    ...(memory.summaryInProgress ? ["", "A model is writing the next summary right now."] : []),
   ];
-  return memoryText(head, memo, summary);
+  return memoryText(head, memory);
 }
 
 async function tellResize({ session }: Parts, result: protocol.ResizeResult): Promise<void> {

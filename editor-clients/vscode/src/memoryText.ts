@@ -2,6 +2,7 @@
 
 const MEMO = "## Memo (JSON)";
 const SUMMARY = "## Summary";
+const END = "<!-- The summary ends here; what follows is not stored. -->";
 
 /** What of memo and summary the user changed. */
 export interface ChangedMemory {
@@ -9,10 +10,15 @@ export interface ChangedMemory {
   summary?: string;
 }
 
-/** What is said about them, then the two. No line of the head begins with `## `. */
-export function memoryText(head: readonly string[], memo: unknown, summary: string): string {
+/** What is said about them, then the two, then a list. No line of the head begins with `## `. */
+export function memoryText(
+  head: readonly string[],
+  { memo, summary }: { memo: unknown; summary: string },
+  list: readonly string[] = [],
+): string {
   const json = JSON.stringify(memo ?? {}, null, 2);
-  return [...head, "", MEMO, "", "```json", json, "```", "", SUMMARY, "", summary, ""].join("\n");
+  const both = [MEMO, "", "```json", json, "```", "", SUMMARY, "", summary, "", END];
+  return [...head, "", ...both, "", ...list].join("\n");
 }
 
 /**
@@ -34,11 +40,13 @@ function parts(text: string): { memo: string; summary: string } {
   const lines = text.split(/\r?\n/);
   const memo = lines.indexOf(MEMO);
   const summary = lines.indexOf(SUMMARY, memo + 1);
-  if (memo === -1 || summary === -1) {
-    throw new Error(`The line “${memo === -1 ? MEMO : SUMMARY}” is missing: put it back, or drop this`);
+  const end = lines.lastIndexOf(END);
+  const missing = [[MEMO, memo], [SUMMARY, summary], [END, end]].find(([, place]) => place === -1);
+  if (missing !== undefined) {
+    throw new Error(`The line “${missing[0] ?? ""}” is missing: put it back, or drop this`);
   }
   const inner = lines.slice(memo + 1, summary).filter((line) => !line.startsWith("```"));
-  return { memo: inner.join("\n").trim(), summary: lines.slice(summary + 1).join("\n").trim() };
+  return { memo: inner.join("\n").trim(), summary: lines.slice(summary + 1, end).join("\n").trim() };
 }
 
 /** A blank memo is an empty one. */

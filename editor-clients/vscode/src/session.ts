@@ -269,6 +269,9 @@ export class Session implements vscode.Disposable {
       this.#id = id;
       this.last.remember({ id, path: null });
     }
+    if (reason === "titled") {
+      this.#title = (await this.client.request(protocol.sessionGet, { limit: 1 })).title ?? "";
+    }
     const notice = changeNotice(reason, id);
     if (notice !== undefined) {
       this.tell(notice.level, notice.text, notice.actions);

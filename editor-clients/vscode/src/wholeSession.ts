@@ -1,4 +1,4 @@
-/** The commands about the session as a whole: shown, cleared, saved, named, loaded. */
+/** The commands about the session as a whole: shown, cleared, saved, named, loaded, deleted. */
 
 import { homedir } from "node:os";
 
@@ -79,6 +79,31 @@ export async function renameSession({ client, session }: Parts, given?: unknown)
   return result;
 }
 
+/** For good, so the user is asked; a row of the tree, or one that is chosen. */
+export async function deleteSession({ client, session, tree }: Parts, given?: unknown) {
+  const row = rowOf(given) ?? (await pickRow(client, "Delete Session"));
+  if (row === undefined || !(await mayDelete(row))) {
+    return undefined;
+  }
+  const isCurrent = row.id === session.id;
+  const result = await client.request(protocol.sessionDelete, { id: row.id });
+  if (isCurrent) {
+    await session.refresh();
+    await session.readDefaults();
+  }
+  tree.refresh();
+  return result;
+}
+
+async function mayDelete({ id, title, messages }: protocol.SessionRow): Promise<boolean> {
+  const text = `Delete the session “${title ?? id}” with ${counted(messages, "message")}? It is gone for good.`;
+  return (await vscode.window.showWarningMessage(text, { modal: true }, "Delete")) !== undefined;
+}
+
+function rowOf(given: unknown): protocol.SessionRow | undefined {
+  return typeof given === "object" && given !== null ? (given as protocol.SessionRow) : undefined;
+}
+
 function askForTitle(value: string): Thenable<string | undefined> {
   return vscode.window.showInputBox({
     title: "Rename Session",
@@ -88,10 +113,11 @@ function askForTitle(value: string): Thenable<string | undefined> {
 }
 
 export async function loadSession({ client, session, view }: Parts, given?: unknown) {
-  const params = typeof given === "string" ? idOrPath(given) : await pickSession(client);
-  if (params === undefined) {
+  const chosen = given ?? (await pickRow(client, "Load Session"))?.path;
+  if (typeof chosen !== "string") {
     return undefined;
   }
+  const params = idOrPath(chosen);
   const result = await client.request(protocol.sessionLoad, params);
   session.show(result);
   await session.readDefaults();
@@ -106,18 +132,18 @@ export async function continueSession({ client, session }: Parts): Promise<proto
   return result;
 }
 
-async function pickSession(client: Client): Promise<{ path: string } | undefined> {
+async function pickRow(client: Client, title: string): Promise<protocol.SessionRow | undefined> {
   const { sessions } = await client.request(protocol.sessionList, {});
   if (sessions.length === 0) {
     tell("There is no saved session yet");
     return undefined;
   }
   const pick = await vscode.window.showQuickPick(sessionPicks(sessions), {
-    title: "Load Session",
+    title,
     placeHolder: "Saved sessions, newest first",
     matchOnDescription: true,
   });
-  return pick === undefined ? undefined : { path: pick.value.path };
+  return pick?.value;
 }
 
 function idOrPath(given: string): { id: string } | { path: string } {

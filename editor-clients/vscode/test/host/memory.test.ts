@@ -26,7 +26,7 @@ suite("Memory", () => {
     assert.deepEqual([preview.evict, preview.keep], [[1, 2], [3, 4]]);
     assert.match(activeText(), /^# 2 messages of 4 would leave the window/);
     assert.match(activeText(), /^- 1 user: alpha long/m);
-    assert.match(activeText(), /## Memo \(JSON\)\n\n```json\n\{\n {2}"last_resize": [^]*\n```\n\n## Summary\n\n\n$/);
+    assert.match(activeText(), /## Memo \(JSON\)\n\n```json\n\{\n {2}"last_resize": [^]*\n```\n\n## Summary\n\n\n\n<!--/);
     assert.equal((await run<ContextSize>("tiro.contextSize")).tokens, size, "the preview changed something");
 
     await edit("```json\n{", "```json\n{broken");
@@ -152,6 +152,17 @@ suite("Memory", () => {
     const path = join(tmpdir(), `copy-${process.pid}.json`);
     await run<SaveResult>("tiro.saveSessionAs", path);
     assert.ok(existsSync(path));
+  });
+
+  test("a session is deleted once the user says so, the current one too", async () => {
+    await ask("short-lived");
+    const row = await run<SaveResult>("tiro.saveSession");
+    await answering(undefined, () => run("tiro.deleteSession", { ...row, title: null, messages: 2 }));
+    assert.ok(existsSync(row.path));
+    const { asked } = await answering("Delete", () => run("tiro.deleteSession", { ...row, title: null, messages: 2 }));
+    assert.equal(asked[0], `Delete the session “${row.id}” with 2 messages? It is gone for good.`);
+    assert.ok(!existsSync(row.path));
+    assert.equal(await run("tiro.showSession"), null);
   });
 
   test("Doctor shows what the command line's doctor says", async () => {

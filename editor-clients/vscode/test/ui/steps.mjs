@@ -245,7 +245,9 @@ export const STEPS = {
     await ui.command("Tiro: Preview Resize");
     await ui.editor.filter({ hasText: /of\s\d+\smessages|messages\sof/ }).waitFor();
     await ui.shot("resize-preview");
-    await ui.typeAtEnd("They talked of greetings.");
+    await ui.page.locator(".view-line").filter({ hasText: /^##.Summary$/ }).click();
+    await ui.page.keyboard.press("End");
+    await ui.page.keyboard.type("\nThey talked of greetings.");
     await ui.page.getByRole("button", { name: /^Apply/ }).first().click();
     await ui.notices(/messages left the window; [\d,]+ tokens become about [\d,]+/).waitFor();
     await ui.command("Tiro: Edit Memo and Summary");
@@ -316,6 +318,25 @@ export const STEPS = {
     await ui.answers.last().filter({ hasText: "You said: who are you?" }).waitFor();
     await ui.statusBar.filter({ hasText: "plan" }).waitFor();
     await ui.shot("loaded");
+  },
+
+  "the sessions are a tree: opened by a click, deleted after a question": async (ui) => {
+    await ui.page.getByRole("button", { name: "Sessions Section" }).click();
+    const rows = ui.page.locator(".tree-explorer-viewlet-tree-view .monaco-list-row");
+    const row = (text) => rows.filter({ hasText: text }).first();
+    await row("in the new session").click();
+    await ui.answers.last().filter({ hasText: "You said: in the new session" }).waitFor();
+    const isCurrent = (text) => ui.page.getByRole("treeitem", { name: `Current session ${text}` }).waitFor();
+    await isCurrent("in the new session");
+    await ui.shot("sessions");
+    await row("slow one").click();
+    await ui.prompts.first().filter({ hasText: "slow one" }).waitFor();
+    await isCurrent("slow one");
+    await row("in the new session").hover();
+    await row("in the new session").getByRole("button", { name: "Delete Session" }).click();
+    await ui.page.locator(".monaco-dialog-box").getByRole("button", { name: "Delete" }).click();
+    await until(async () => (await rows.filter({ hasText: "in the new session" }).count()) === 0, "it is gone");
+    await ui.page.getByRole("button", { name: "Sessions Section" }).click();
   },
 
   "a reader who scrolled up stays there, one at the end is taken along": async (ui) => {

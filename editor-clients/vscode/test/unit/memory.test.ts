@@ -5,38 +5,42 @@ import { changedMemory, memoryText } from "../../src/memoryText";
 import { attachmentsOf, editableText, messageLine } from "../../src/messages";
 import { messagePicks } from "../../src/pick";
 
-const HEAD = ["# Two messages would go", "", "- 1 user: hello"];
+const HEAD = ["# Two messages would go", "", "Edit, then apply."];
+const LIST = ["- 1 user: hello", "- 2 user: ## Summary"];
+const END = "<!-- The summary ends here";
 const MEMO = { name: "Ada", count: 3 };
 
 function changed(edit: (text: string) => string, memo: unknown = MEMO, summary = "Old.\n\n## Part\ntext") {
-  const text = memoryText(HEAD, memo, summary);
+  const text = memoryText(HEAD, { memo, summary }, LIST);
   return changedMemory(text, edit(text));
 }
 
 test("what was not edited is not sent, whatever was done to the head or the ends of lines", () => {
   expect(changed((text) => text)).toEqual({});
-  expect(changed((text) => text.replace("- 1 user: hello", ""))).toEqual({});
+  expect(changed((text) => text.replace("Edit, then apply.", "").replace("- 1 user: hello", "?"))).toEqual({});
   expect(changed((text) => text.replaceAll("\n", "\r\n"))).toEqual({});
 });
 
 test("memo and summary are read back as they were edited", () => {
   expect(changed((text) => text.replace("Ada", "Eve"))).toEqual({ memo: { name: "Eve", count: 3 } });
   expect(changed((text) => text.replace("Old.", "New."))).toEqual({ summary: "New.\n\n## Part\ntext" });
-  expect(changed((text) => text.slice(0, text.indexOf("Old.")))).toEqual({ summary: "" });
+  expect(changed((text) => text.replace(/Old\.[^]*(?=<!--)/, ""))).toEqual({ summary: "" });
   expect(changed((text) => text.replace(JSON.stringify(MEMO, null, 2), ""))).toEqual({ memo: {} });
   expect(changed((text) => text.replace("null", "[1]"), "null")).toEqual({ memo: "[1]" });
 });
 
 test("a memo or a summary that holds the headings is still read whole", () => {
-  const tricky = { text: "## Summary\n## Memo (JSON)\n```" };
-  expect(changed((text) => text, tricky)).toEqual({});
-  expect(changed((text) => `${text}!`, tricky, "## Summary\n## Memo (JSON)")).toEqual({
-    summary: "## Summary\n## Memo (JSON)\n!",
+  const tricky = { text: `## Summary\n## Memo (JSON)\n\`\`\`\n${END}` };
+  const summary = "## Summary\n## Memo (JSON)\n<!-- The summary ends here; what follows is not stored. -->\nmore";
+  expect(changed((text) => text, tricky, summary)).toEqual({});
+  expect(changed((text) => text.replace("more", "most"), tricky, summary)).toEqual({
+    summary: summary.replace("more", "most"),
   });
 });
 
 test("a heading that is gone and a memo that is no JSON are refused", () => {
-  expect(() => changed((text) => text.replace("## Summary", ""))).toThrow(/## Summary.*missing/);
+  expect(() => changed((text) => text.replace("## Summary\n", ""))).toThrow(/## Summary.*missing/);
+  expect(() => changed((text) => text.slice(0, text.indexOf(END)))).toThrow(/ends here.*missing/);
   expect(() => changed((text) => text.replace("{", "{,"))).toThrow(/The memo is no JSON/);
 });
 

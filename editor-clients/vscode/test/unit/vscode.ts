@@ -77,3 +77,11 @@ export const Uri = {
 };
 
 export const StatusBarAlignment = { Right: 2 };
+
+export class ThemeIcon {
+  constructor(readonly id: string) {}
+}
+
+export class TreeItem {
+  constructor(readonly label: string) {}
+}

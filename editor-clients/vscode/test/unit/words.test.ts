@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { TreeItem } from "vscode";
 import { ResponseError } from "vscode-languageserver-protocol";
 
 import { contextSizeHint, contextSizePicks, contextSizeText, tokensText } from "../../src/contextSize";
@@ -7,6 +8,7 @@ import { changeNotice } from "../../src/notices";
 import { pageHtml } from "../../src/page";
 import { hitPicks, modelPicks, sessionPicks } from "../../src/pick";
 import type { ContextSize, SearchHit, SessionRow } from "../../src/protocol";
+import { sessionItem } from "../../src/sessionsTree";
 import { statusText } from "../../src/statusBar";
 
 const NO_TOKENS = {
@@ -93,6 +95,24 @@ test("saved sessions keep the server's order; a damaged one says what is wrong",
     ["Fix the parser", "session-1 · 4 messages · build", undefined],
     ["$(warning) session-2", "4 messages · build", "cut in half"],
   ]);
+});
+
+test("a row of the sessions view says what it is; only a saved one is loaded by a click", () => {
+  const row: SessionRow = {
+    id: "session-1",
+    path: "/s/session-1.json",
+    title: "Fix the parser",
+    agent: "build",
+    messages: 1,
+    savedAt: null,
+    bytes: 10,
+    error: null,
+  };
+  const short = ({ label, description, contextValue, command }: TreeItem) => [label, description, contextValue, command?.arguments];
+  expect(short(sessionItem(row, null))).toEqual(["Fix the parser", "1 message · build", "saved", ["/s/session-1.json"]]);
+  expect(short(sessionItem(row, "session-1"))).toEqual(["Fix the parser", "1 message · build", "current", undefined]);
+  const damaged = sessionItem({ ...row, title: null, error: "cut in half" }, null);
+  expect(short(damaged)).toEqual(["session-1", "cut in half", "damaged", undefined]);
 });
 
 test("usable models come first, the others say why they are not", () => {
