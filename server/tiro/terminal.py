@@ -6,7 +6,6 @@ error of the server becomes the `TiroError` that `cli` has an exit code for.
 
 import asyncio
 import json
-import shutil
 import signal
 import sys
 import tempfile
@@ -18,8 +17,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from tiro import output
-from tiro.errors import InvalidInputError, StorageError, TiroError
-from tiro.permission_text import lasting, named, nobody_asked
+from tiro.errors import InvalidInputError, TiroError
+from tiro.permission_text import lasting, nobody_asked
 from tiro.protocol import types
 from tiro.protocol.client import (
     Client,
@@ -28,10 +27,11 @@ from tiro.protocol.client import (
     ServerGoneError,
     ServerSilentError,
 )
-from tiro.screen_text import flat, harmless
+from tiro.screen_text import flat
 from tiro.session.messages import Message
 from tiro.session.redact import redact_shapes
 from tiro.session.transcript import plain_text
+from tiro.shown_turn import JsonLines, Screen, tell
 
 T = TypeVar("T")
 
@@ -45,9 +45,6 @@ PAGE_MESSAGES = 500
 
 MAX_SESSIONS = 1_000_000
 """More than any directory holds: all of them."""
-
-TOLD = "· "
-CLEAR_LINE = "\r\x1b[K"
 
 CAPABILITIES = {"window": {"workDoneProgress": True}}
 SETTINGS = {"session": {"resume": "new"}}
@@ -110,115 +107,6 @@ async def _cancel_when(wanted: asyncio.Event, client: Client) -> None:
     await wanted.wait()
     with suppress(RemoteError, ServerGoneError):  # the turn itself tells what went wrong
         await client.cancel()
-
-
-class Screen:
-    """A turn as a person reads it."""
-
-    def __init__(self) -> None:
-        self.has_enough = asyncio.Event()
-        """Set when nobody wants more: after Ctrl-C, or when stdout is closed or full."""
-        self.failure: BrokenPipeError | StorageError | None = None
-        """Why stdout could not be written, when that ended it."""
-        self._last = "\n"
-        self._progress = StatusLine()
-
-    def hear(self, method: str, params: Any) -> None:
-        """Show what a notification has to show."""
-        if method == "tiro/turn/event":
-            self.show(params)
-        elif method == "$/progress" and self._last == "\n":  # it comes late, too
-            self._progress.show(_words_of(params["value"]))
-        elif method == "window/showMessage":
-            self.tell(params.get("message"))
-        elif method == "tiro/session/changed" and params["reason"] == "saveFailed":
-            self.tell("The session cannot be saved; it is kept in memory only")
-
-    def show(self, event: dict[str, Any]) -> None:
-        """The answer's text to stdout, what tools do to stderr."""
-        match event:
-            case {"type": "text", "delta": delta}:
-                self.write(delta)
-            case {"type": "toolUse", "status": "running", "toolUse": use}:
-                self.tell(named(use))
-            case {"type": "toolUse", "status": "failed" | "rejected" as status, "toolUse": use}:
-                self.tell(f"{named(use)}: {status}")
-            case {"type": "toolResult", "isError": True, "content": content}:
-                self.tell("  " + content.strip().partition("\n")[0])
-            case {"type": "retry", "reason": reason, "waitSeconds": seconds}:
-                self.tell(f"{reason}; trying again in {seconds:.0f} s")
-            case _:
-                pass
-
-    def tell(self, text: str | None) -> None:
-        """A line about the answer, to stderr."""
-        self._progress.clear()
-        _tell(text)
-
-    def end(self, result: dict[str, Any]) -> None:
-        """Close the last line, and say why it ended if not by itself."""
-        self._progress.clear()
-        if self._last != "\n":
-            self.write("\n")
-        if result["stopReason"] not in ("end_turn", "cancelled"):
-            self.tell(f"The answer ended early: {result['stopReason']}")
-
-    def write(self, text: str) -> None:
-        """Write to stdout, as long as somebody reads it."""
-        if not text or self.failure is not None:
-            return
-        self._last = text[-1]
-        self._progress.clear()
-        try:
-            output.write(text)
-            output.flush()
-        except (BrokenPipeError, StorageError) as error:
-            self.failure = error
-            self.has_enough.set()
-
-
-class JsonLines(Screen):
-    """A turn as a program reads it: the events as they were sent, then the result."""
-
-    def show(self, event: dict[str, Any]) -> None:
-        """One event, one line."""
-        self.write(json.dumps(event, ensure_ascii=False) + "\n")
-
-    def end(self, result: dict[str, Any]) -> None:
-        """The result is the last line."""
-        self.write(json.dumps({"type": "result", **result}, ensure_ascii=False) + "\n")
-
-
-class StatusLine:
-    """What goes on meanwhile, on stderr: in a terminal one line that changes in place.
-
-    Elsewhere each thing is said once, without how far it is: the words before the first comma
-    tell one thing from the next. What does not fit a terminal's line is no mere sign of life;
-    it stays.
-    """
-
-    def __init__(self) -> None:
-        self._doing = ""
-        self._is_shown = False
-
-    def show(self, text: str | None) -> None:
-        """Show this instead of what was shown; None: nothing goes on any more."""
-        doing = (text or "").partition(",")[0]
-        if not sys.stderr.isatty():
-            _tell(text if doing != self._doing else None)
-        elif text:
-            fits = len(text) + len(TOLD) < shutil.get_terminal_size().columns
-            output.tell(f"{CLEAR_LINE}{TOLD}{harmless(text)}" + ("" if fits else "\n"))
-            self._is_shown = fits
-        else:
-            self.clear()
-        self._doing = doing
-
-    def clear(self) -> None:
-        """Take the line away, so that something else can be written."""
-        if self._is_shown:
-            output.tell(CLEAR_LINE)
-            self._is_shown = False
 
 
 # --- saved sessions ------------------------------------------------------------------------
@@ -418,12 +306,12 @@ async def _answer(method: str, params: Any) -> Any:
         return None
     use = params["toolUse"]
     shown = params.get("preview") or json.dumps(use["input"], ensure_ascii=False)
-    _tell(f"{use['name']} ({params['rule']}): {shown}")
+    tell(f"{use['name']} ({params['rule']}): {shown}")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        _tell(nobody_asked(params))
+        tell(nobody_asked(params))
         return {"decision": "reject", "message": "Nobody was there to be asked"}
     for line in lasting(params):
-        _tell(line)
+        tell(line)
     output.tell("Allow this? [y]es, [a]lways in this session, [N]o: ")
     word = (await _typed_line()).strip().lower()[:1]
     return {"decision": {"y": "once", "a": "always"}.get(word, "reject")}
@@ -459,13 +347,3 @@ def _first_interrupt(act: Callable[[], None]) -> Generator[None, None, None]:
     finally:
         with suppress(NotImplementedError):
             loop.remove_signal_handler(signal.SIGINT)
-
-
-def _words_of(progress: dict[str, Any]) -> str | None:
-    message, percentage = progress.get("message"), progress.get("percentage")
-    return message if not message or percentage is None else f"{message}, {percentage} %"
-
-
-def _tell(text: str | None) -> None:
-    if text:
-        output.tell(f"{TOLD}{harmless(text)}\n")

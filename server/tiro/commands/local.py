@@ -47,7 +47,7 @@ def local_pull(given: argparse.Namespace) -> int:
     """Bring a local model, with its progress on stderr."""
     import asyncio
 
-    from tiro.terminal import StatusLine
+    from tiro.shown_turn import StatusLine
 
     line = StatusLine()
     with _local_models() as models:

@@ -242,6 +242,12 @@ def copy_aside(disk: Disk, path: Path, stamp: str) -> Path:
     return target
 
 
+def real_path(path: Path) -> Path:
+    """The absolute path; of a link, that of the file it leads to, which is what we replace."""
+    path = path.absolute()
+    return Path(os.path.realpath(path)) if os.path.islink(path) else path
+
+
 @contextlib.contextmanager
 def _undone(target: Path) -> Iterator[None]:
     """Take a name back that was claimed by what fails inside."""

@@ -10,10 +10,10 @@ from tiro.session.messages import decode, encode
 from tiro.session.snapshot import LISTS, read_snapshot
 from tiro.stores.blobs import blobs_beside
 from tiro.stores.copies import occupied
-from tiro.stores.disk import make_directories, read_file, replace_file, signature_at
+from tiro.stores.disk import make_directories, read_file, real_path, replace_file, signature_at
 from tiro.stores.formats import registry
 from tiro.stores.formats.format import Format, Imported, refused
-from tiro.stores.manager import SessionManager, real_path
+from tiro.stores.manager import SessionManager
 from tiro.stores.reading import (
     JOURNAL_ENDING,
     SNAPSHOT_ENDING,

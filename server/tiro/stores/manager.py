@@ -31,10 +31,10 @@ from tiro.session.history import time_id
 from tiro.session.redact import Redactor
 from tiro.session.session import Session
 from tiro.session.snapshot import StoredSession
-from tiro.stores.autosave import Autosave
+from tiro.stores.autosave import Autosave, Due
 from tiro.stores.blobs import nothing
 from tiro.stores.copies import locked, remove_session, write_copy
-from tiro.stores.disk import Disk
+from tiro.stores.disk import Disk, real_path
 from tiro.stores.files import encode_snapshot
 from tiro.stores.index import Index, SavedSession, Version
 from tiro.stores.lock import never
@@ -415,7 +415,7 @@ class SessionManager:
 
     def schedule(self, autosave: Autosave, session: Core) -> None:
         """Have the autosave's work done when it is due."""
-        self._schedule.add(id(autosave), _Due(autosave, session))
+        self._schedule.add(id(autosave), Due(autosave, session))
 
     # Helpers
 
@@ -476,23 +476,3 @@ class SessionManager:
 
     def _is_taken(self, id: str) -> bool:
         return os.path.lexists(self._path_for(id)) or bool(self._live(id))
-
-
-class _Due:
-    """A session's autosave as work of the background thread; keeps the session alive meanwhile."""
-
-    def __init__(self, autosave: Autosave, session: Core) -> None:
-        self._autosave = autosave
-        self._session = session
-
-    def due(self) -> float | None:
-        return self._autosave.due()
-
-    def run(self, now: float) -> None:
-        self._autosave.run(self._session, now)
-
-
-def real_path(path: Path) -> Path:
-    """The absolute path; of a link, that of the file it leads to, which is what we replace."""
-    path = path.absolute()
-    return Path(os.path.realpath(path)) if os.path.islink(path) else path
