@@ -353,7 +353,7 @@ def test_edits_are_shown_allowed_taken_back_and_made_again(
     home.write("a.txt", "one\nsomething else\n")
     refused = tiro("edits", "undo")
     assert refused.returncode == 1
-    assert "same lines" in refused.stderr
+    assert "overlaps with it in line 2 of" in refused.stderr
     assert text() == "one\nsomething else\n"
     assert "no edit" in tiro("edits", "undo", "nothing").stderr.lower()
 

@@ -112,8 +112,12 @@ async def test_a_conflict_names_the_files_and_our_later_edits(tmp_path: Path) ->
     error = await desk.client.error("tiro/edits/undo", {"id": first})
     assert error["code"] == -32050
     assert error["data"] == {
-        "kind": "editConflict", "paths": [str(path)], "later": [later], "done": [],
-    }  # fmt: skip
+        "kind": "editConflict",
+        "paths": [str(path)],
+        "lines": {str(path): [[1, 1]]},
+        "later": [later],
+        "done": [],
+    }
     assert path.read_bytes() == b"c\n"
 
 

@@ -202,6 +202,48 @@ def test_what_the_user_wrote_elsewhere_stays(editing: Editing) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("mine", "left"),
+    [
+        ("line 1\nmine\nedited 2\nline 3\n", "line 1\nmine\nline 2\nline 3\n"),
+        ("line 1\nedited 2\nmine\nline 3\n", "line 1\nline 2\nmine\nline 3\n"),
+        ("mine\nedited 2\nmine too\n", "mine\nline 2\nmine too\n"),
+        ("edited 2\nline 3\n", "line 2\nline 3\n"),
+    ],
+)
+def test_what_the_user_wrote_beside_it_stays(editing: Editing, mine: str, left: str) -> None:
+    """A line that only adjoins the edit is in nobody's way."""
+    put(editing.root, "a", LINES)
+    id = editing.replace("a", "line 2\n", "edited 2\n")
+    edited = LINES.replace("line 2", "edited 2")
+    now = edited.replace("line 1\nedited 2\nline 3\n", mine)
+    put(editing.root, "a", now)
+    assert editing.undo(id) == ["a"]
+    assert editing.text("a") == LINES.replace("line 1\nline 2\nline 3\n", left)
+    assert editing.redo(id) == ["a"]
+    assert editing.text("a") == now
+
+
+def test_a_conflict_names_the_lines_as_they_are_now_and_what_else_can_be_done(
+    editing: Editing,
+) -> None:
+    """Also where later edits of the turn, which moved the lines, are undone before."""
+    put(editing.root, "a", LINES)
+    editing.replace("a", "line 8\n", "eight\n")
+    put(editing.root, "a", f"mine\n{editing.text('a')}")
+    other = editing.replace("a", "line 2\n", "two\ntwo b\n")
+    text = editing.text("a")
+    assert text is not None
+    put(editing.root, "a", text.replace("eight\n", "eight by me\n"))
+    with pytest.raises(EditConflictError) as raised:
+        editing.undo(turn="t")
+    path = str(editing.root / "a")
+    assert f"overlaps with it in line 11 of {path}, so no file was touched" in str(raised.value)
+    assert str(raised.value).endswith("by hand, or undo the turn's other edits one by one")
+    assert raised.value.data["lines"] == {path: [[11, 11]]}
+    assert editing.undo(other) == ["a"]
+
+
 def test_one_file_that_touches_leaves_the_whole_turn_as_it_is(editing: Editing) -> None:
     for name in ("a", "b", "c"):
         put(editing.root, name, LINES)

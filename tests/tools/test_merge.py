@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiro.tools.merge import count_changes, match_lines, merge_texts
+from tiro.tools.merge import (
+    conflicting_lines,
+    count_changes,
+    lines_now,
+    match_lines,
+    merge_texts,
+)
 
 LINES = st.lists(st.sampled_from("abcde{}"), max_size=12)
 TEXTS = st.tuples(LINES, st.booleans()).map(lambda t: "\n".join(t[0]) + "\n" * t[1])
@@ -28,13 +34,19 @@ def check(base: str, ours: str, theirs: str, expected: str | None) -> None:
         ("abcde", "aXcYe", "aXcde", "aXcYe"),
         ("{}{}{}", "{a}{}{}", "{}{}{b}", "{a}{}{b}"),
         ("abcde", "abXde", "abYde", None),
-        ("abcde", "aXcde", "abYde", None),
+        ("abcde", "aXcde", "abYde", "aXYde"),
+        ("abcde", "aXcde", "abYcde", "aXYcde"),
+        ("abcde", "abXde", "abYcde", "abYXde"),
+        ("abcde", "acde", "abYcde", "aYcde"),
+        ("abcde", "aXYcde", "abde", "aXYde"),
+        ("abcde", "aXYde", "abZcde", None),
+        ("abcde", "aXYde", "abcZe", "aXYZe"),
         ("abcde", "abXcde", "abYcde", None),
         ("abcde", "ade", "abXde", None),
         ("", "X", "Y", None),
     ],
 )
-def test_what_touches_is_refused_and_all_else_kept(
+def test_what_overlaps_is_refused_and_all_else_kept(
     base: str, ours: str, theirs: str, expected: str | None
 ) -> None:
     check(base, ours, theirs, expected)
@@ -46,7 +58,7 @@ def test_what_touches_is_refused_and_all_else_kept(
     [
         ("a\nb\nc\nd\n", "a\r\nb\r\nc\r\nX\r\n", "Y\nb\nc\nd\n", "Y\r\nb\r\nc\r\nX\r\n"),
         ("a\nb\nc\nd\n", "a\nb\nc\nX\n", "a\r\nb\r\nc\r\nd\r\n", "a\r\nb\r\nc\r\nX\n"),
-        ("a\nb", "a\nb\nX\n", "a\nY", None),
+        ("a\nb", "a\nb\nX\n", "a\nY", "a\nY\nX\n"),
         ("a\nb\nc", "a\nb\nc\n", "X\nb\nc", "X\nb\nc\n"),
         ("a\nb\nc\n", "a\nb\nc", "a\nb\nc\nX\n", "a\nb\nc\nX\n"),
         ("a\nb\nc", "a\nX\nb\nc", "a\nb\nc\n", "a\nX\nb\nc\n"),
@@ -106,6 +118,52 @@ def test_edits_with_a_line_between_them_all_survive(places: list[int], kinds: li
         sides[number % 2][place] = line
         both[place] = line
     assert merge_texts("".join(NUMBERED), *map("".join, sides)) == "".join(both)
+
+
+def test_the_lines_that_keep_texts_from_being_merged_are_told() -> None:
+    """Of ours, counted from 0; where ours only took lines out, the place where they were."""
+    base = [f"{number}\n" for number in range(9)]
+    ours = ["0\n", "new\n", "mine\n", "also mine\n", *base[2:5], *base[6:], "9\n"]
+    theirs = ["0\n", "theirs\n", *base[2:5], "five\n", *base[6:]]
+    texts = ["".join(side) for side in (base, ours, theirs)]
+    assert conflicting_lines(*texts) == [range(1, 4), range(7, 7)]
+    assert conflicting_lines(texts[0], texts[1], texts[0]) == []
+
+
+def test_lines_are_found_again_in_what_a_text_became() -> None:
+    before, now = "a\nb\nc\nd\n", "new\nb\nother\nd\n"
+    assert lines_now(range(3), before, now) == range(1, 2)
+    assert lines_now(range(1, 4), before, now) == range(1, 4)
+    assert not lines_now(range(1), before, now)
+
+
+SMALL = st.integers(0, 2)
+
+
+@given(
+    pairs=st.lists(st.tuples(*[SMALL] * 4, st.booleans()), min_size=1, max_size=4),
+)
+def test_edits_that_only_adjoin_all_survive(pairs: list[tuple[int, int, int, int, bool]]) -> None:
+    """Lines of one side, then at once lines of the other; two insertions at one place conflict."""
+    sides: list[list[str]] = [["0\n"], ["0\n"]]
+    base, both, is_clear = ["0\n"], ["0\n"], True
+    for number, (gone, their_gone, added, their_added, is_other) in enumerate(pairs):
+        sides.reverse() if is_other else None
+        old = [
+            [f"{number}.{side}.{n}\n" for n in range((gone, their_gone)[side])] for side in (0, 1)
+        ]
+        new = [
+            [f"new {number}.{side}.{n}\n" for n in range((added, their_added)[side])]
+            for side in (0, 1)
+        ]
+        kept = [f"kept {number}\n"]
+        base += old[0] + old[1] + kept
+        sides[0] += new[0] + old[1] + kept
+        sides[1] += old[0] + new[1] + kept
+        both += new[0] + new[1] + kept
+        is_clear = is_clear and (gone + their_gone > 0 or not (added and their_added))
+    merged = merge_texts(*map("".join, (base, *sides)))
+    assert merged == ("".join(both) if is_clear else None)
 
 
 @given(old=LINES, new=LINES)

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import functools
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -19,7 +19,7 @@ from tiro.session.edits import Became, Edit, Made
 from tiro.session.finished import finished
 from tiro.tools.edit_recorder import EditStore, FileLocks, Recorder, path_of
 from tiro.tools.file_text import FileText
-from tiro.tools.merge import merge_texts
+from tiro.tools.merge import conflicting_lines, lines_now, merge_texts
 from tiro.tools.replacing import sweep
 from tiro.tools.workspace import Place, Workspace
 from tiro.tools.writing import current, put_text
@@ -36,11 +36,10 @@ SWEPT_EDITS = 200
 NO_EDIT = "There is no edit {id!r}; list the edits to see which can be undone"
 NO_TURN = "No edits are known of the turn {id!r}; list the edits to see which can be undone"
 NOT_ONE = "Give either the id of an edit or the id of a turn"
-CONFLICT = (
-    "What was changed since then touches the same lines of {paths}, so {left};"
-    " change it by hand{later}"
-)
-LATER = ", or undo the later edits of it first"
+CONFLICT = "What was changed since then overlaps with it in {places}, so {left}; {ways}"
+BY_HAND = "change it by hand"
+LATER = "undo the later edits of it first"
+OTHERS = "undo the turn's other edits one by one"
 UNREADABLE = "{path!r} can no longer be compared with the edit, so {left}: {why}"
 CHANGING = "{path!r} keeps changing, so it was left as it is{done}; try again"
 UNWRITTEN = "{path!r} was left as it is: {why}{done}"
@@ -167,7 +166,7 @@ class Edits:
         self, wanted: Sequence[Made], target: Target, edits: Sequence[Edit], done: Sequence[Path]
     ) -> "list[_Change]":
         """What each file is to become; EditConflictError when that is not clear for all."""
-        changes, conflicts = [], []
+        changes, conflicts = [], dict[Path, list[Lines]]()
         for path, steps in _by_path(wanted).items():
             try:
                 seen = await current(self._workspace, await self._place(path))
@@ -176,8 +175,8 @@ class Edits:
                 raise EditConflictError(told, paths=[str(path)], done=_texts(done)) from error
             try:
                 text = await asyncio.to_thread(self._stepped, seen, steps, target)
-            except _TouchError:
-                conflicts.append(path)
+            except _TouchError as error:
+                conflicts[path] = [] if seen is None else _lines_in(seen.text, error)
             else:
                 changes.append(_Change(path, seen, text, steps))
         if conflicts:
@@ -276,8 +275,16 @@ def _remove_folders(changes: Sequence[_Change]) -> None:
             os.rmdir(folder)
 
 
+Lines: TypeAlias = tuple[int, int]
+"""The first and the last of some lines of a file, counted from 1."""
+
+
 class _TouchError(Exception):
-    """What somebody wrote since and what is to be written touch each other."""
+    """What somebody wrote since and what is to be written overlap in these lines of a text."""
+
+    def __init__(self, text: str = "", lines: Sequence[range] = ()) -> None:
+        super().__init__()
+        self.text, self.lines = text, lines
 
 
 def _wanted(
@@ -345,12 +352,23 @@ def _step(text: str | None, source: str | None, goal: str | None) -> str | None:
         raise _TouchError
     merged = merge_texts(source, text, goal)
     if merged is None:
-        raise _TouchError
+        raise _TouchError(text, conflicting_lines(source, text, goal))
     return merged
 
 
+def _lines_in(now: str, error: _TouchError) -> list[Lines]:
+    """The lines of a file's text now in which what somebody wrote is in the way."""
+    found = error.lines
+    if error.text != now:  # some of the edits were stepped over before
+        found = [left for lines in found if (left := lines_now(lines, error.text, now))]
+    return [(lines.start + 1, max(lines.stop, lines.start + 1)) for lines in found]
+
+
 def _conflict(
-    paths: Sequence[Path], wanted: Sequence[Made], edits: Sequence[Edit], done: Sequence[Path]
+    paths: Mapping[Path, list[Lines]],
+    wanted: Sequence[Made],
+    edits: Sequence[Edit],
+    done: Sequence[Path],
 ) -> EditConflictError:
     """The error for these files; it names our own edits that came after those to be moved."""
     ids = {made.id for made in wanted}
@@ -360,10 +378,23 @@ def _conflict(
         for edit in edits[first:]
         if edit.state == "made" and edit.made.id not in ids and path_of(edit.made) in paths
     ]
+    ways = [BY_HAND, *([LATER] if later else []), *([OTHERS] if len(wanted) > 1 else [])]
     told = CONFLICT.format(
-        paths=", ".join(_texts(paths)), left=_left(done), later=LATER if later else ""
+        places=", ".join(_place(path, lines) for path, lines in paths.items()),
+        left=_left(done),
+        ways=", or ".join(ways),
     )
-    return EditConflictError(told, paths=_texts(paths), done=_texts(done), later=later)
+    lines = {str(path): [list(one) for one in found] for path, found in paths.items()}
+    return EditConflictError(told, paths=_texts(paths), lines=lines, done=_texts(done), later=later)
+
+
+def _place(path: Path, lines: Sequence[Lines]) -> str:
+    """Some lines of a file in words."""
+    if not lines:
+        return str(path)
+    parts = [str(first) if first == last else f"{first}–{last}" for first, last in lines]
+    is_one = len(lines) == 1 and lines[0][0] == lines[0][1]
+    return f"line{'' if is_one else 's'} {', '.join(parts)} of {path}"
 
 
 def _unwritten(

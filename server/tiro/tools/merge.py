@@ -1,10 +1,11 @@
-"""Three texts merged by lines: what two sides made of one base, where they do not touch.
+"""Three texts merged by lines: what two sides made of one base, where that is clear.
 
 Law: a line that one side wrote is in the result, or there is no result. Only lines of the base go,
 and only where a side took them out itself.
 
-Where both sides changed the same lines, or lines without a common one between them, there is no
-result. Lines count by what is in them; their ends are merged one by one, and ours win.
+Where both sides changed the same lines, or wrote lines at the same place between two, there is no
+result; changes that only adjoin stand in the order of the lines that they changed. Lines count by
+what is in them; their ends are merged one by one, and ours win.
 
 Cost: about linear in the lines, a quarter of a second for 20,000 of which 2,000 changed. A region
 without a line that occurs once on both sides is searched for its shortest difference of up to
@@ -15,7 +16,7 @@ conflict of what could have been merged.
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -31,17 +32,32 @@ class Line(NamedTuple):
 
 
 def merge_texts(base: str, ours: str, theirs: str) -> str | None:
-    """What both sides made of the base, with our line ends; None when they touch."""
+    """What both sides made of the base, with our line ends; None when that is not clear."""
     if base == theirs or ours == theirs:
         return ours
     if base == ours:
         return theirs
     sides = (_lines_of(base), _lines_of(ours), _lines_of(theirs))
-    merged = _merged(*sides)
-    if merged is None:
+    merged, conflicts = _merged(*sides)
+    if conflicts:
         return None
     text = _joined(merged, _usual_end(sides[1]))
     return text if len(_lines_of(text)) == len(merged) else None  # a CR came before a LF
+
+
+def conflicting_lines(base: str, ours: str, theirs: str) -> list[range]:
+    """The lines of ours, counted from 0, that keep three texts from being merged.
+
+    A range without a line is a place between two; what is not said by lines has no range.
+    """
+    return _merged(_lines_of(base), _lines_of(ours), _lines_of(theirs))[1]
+
+
+def lines_now(lines: range, before: str, now: str) -> range:
+    """Where these lines of a text stand in what it has become, from the first to the last left."""
+    places = match_lines(_texts(_lines_of(before)), _texts(_lines_of(now)))
+    left = [place for place in places[lines.start : lines.stop] if place >= 0]
+    return range(left[0], left[-1] + 1) if left else range(0)
 
 
 def count_changes(before: str, after: str) -> tuple[int, int]:
@@ -75,12 +91,26 @@ _Region = tuple[int, int, int, int]
 """Old lines from, to; new lines from, to."""
 
 
-def _merged(base: list[Line], ours: list[Line], theirs: list[Line]) -> list[Line] | None:
-    """The lines of the result: stable lines as they are, between them the side that changed."""
-    texts = [[line.text for line in side] for side in (base, ours, theirs)]
-    our_places, their_places = match_lines(texts[0], texts[1]), match_lines(texts[0], texts[2])
+class _Hunk(NamedTuple):
+    """What one side made of the lines `low` to `high` of the base: its own lines `new`."""
+
+    low: int
+    high: int
+    is_theirs: bool
+    new: range
+
+
+def _merged(
+    base: list[Line], ours: list[Line], theirs: list[Line]
+) -> tuple[list[Line], list[range]]:
+    """The lines of the result, and those of ours that keep it from being one.
+
+    Lines that are in all three are as they are, and between them stands what the sides made.
+    """
+    our_places = match_lines(_texts(base), _texts(ours))
+    their_places = match_lines(_texts(base), _texts(theirs))
     ends = _Ends(_usual_end(base), _usual_end(ours))
-    merged: list[Line] = []
+    merged, conflicts = list[Line](), list[range]()
     start, our_start, their_start = 0, 0, 0
     for place in range(len(base) + 1):
         is_end = place == len(base)
@@ -88,14 +118,51 @@ def _merged(base: list[Line], ours: list[Line], theirs: list[Line]) -> list[Line
         other = len(theirs) if is_end else their_places[place]
         if mine < 0 or other < 0:
             continue
-        between = _chosen(base[start:place], ours[our_start:mine], theirs[their_start:other], ends)
+        sides = base[start:place], ours[our_start:mine], theirs[their_start:other]
+        between = _chosen(*sides, ends)
         if between is None:
-            return None
+            hunks = [
+                *_hunks(our_places, (start, place, our_start, mine), False),
+                *_hunks(their_places, (start, place, their_start, other), True),
+            ]
+            between, in_the_way = _woven(hunks, ours, theirs, ends)
+            conflicts += in_the_way
         merged += between
         if not is_end:
             merged.append(ends.merged(base[place], ours[mine], theirs[other]))
         start, our_start, their_start = place + 1, mine + 1, other + 1
-    return merged
+    return merged, conflicts
+
+
+def _hunks(places: list[int], region: _Region, is_theirs: bool) -> Iterator[_Hunk]:
+    """What one side, whose lines of the base are at these places, changed in a region."""
+    at, high, new_at, new_high = region
+    for place in range(at, high + 1):
+        goal = new_high if place == high else places[place]
+        if goal < 0:
+            continue
+        if place > at or goal > new_at:
+            yield _Hunk(at, place, is_theirs, range(new_at, goal))
+        at, new_at = place + 1, goal + 1
+
+
+def _woven(
+    hunks: list[_Hunk], ours: list[Line], theirs: list[Line], ends: "_Ends"
+) -> tuple[list[Line], list[range]]:
+    """What both sides changed, in the order of the base, and what of ours is in each other's way.
+
+    Hunks of one side never touch each other.
+    """
+    lines, in_the_way = list[Line](), dict[range, None]()
+    last: dict[bool, _Hunk] = {}
+    for hunk in sorted(hunks, key=lambda hunk: hunk[:3]):
+        new = (theirs if hunk.is_theirs else ours)[hunk.new.start : hunk.new.stop]
+        lines += map(ends.adapted, new) if hunk.is_theirs else new
+        other = last.get(not hunk.is_theirs)
+        if other and (hunk.low < other.high or hunk[:2] == other[:2]):
+            in_the_way[other.new if hunk.is_theirs else hunk.new] = None
+        last[hunk.is_theirs] = hunk
+    return lines, list(in_the_way)
 
 
 class _Ends(NamedTuple):

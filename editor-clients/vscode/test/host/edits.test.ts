@@ -141,7 +141,7 @@ suite("Edits", () => {
     } finally {
       vscode.window.showErrorMessage = showErrorMessage;
     }
-    assert.match(told, /^Tiro: What was changed since then touches the same lines of .*c\.txt/);
+    assert.match(told, /^Tiro: What was changed since then overlaps with it in line \d of .*c\.txt/);
     assert.equal(document.getText(), "mine c ONE c\r\nzwei é\r\nmine\r\n");
   });
 
