@@ -3,16 +3,18 @@
 The rules allow much and the user says no to every question; so whatever happens was not asked.
 """
 
+import hashlib
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.agents.escapes import ALLOWED, FOLDERS, LINES, OPTIONS, PATHS, PLAIN
+from tests.agents.escapes import ALLOWED, FOLDERS, LINES, OPTIONS, PATHS, PLAIN, TEXTS
 from tests.agents.every_tool import tools_by_name
 from tests.agents.turns import a_turn, run, statuses, told
 from tests.fakes import RecordingEditor, says, uses
@@ -23,14 +25,28 @@ from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
 TOOLS = tools_by_name()
 AGENTS = {agent.name: agent for agent in built_in_agents()}
 SECRET = "OUTSIDE-SECRET"
+BLOB = hashlib.sha1(f"blob {len(SECRET)}\0{SECRET}".encode()).hexdigest()
+"""By which git knows the secret."""
+AUTHOR = "-c user.name=a -c user.email=a@b"
 RULES = Rules(
     config={"bash": dict.fromkeys(ALLOWED, "allow"), "edit": "allow", "write": "allow"},
     default=STRICT_SET,
 )
 
 
+@pytest.fixture(scope="session")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The `.git` of a repository in which the secret of `.env` is committed."""
+    folder = tmp_path_factory.mktemp("repository")
+    (folder / "a.txt").write_text("a\n")
+    (folder / ".env").write_text(SECRET)
+    for line in ("init -q --template=", "add .", f"{AUTHOR} commit -q -m first"):
+        subprocess.run(["git", *line.split()], cwd=folder, check=True, timeout=60)
+    return folder / ".git"
+
+
 @pytest.fixture
-def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def base(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The workspace `ws` with links of every kind, and what must stay as it is beside it."""
     for name in ("ws/a.txt", "ws/sub/b.txt", "ws/.tiro/plan/p.md", "ws-secret/k", "outside/k"):
         path = tmp_path / name
@@ -38,6 +54,7 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         path.write_text("a\n" if name.startswith("ws/") else SECRET)
     ws = tmp_path / "ws"
     (ws / ".env").write_text(SECRET)
+    shutil.copytree(repository, ws / ".git")
     for name, target in {
         "to-dir": "../outside",
         "to-file": "../outside/k",
@@ -99,7 +116,7 @@ def attempt(
 
 
 def real(text: str, base: Path) -> str:
-    return text.replace("{base}", str(base)).replace("{long}", "x" * 5000)
+    return text.replace("{base}", str(base)).replace("{long}", "x" * 5000).replace("{blob}", BLOB)
 
 
 def in_control(line: str) -> str:
@@ -198,9 +215,11 @@ def test_agent_that_may_not_write_cannot_by_any_path(base: Path, agent: str) -> 
     ]
     ended, _, _ = attempt(base, *tried, answer="always", rules=rules)
     assert set(ended) <= {"rejected", "failed"}
-    lines = [("run_command", {"command": in_control(real(line, base))}) for line in LINES]
-    for at in range(0, len(lines), 60):
-        attempt(base, *lines[at : at + 60], answer="reject", rules=rules)
+    lines = [in_control(real(line, base)) for line in (*LINES, *TEXTS)]
+    used = [("run_command", {"command": line}) for line in lines]
+    for at in range(0, len(used), 60):
+        _, _, results = attempt(base, *used[at : at + 60], answer="reject", rules=rules)
+        assert SECRET not in results
     assert not [*base.rglob("X")]
     after = {p: p.read_bytes() for p in (base / "ws").rglob("*") if p.is_file()}, beside(base)
     assert after == before

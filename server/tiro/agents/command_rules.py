@@ -36,15 +36,19 @@ class CommandSubject(msgspec.Struct, frozen=True):
         """Whether other commands may hide in it."""
         return not self.is_plain or hides_others(self.words)
 
-    def fits(self, pattern: str, *, allows: bool) -> bool:
-        """Whether a pattern speaks for it, in a rule that allows or in any other."""
+    def is_covered_by(self, pattern: str) -> bool:
+        """Whether a rule that allows this pattern speaks for all of it."""
         if pattern == READ_ONLY:
-            return self.is_plain and self.is_free and only_reads(self.words, deep=False) is not None
-        if allows:
-            wanted = _words_of(pattern)
-            named = sum(1 for _ in takewhile(lambda one: one[0].strip("*"), wanted))
-            fits = self.is_plain and self.is_free and _begins(self.words, wanted)
-            return fits and risk_of(self.words, named) is None
+            return self._only_reads()
+        wanted = _words_of(pattern)
+        named = sum(1 for _ in takewhile(_is_written_out, wanted))
+        is_sure = self.is_plain and self.is_free and not _leaves_folder(self.words, wanted)
+        return is_sure and _begins(self.words, wanted) and risk_of(self.words, named) is None
+
+    def may_be(self, pattern: str) -> bool:
+        """Whether this pattern, in a rule that denies or asks, fits anything in it."""
+        if pattern == READ_ONLY:
+            return self._only_reads()
         wanted = _words_of(pattern.casefold())
         words = [word.casefold() for word in self.words]
         starts = range(len(words)) if self.is_unclear else (0,)
@@ -52,6 +56,9 @@ class CommandSubject(msgspec.Struct, frozen=True):
             _begins((basename(words[at]), *words[at + 1 :]), wanted) or _begins(words[at:], wanted)
             for at in starts
         )
+
+    def _only_reads(self) -> bool:
+        return self.is_plain and self.is_free and only_reads(self.words, deep=False) is not None
 
 
 def subjects_of(line: CommandLine, free: Sequence[bool] = ()) -> tuple[CommandSubject, ...]:
@@ -79,6 +86,22 @@ def _words_of(pattern: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
     line = parse_command_line(pattern)
     words = line.commands[0] if len(line.commands) == 1 else tuple(pattern.split())
     return tuple((word, _test(word)) for word in words)
+
+
+def _is_written_out(wanted: tuple[str, re.Pattern[str]]) -> bool:
+    """Whether a word of a pattern says what stands there, or at least its folder or its option."""
+    return "*" not in wanted[0] or _SAYS_ENOUGH.fullmatch(wanted[0]) is not None
+
+
+_SAYS_ENOUGH = re.compile(r"[^*-][^*]*/[^/]*|--[^*=]+=.*")
+
+
+def _leaves_folder(words: Sequence[str], wanted: Sequence[tuple[str, re.Pattern[str]]]) -> bool:
+    """Whether a word gets out of the folder that the pattern names before its `*`."""
+    return any(
+        "*" in one and ".." in word.split("/") and ".." not in one.split("/")
+        for word, (one, _) in zip(words, wanted, strict=False)
+    )
 
 
 def _test(word: str) -> re.Pattern[str]:

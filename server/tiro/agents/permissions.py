@@ -303,7 +303,7 @@ def _matches(pattern: str, kind: Kind, subject: Subject) -> bool:
     if pattern == "*":
         return True
     if isinstance(subject, CommandSubject):
-        return subject.fits(pattern, allows=kind == "allow")
+        return subject.is_covered_by(pattern) if kind == "allow" else subject.may_be(pattern)
     if subject is None:
         return False
     parts = _subject_parts(subject)

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from tiro.tools.command_line import word_set
 from tiro.tools.known_options import (
     GIT_WRITERS,
+    PROGRAMS,
     UNKNOWN,
-    has_known_verb,
     program_of,
+    unknown_verb,
     unknown_word,
+    unnumbered,
 )
 from tiro.tools.readers import GIT_READERS, is_reader, only_reads
 
@@ -60,6 +62,9 @@ _GIT_RUNNERS = word_set(
 _RUN_WORDS = word_set("run exec x dlx shell start")
 """Second words with which a tool runs what stands behind them."""
 
+SCRIPT_RUNNERS = word_set("npm pnpm")
+"""Tools whose `run` takes the name of a script that the package itself lists, and nothing else."""
+
 _LONG_RUNNERS = (
     *("--command", "--exec", "--run", "--eval", "--pager", "--editor", "--pre", "--shell"),
     *("--to-command", "--hostname-bin", "--use-compress", "--rsh", "--askpass", "--filter"),
@@ -73,34 +78,53 @@ def risk_of(words: Sequence[str], named: int) -> str | None:
 
     `named` is the number of words that stand in the rule as they are, without a `*` for them.
     """
-    name = posixpath.basename(words[0])
+    name = _name_of(words[0])
     if name in RUNNERS:
         return RUNS.format(name=name)
-    language = re.sub(r"[\d.]+$", "", name)
-    if language in LANGUAGES or language == "pypy":
+    if name in LANGUAGES or name == "pypy":
         return _language_risk(name, words, named)
     if name == "git":
         return _git_risk(words, named)
     if is_reader(name):
         is_known = only_reads((name, *words[1:]), deep=True) is not None
         return None if is_known else UNKNOWN_OPTIONS.format(name=name)
-    if len(words) > 2 and words[1] in _RUN_WORDS and named < 3:
-        return NO_SCRIPT.format(name=f"{name} {words[1]}")
-    known = program_of(name)
-    if known is None and len(words) > 2 and words[1] in _RUN_WORDS:
-        return risk_of(words[2:], named - 2)
-    if known is not None and named < 2 and not has_known_verb(known, words):
-        return NOT_KNOWN.format(word=words[1], name=name)
-    return _option_risk(name, words[max(named, 1) :])
+    known, at = program_of(name), _run_word(name, words)
+    is_script = name in SCRIPT_RUNNERS and named > 1 and at == 1
+    if 0 < at < len(words) - 1 and not is_script:
+        if named < at + 2:
+            return NO_SCRIPT.format(name=f"{name} {words[at]}")
+        if known is None:
+            return risk_of(words[at + 1 :], named - at - 1)
+    verb = unknown_verb(known, words, named) if known is not None else None
+    if verb is not None:
+        return NOT_KNOWN.format(word=verb, name=name)
+    return _option_risk(name, words, max(named, 1))
 
 
 def hides_others(words: Sequence[str]) -> bool:
     """Whether a command may run others that do not stand at its beginning, whoever allowed it."""
-    name = posixpath.basename(words[0])
+    name = _name_of(words[0])
     if name == "git":
         return _git_risk(words, 2) is not None
-    is_risky = not is_reader(name) and _option_risk(name, words[1:]) is not None
+    is_risky = not is_reader(name) and _option_risk(name, words, 1) is not None
     return is_risky or risk_of(words, len(words)) is not None
+
+
+def _name_of(command: str) -> str:
+    """By which name the tables here know a command, whatever its folder and version."""
+    name = posixpath.basename(command)
+    is_known = name in RUNNERS or is_reader(name) or program_of(name) is not None
+    return name if is_known else unnumbered(name)
+
+
+def _run_word(name: str, words: Sequence[str]) -> int:
+    """Where the word stands that runs those behind it, or 0.
+
+    It is the second one. Of a program that is not known, it may also stand behind options.
+    """
+    is_option_first = program_of(name) is None and len(words) > 1 and words[1].startswith("-")
+    places = range(1, len(words) if is_option_first else min(2, len(words)))
+    return next((at for at in places if words[at] in _RUN_WORDS), 0)
 
 
 def _language_risk(name: str, words: Sequence[str], named: int) -> str | None:
@@ -139,15 +163,15 @@ def _git_risk(words: Sequence[str], named: int) -> str | None:
     return None if word is None else NOT_KNOWN.format(word=word, name=f"git {name}")
 
 
-def _option_risk(name: str, words: Sequence[str]) -> str | None:
-    """What these words behind a command may make of it; None where they may not."""
-    known = program_of(name)
+def _option_risk(name: str, words: Sequence[str], named: int) -> str | None:
+    """What the words of a command behind those that are named may make of it, or None."""
+    known, rest = program_of(name), list(words[named:])
     if known is None:
-        word = next((word for word in words if _is_one_of(word, _LONG_RUNNERS)), None)
+        word = next((word for word in rest if _is_one_of(word, _LONG_RUNNERS)), None)
         return None if word is None else OPTION.format(word=word)
-    if name == "tar" and words and not words[0].startswith("-"):
-        words = (f"-{words[0]}", *words[1:])
-    word = unknown_word(known, words)
+    if known is PROGRAMS["tar"] and rest and named == 1 and not rest[0].startswith("-"):
+        rest[0] = f"-{rest[0]}"  # each of these letters takes its value from the words behind
+    word = unknown_word(known, rest)
     return None if word is None else NOT_KNOWN.format(word=word, name=name)
 
 

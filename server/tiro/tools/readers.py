@@ -1,7 +1,9 @@
 """The commands that are known to only read, with every option that leaves it at that.
 
 Law: an option that is not listed is not known, so its command does not count as one that only
-reads. Options are given as they are written out; no command may shorten them.
+reads. Options are given as they are written out; no command may shorten them. And every word is
+judged by itself: none passes because the one before it might take it for its value, so that a
+mistake in these tables costs a question and lets nothing through.
 """
 
 import re
@@ -29,17 +31,19 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
 
     shows: Shows
     flags: str = ""
-    """Options of one letter, which may stand together."""
+    """Options of one letter, which may stand together; `#` for numbers."""
     valued: str = ""
-    """Options of one letter that take a value, in the same word or the next one."""
+    """The same, behind which digits and signs may stand in the same word: `-n5`, `-d:`."""
+    text: str = ""
+    """The same, behind which all of the word is sure to be a value: `-XPOST`."""
     long: str = ""
     """Options of more letters, with or without a value behind `=`."""
     single: str = ""
-    """The same for those that have one dash."""
+    """Options with one dash that stand alone, with or without a value behind `=`."""
     deep: str = ""
-    """Options of either kind with which it reads more than the paths that it is given."""
+    """Options of any kind with which it reads more than the paths that it is given."""
     most: int | None = None
-    """The most paths it may get, where another one would be written to."""
+    """The most words without a dash that it may get, where another one would be written to."""
     takes_paths: bool = True
     is_deep: bool = False
     """It always reads more than the paths that it is given."""
@@ -66,40 +70,37 @@ def _read_by(reader: Reader, words: Sequence[str], deep: bool) -> Reading | None
     """What it reads with these options and paths, or None."""
     if reader.is_deep and not deep:
         return None
-    paths: list[str] = []
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        if word == "--":
-            paths += rest
-            break
-        if not word.startswith("-") or word == "-":
-            paths.append(word)
-        elif not _is_known(reader, word, rest, deep):
-            return None
+    if not all(_is_known(reader, word, deep) for word in words if is_option(word)):
+        return None
+    first = words.index("--") if "--" in words else len(words)
+    paths = [word for word in words[:first] if not is_option(word)] + [*words[first + 1 :]]
     if reader.most is not None and len(paths) > reader.most:
         return None
     return Reading(reader.shows, tuple(paths) if reader.takes_paths else ())
 
 
-def _is_known(reader: Reader, word: str, rest: list[str], deep: bool) -> bool:
-    """Whether an option is one of the reader's; takes its value from the rest."""
+def is_option(word: str) -> bool:
+    """Whether a program may take a word for an option, were it not for the words before it."""
+    return word.startswith("-") and word not in ("-", "--")
+
+
+def _is_known(reader: Reader, word: str, deep: bool) -> bool:
+    """Whether an option is one of the reader's."""
     names = [*reader.long.split(), *(reader.deep.split() if deep else ())]
     if word.startswith("--"):
         return word.partition("=")[0][2:] in names
     if word.partition("=")[0][1:] in reader.single.split():
         return True
-    if _NUMBER.fullmatch(word):
-        return "#" in reader.flags
-    for at, letter in enumerate(word[1:], 1):
-        if letter in reader.valued:
-            if at == len(word) - 1:
-                if not rest:
-                    return False
-                rest.pop(0)
+    if _NUMBER.fullmatch(word) and "#" in reader.flags:
+        return True
+    may_be_value = False
+    for letter in word[1:]:
+        if letter in reader.text:
             return True
-        if letter not in reader.flags and letter not in names:
+        is_letter = letter in reader.flags or letter in reader.valued or letter in names
+        if not is_letter and (not may_be_value or letter.isalpha()):
             return False
+        may_be_value = may_be_value or letter in reader.valued
     return True
 
 
@@ -124,7 +125,7 @@ READERS: dict[str, Reader] = {
         long="all almost-all human-readable recursive reverse directory classify color sort time"
         " full-time inode size group-directories-first",
     ),
-    "stat": Reader(shows="names", flags="ft", valued="c", long="format printf terse"),
+    "stat": Reader(shows="names", flags="ftc", long="format printf terse"),
     "du": Reader(
         shows="names",
         flags="shackmb",
@@ -132,7 +133,7 @@ READERS: dict[str, Reader] = {
         long="summarize human-readable all max-depth total apparent-size",
     ),
     "df": Reader(shows="names", flags="TPaihkl", long="human-readable all print-type total"),
-    "tree": Reader(shows="names", flags="adfispugDhrtCFn", valued="LIP", long="dirsfirst noreport"),
+    "tree": Reader(shows="names", flags="adfispugDhrtCFnIP", valued="L", long="dirsfirst noreport"),
     "file": Reader(shows="names", flags="bih", long="brief mime mime-type"),
     "realpath": Reader(shows="names", flags="emqsz"),
     "readlink": Reader(shows="names", flags="femnqsz"),
@@ -140,7 +141,7 @@ READERS: dict[str, Reader] = {
     "tac": Reader(shows="text"),
     "head": Reader(shows="text", flags="qvz#", valued="nc", long="lines bytes quiet verbose"),
     "tail": Reader(shows="text", flags="qvz#", valued="nc", long="lines bytes quiet verbose"),
-    "nl": Reader(shows="text", valued="bvwsi"),
+    "nl": Reader(shows="text", valued="vwsi", text="b"),
     "wc": Reader(shows="text", flags="lwcmL", long="lines words bytes chars max-line-length"),
     "sort": Reader(
         shows="text",
@@ -165,7 +166,8 @@ READERS: dict[str, Reader] = {
     "grep": Reader(
         shows="text",
         flags="inHhcloLqsvwxEFGPaIUTzb#",
-        valued="eABCm",
+        valued="ABCm",
+        text="e",
         long="ignore-case line-number count files-with-matches files-without-match invert-match"
         " word-regexp line-regexp only-matching color colour max-count after-context"
         " before-context context extended-regexp fixed-strings perl-regexp no-messages quiet"
@@ -175,7 +177,8 @@ READERS: dict[str, Reader] = {
     "rg": Reader(
         shows="text",
         flags="inlcvwFSsHhNoUxp",
-        valued="egtTABCmj",
+        valued="ABCmj",
+        text="egtT",
         long="ignore-case line-number files-with-matches count fixed-strings word-regexp glob type"
         " type-not after-context before-context context max-count smart-case no-heading hidden"
         " no-ignore files sort max-depth only-matching invert-match multiline json color regexp",
@@ -189,7 +192,7 @@ READERS: dict[str, Reader] = {
         " ignore-case report-identical-files new-file text minimal",
         deep="r recursive exclude",
     ),
-    "cmp": Reader(shows="text", flags="bls", valued="n", most=2),
+    "cmp": Reader(shows="text", flags="bls", valued="n"),
     "comm": Reader(shows="text", flags="123", long="check-order nocheck-order total"),
     "md5sum": Reader(shows="text", flags="bt"),
     "sha1sum": Reader(shows="text", flags="bt"),
@@ -210,13 +213,15 @@ READERS: dict[str, Reader] = {
 GIT_READERS: dict[str, Reader] = {
     "status": Reader(
         shows="names",
-        flags="sbuz",
+        flags="sbz",
+        text="u",
         long="short branch porcelain long ignored untracked-files ahead-behind show-stash",
     ),
     "log": Reader(
         shows="names",
         flags="iEFsz#",
-        valued="nSG",
+        valued="n",
+        text="SG",
         long=f"{_LOG_LONG} {_DIFF_LONG}",
         deep="p u patch L",
     ),
@@ -245,7 +250,8 @@ GIT_READERS: dict[str, Reader] = {
     "grep": Reader(
         shows="text",
         flags="inlcwvEFPhHo#",
-        valued="eABC",
+        valued="ABC",
+        text="e",
         long="count line-number ignore-case",
         is_deep=True,
     ),
@@ -257,6 +263,10 @@ GIT_READERS: dict[str, Reader] = {
 _GIT_SUMMARIES = word_set(
     "--stat --numstat --shortstat --name-only --name-status --no-patch --dirstat --summary"
 )
+_GIT_FLAGS = word_set("--cached --staged --oneline --color --no-color -w -M -C")
+"""Options that never take the next word for their value."""
+_MAY_BE_TEXT = re.compile(r"[:{]|^[0-9a-f]{4,64}$", re.IGNORECASE)
+"""What may name the text of a file in a revision; a bare hash may."""
 
 
 def _git(words: Sequence[str], deep: bool) -> Reading | None:
@@ -266,11 +276,23 @@ def _git(words: Sequence[str], deep: bool) -> Reading | None:
     if reader is None or any("%G" in word or "::" in word for word in rest):
         return None
     if not deep and name in ("show", "diff"):
-        is_summary = any(word.partition("=")[0] in _GIT_SUMMARIES for word in rest)
-        if not is_summary or any(":" in word for word in rest):
+        if not _is_summary(rest):
+            return None
+        if name == "show" and any(_MAY_BE_TEXT.search(word) for word in rest):
             return None
         reader = msgspec.structs.replace(reader, shows="names")
     return _read_by(reader, rest, deep)
+
+
+def _is_summary(words: Sequence[str]) -> bool:
+    """Whether a summary is asked for, by a word that is no path and no other option's value."""
+    options = words[: words.index("--")] if "--" in words else words
+    pairs = zip(("", *options), options, strict=False)
+    return any(
+        word.partition("=")[0] in _GIT_SUMMARIES
+        and (not is_option(before) or "=" in before or before in _GIT_FLAGS | _GIT_SUMMARIES)
+        for before, word in pairs
+    )
 
 
 _FIND_TESTS = word_set(
@@ -286,16 +308,11 @@ _FIND_WORDS = word_set(
 
 def _find(words: Sequence[str], deep: bool) -> Reading | None:
     """find: its folders come first, and then only tests and what prints names."""
-    rest = list(words[1:])
-    paths: list[str] = []
-    while rest:
-        word = rest.pop(0)
-        if word in _FIND_TESTS and rest:
-            rest.pop(0)
-        elif word not in _FIND_WORDS:
-            if word.startswith("-"):
-                return None
-            paths.append(word)
+    known = _FIND_TESTS | _FIND_WORDS
+    options = [word for word in words[1:] if is_option(word)]
+    if not all(word in known or _NUMBER.match(word) for word in options):
+        return None
+    paths = [word for word in words[1:] if not is_option(word) and word not in known]
     return Reading("names", tuple(paths))
 
 
@@ -332,19 +349,28 @@ def _echo(words: Sequence[str], deep: bool) -> Reading | None:
 
 
 def _printf(words: Sequence[str], deep: bool) -> Reading | None:
-    """printf: with an option it sets a variable of the shell, such as PATH."""
-    return Reading("nothing") if len(words) > 1 and words[1][:1] != "-" else None
+    """printf: with an option, or by `%n`, it sets a variable of the shell, such as PATH."""
+    is_text = len(words) > 1 and words[1][:1] != "-" and not _PRINTF_SETS.search(words[1])
+    return Reading("nothing") if is_text else None
 
 
-_TESTS = word_set("-e -f -d -r -w -x -s -z -n -L -h = != -eq -ne -lt -gt -le -ge")
+_PRINTF_SETS = re.compile(r"%[^%a-zA-Z]*[hlLjqtz]*n")
+
+_TESTS = word_set("-e -f -d -r -w -x -s -z -n -L -h = !=")
+_TESTS_OF_NUMBERS = word_set("-eq -ne -lt -gt -le -ge")
 
 
 def _test(words: Sequence[str], deep: bool) -> Reading | None:
-    """test: other operators evaluate what they are given."""
+    """test: other operators evaluate what they are given, and some shells what is no number."""
     rest = words[1:]
-    if any(word.startswith("-") and word not in _TESTS for word in rest):
+    others = [word for word in rest if word not in _TESTS and word not in _TESTS_OF_NUMBERS]
+    is_counting = any(word in _TESTS_OF_NUMBERS for word in rest)
+    if any(not _DIGITS.fullmatch(word) and (is_counting or word[:1] == "-") for word in others):
         return None
-    return Reading("names", tuple(word for word in rest if word not in _TESTS))
+    return Reading("names", tuple(others))
+
+
+_DIGITS = re.compile(r"-?\d+")
 
 
 _SPECIAL: dict[str, Callable[[Sequence[str], bool], Reading | None]] = {
