@@ -26,12 +26,22 @@ KEY = 'sk-pa/th+ü"1'
         json.dumps(KEY),
         json.dumps(KEY, ensure_ascii=False),
         json.dumps(KEY).replace("/", "\\/"),
+        r"sk-pa/th\u002B\u00FC\u00221",
+        "".join(f"\\u{ord(character):04x}" for character in KEY),
     ],
 )
 def test_a_secret_is_found_in_each_spelling(written: str) -> None:
     assert not [form for form in spellings([KEY]) if form in redact(written, [KEY])]
     assert "[secret]" in redact(written, [KEY])
     assert "[secret]" in KnownSecrets([f" {KEY} "]).text(written), "blanks are no part of it"
+
+
+@pytest.mark.parametrize(
+    "written", [r"k\u003dy-\u0026x\u0027z", r"k=y-\u0026x'z", r"k=y-\u0026x\u0027z"]
+)
+def test_a_secret_is_found_however_json_is_written(written: str) -> None:
+    """As the writers of Java, Go and .NET do it; a provider may give a key back in its error."""
+    assert redact(written, ["k=y-&x'z"]) == "[secret]"
 
 
 @pytest.mark.parametrize("placeholder", ["lm-studio", "sk-no-key-required", "none", "2026-11-28"])

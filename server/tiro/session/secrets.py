@@ -132,8 +132,19 @@ def _spellings_of(secret: str) -> frozenset[str]:
         for is_ascii in (False, True):
             escaped = json.dumps(text, ensure_ascii=is_ascii)[1:-1]
             found |= {text, escaped, escaped.replace("/", "\\/")}
+        found |= {_escaped(text, which, digits) for which in _ESCAPED for digits in ("04x", "04X")}
     return frozenset(form for form in found if len(form) >= SHORTEST_SECRET)
 
 
+def _escaped(text: str, which: str, digits: str) -> str:
+    """The text as a JSON writer has it that escapes these characters by their numbers."""
+    return "".join(
+        f"\\u{unit:{digits}}" if chr(unit) in which or unit > 0x7F else json.dumps(chr(unit))[1:-1]
+        for unit in memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
+    )
+
+
+_ESCAPED = ("<>&", "<>&='", "<>&'+`\"", "".join(map(chr, range(0x80))))
+"""What the JSON writers of Go, Java (Gson) and .NET escape, and one that escapes everything."""
 _WORDS = re.compile(r"[a-z]+(?:[-_ .][a-z]+)*|[0-9T:.Z+-]{1,19}")
 """Words in small letters, or what could be a time."""
