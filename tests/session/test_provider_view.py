@@ -195,6 +195,15 @@ def test_a_deep_tool_input_is_sent_or_left_out_but_ends_no_session(depth: int) -
     assert (view[1]["content"][0]["input"] == {"pattern": deep}) == (depth <= 200)
 
 
+def test_a_number_that_servers_do_not_read_is_replaced() -> None:
+    """U3.8: those in Python refuse more than 4,300 digits, with each request that holds them."""
+    block = {"type": "tool_use", "id": "a", "name": "glob", "input": {"x": [10**4400, 10**30, 1]}}
+    window = [user(), Message("assistant", [block]), result("a")]
+    sent, kept, one = provider_view(window)[1]["content"][0]["input"]["x"]
+    assert (type(sent), kept, one) == (str, 10**30, 1)
+    assert repairs(*window) == [(2, "unsendable")]
+
+
 def repairs(*messages: Message, archive: list[Message] | None = None, **given: bool) -> list[Any]:
     """The repairs of a window, as (seq, rule)."""
     made = viewed(numbered(list(messages)), archive or [], **given)

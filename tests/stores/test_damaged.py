@@ -180,3 +180,15 @@ def test_a_new_session_is_not_given_a_deleted_ones_journal(
     assert texts(make_manager().load_id("x")) == ["new", "newer"]
     manager.close()
     assert [name.split(".bad-")[0] for name in names(directory)] == ["x.journal", "x.json"]
+
+
+def test_a_file_with_a_number_of_many_digits_is_read(
+    manager: SessionManager, directory: Path
+) -> None:
+    """A running server reads and writes such numbers; Python by itself reads 4,300 digits."""
+    block = '{"type": "tool_use", "id": "a", "name": "n", "input": {"x": %s}}' % ("9" * 5000)
+    text = '{"schema_version": 1, "id": "a", "messages": [{"role": "assistant", "content": [%s]}]}'
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / "a.json"
+    path.write_text(text % block)
+    assert "9" * 5000 in str(manager.load(path).oldest_first())

@@ -379,10 +379,18 @@ def decode(data: bytes | str, kind: Any = Any) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = data if isinstance(data, str) else bytes(data).decode()
     try:
-        value = clean(json.loads(text))
+        value = clean(json.loads(text, parse_int=_number))
     except RecursionError as error:
         raise ValueError("The JSON is nested too deeply") from error
     return value if kind is Any else msgspec.convert(value, kind)
+
+
+def _number(digits: str) -> int | str:
+    """A whole number; its digits as text where Python is not set to read as many."""
+    try:
+        return int(digits)
+    except ValueError:
+        return digits
 
 
 def clean(value: Any) -> Any:

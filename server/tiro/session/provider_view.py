@@ -40,6 +40,9 @@ PLACEHOLDER = "(The conversation goes on.)"
 
 LOST_IMAGE = "(Here was an image, which is lost.)"
 TOO_DEEP = "(This was nested too deeply to be sent.)"
+TOO_LONG = "(This number was too long to be sent.)"
+MAX_NUMBER_BITS = 4300 * 3
+"""Well below 4,300 digits, the most that servers in Python read in a tool's input."""
 SENT_NESTING = MAX_NESTING + 5
 """What a client or a model may give at most, and the block around it."""
 
@@ -267,9 +270,11 @@ class _Parts:
 
 
 def clean_block(block: dict[str, Any]) -> dict[str, Any]:
-    """The block without lone surrogates (U3.8), and without what is nested too deeply to send."""
+    """The block without lone surrogates, deep nesting and long numbers: no server takes them."""
     if is_nested_deeper(block, SENT_NESTING):
         block = {key: _shallow(value) for key, value in block.items()}
+    if "input" in block:
+        block = {**block, "input": _short(block["input"])}
     cleaned: dict[str, Any] = clean(block)
     return cleaned
 
@@ -281,6 +286,16 @@ def _shallow(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: item if isinstance(item, str) else TOO_DEEP for key, item in value.items()}
     return TOO_DEEP
+
+
+def _short(value: Any) -> Any:
+    """The value with words in the place of each number that is too long."""
+    if isinstance(value, dict):
+        return {key: _short(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_short(item) for item in value]
+    is_long = isinstance(value, int) and value.bit_length() > MAX_NUMBER_BITS
+    return TOO_LONG if is_long else value
 
 
 def _as_sent(role: str, block: Block, thinking: bool) -> tuple[dict[str, Any] | None, Part]:
