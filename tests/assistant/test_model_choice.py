@@ -1,7 +1,9 @@
 """Which model answers: named, or the first provider that can be used (config.md's order)."""
 
 import asyncio
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 from tests.e2e.provider import API_KEY, MODEL, Provider
 from tiro import ModelNotConfiguredError
-from tiro.assistant.model_choice import Models
+from tiro.assistant.model_choice import Models, load_adapters
 from tiro.config.settings import BUILT_IN_PROVIDERS
 from tiro.models.model import ModelFacts, ProviderSettings
 
@@ -86,6 +88,42 @@ def test_a_key_command_that_fails_is_never_passed_over(tmp_path: Path, provider:
     assert [row["provider"] for row in caught.value.data["tried"]] == ["anthropic", "openai"]
 
 
+async def test_a_command_that_waits_for_a_thread_does_not_begin_after_the_end(
+    tmp_path: Path,
+) -> None:
+    """B42: nothing is started that nobody would end."""
+    loop, may_go_on, is_held = asyncio.get_running_loop(), threading.Event(), asyncio.Event()
+
+    def hold() -> None:
+        loop.call_soon_threadsafe(is_held.set)
+        may_go_on.wait(10)
+
+    load_adapters()
+    loop.set_default_executor(ThreadPoolExecutor(1))
+    found = models(tmp_path, {"openai": ["touch", str(tmp_path / "began")]})
+    choosing = asyncio.ensure_future(found.choose("openai/m"))
+    await asyncio.sleep(0)  # it looks for the adapters in the thread
+    held = loop.run_in_executor(None, hold)
+    await is_held.wait()
+    for _ in range(9):  # the command waits for the thread by now
+        await asyncio.sleep(0)
+    await found.close()
+    may_go_on.set()
+    with pytest.raises(ModelNotConfiguredError):
+        await choosing
+    await held
+    assert not (tmp_path / "began").exists()
+
+
+async def test_what_is_closed_opens_no_model_any_more(tmp_path: Path) -> None:
+    found = models(tmp_path)
+    choosing = asyncio.ensure_future(found.choose("ollama/m"))
+    await asyncio.sleep(0)
+    await found.close()
+    with pytest.raises(ModelNotConfiguredError, match="has changed meanwhile"):
+        await choosing
+
+
 def test_an_unknown_provider_is_called_that(tmp_path: Path) -> None:
     """A name that is written provider/model is not said to be written otherwise."""
     with pytest.raises(
@@ -123,7 +161,7 @@ def test_a_name_of_no_provider_is_refused(tmp_path: Path, name: str) -> None:
         models(tmp_path).check(name)
 
 
-def test_a_key_command_runs_when_the_model_is_wanted(tmp_path: Path) -> None:
+async def test_a_key_command_runs_when_the_model_is_wanted(tmp_path: Path) -> None:
     """Once, and a failure says so without the output."""
     mark = tmp_path / "ran"
     command = f"echo x >> {mark}; echo secret-of-a-command"
@@ -131,13 +169,16 @@ def test_a_key_command_runs_when_the_model_is_wanted(tmp_path: Path) -> None:
     found = models(tmp_path, {"openai": command}, openai={"default_model": "m"})
     found.on_key = keys.append
     assert not mark.exists()
-    assert chosen(found, "openai/m") == "openai/m"
-    assert chosen(found, "openai/n") == "openai/n"
+    assert [(await found.choose(f"openai/{name}")).name for name in "mn"] == [
+        "openai/m",
+        "openai/n",
+    ]
+    await found.close()
     assert mark.read_text() == "x\n"
     assert keys == ["secret-of-a-command"]
     failing = models(tmp_path, {"openai": "echo hidden; exit 3"})
     with pytest.raises(ModelNotConfiguredError, match="exit code 3") as caught:
-        chosen(failing, "openai/m")
+        await failing.choose("openai/m")
     assert "hidden" not in str(caught.value.data)
 
 

@@ -165,6 +165,21 @@ def test_an_agent_whose_file_changes_meanwhile_answers_as_it_is_then(
     assert "run_command" not in provider.last.tool_names
 
 
+def test_a_compaction_has_the_model_of_settings_that_change_meanwhile(
+    choosing: Begin, home: Home, provider: Provider
+) -> None:
+    """The command of the old ones is ended, which is no fault of theirs."""
+    server, turn, _ = choosing()
+    server.request("tiro/turn/cancel")
+    assert turn.result()["stopReason"] == "cancelled"
+    compaction = server.begin("tiro/session/compact")
+    assert words(server) == ["before"]
+    changed = {"model": "claude/fake-model"}
+    server.notify("workspace/didChangeConfiguration", {"settings": changed})
+    assert compaction.result()["evicted"] == 1
+    assert provider.last.path == "/v1/messages"
+
+
 def test_a_command_that_fails_is_told_and_the_next_turn_runs(choosing: Begin) -> None:
     server, turn, key = choosing()
     key.close()

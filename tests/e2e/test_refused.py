@@ -55,6 +55,22 @@ def test_the_first_of_several_refused_summaries_is_told(
     assert server.request("tiro/memo/get")["summary"] == ""
 
 
+def test_a_summary_that_fails_for_the_same_reason_again_is_told_again(
+    start: StartServer, provider: Provider
+) -> None:
+    """It had worked in between, so it is the first one in a row."""
+    server, summaries = start(), [" \n", "A summary of all that was said.", " \n", " \n"]
+    left = [3, 2, 1, 0]
+    summarising(server)
+    provider.otherwise(lambda r: replies.text("ok" if r.tool_names else summaries.pop(0)))
+    while left:
+        ask(server, "go on")
+        until(lambda: len(summaries) == left[0] and not is_in_progress(server))
+        left.pop(0)
+    until(lambda: len(told(server)) == 2)
+    assert len(set(told(server))) == 1
+
+
 def test_a_summary_that_comes_too_late_is_no_failure(
     start: StartServer, provider: Provider
 ) -> None:

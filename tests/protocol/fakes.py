@@ -56,6 +56,7 @@ class FakeAssistant:
         self.edits = FileEdits(Workspace(editor), Path("/nowhere"), is_kept=lambda: False)
         self.problems: list[str] = []
         self.before: Callable[[str], Any] | None = None
+        self.on_asking: Callable[[], None] = lambda: None
         self.is_shut_down = False
         self._turn: SimpleNamespace | None = None
         self.setup = SimpleNamespace(

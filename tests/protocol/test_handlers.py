@@ -195,6 +195,36 @@ async def test_a_running_turn_blocks_nobody() -> None:
     assert (await client.answer(turn))["result"]["stopReason"] == "cancelled"
 
 
+async def test_only_what_was_asked_for_leaves_the_order_when_it_asks_a_model() -> None:
+    """A summary that is written in the background must not let others into a resize's place."""
+    client = await ready()
+    is_resizing, may_ask, may_end = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def resize(name: str) -> None:
+        if name == "resize":
+            is_resizing.set()
+            await may_ask.wait()
+            await asyncio.create_task(asked())  # as a job of its own, which many a question is
+            await may_end.wait()
+
+    async def asked() -> None:
+        client.assistant.on_asking()
+
+    client.assistant.before = resize
+    resizing = client.request("tiro/session/resize", {})
+    await is_resizing.wait()
+    behind = client.request("tiro/state/set", {"key": "k", "value": 1})
+    await asyncio.create_task(asked())
+    for _ in range(9):
+        await asyncio.sleep(0)
+    assert client.answers(behind) == []
+    may_ask.set()
+    assert (await client.answer(behind))["result"] == {}
+    assert client.answers(resizing) == []
+    may_end.set()
+    assert "result" in await client.answer(resizing)
+
+
 async def test_a_request_behind_a_start_sees_the_turn_started() -> None:
     """Sent in one go: the message comes too late for it."""
     client = await ready([events.Text("a"), asyncio.Event()])

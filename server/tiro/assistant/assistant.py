@@ -36,9 +36,7 @@ from tiro.assistant.titles import Titles
 from tiro.assistant.turns import Turns
 from tiro.config.directories import cache_directory, config_directory
 from tiro.config.settings import Doubts
-from tiro.errors import (
-    InvalidInputError,
-)
+from tiro.errors import InvalidInputError
 from tiro.models.observer import Observer
 from tiro.session import history
 from tiro.session.changes import DeleteState, SetState
@@ -77,6 +75,8 @@ class Assistant:
         self._on_changed = on_changed
         self.tell: Callable[[str], None] = lambda text: None
         """Hears what the user should know, and may be told more than once."""
+        self.say = self.tell
+        """Hears what the user should know each time that it is told."""
         self._observer, self.secrets = observer, KnownSecrets(on_more=keep_out)
         self._config_dir = config_dir or config_directory()
         self._loop: asyncio.AbstractEventLoop | None = None

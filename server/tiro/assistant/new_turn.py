@@ -11,6 +11,7 @@ from tiro.agents.agent_info import AgentInfo
 from tiro.agents.delegate import id_within
 from tiro.agents.turn_input import Turn
 from tiro.assistant.fit import Fitting
+from tiro.assistant.model_choice import Models, chosen_of
 from tiro.assistant.prompt import Attachment, content_of
 from tiro.assistant.running_turn import RunningTurn, entered
 from tiro.assistant.setup import Setup
@@ -155,16 +156,15 @@ async def _answering(
     Where settings change meanwhile, both are those of the new ones. Everything else goes on while a
     command prints a key, or a server is asked for its models.
     """
-    info = assistant.setup.agent_for(session, agent)
-    while True:
-        setup, models = assistant.setup, assistant.models
+    first = assistant.setup.agent_for(session, agent)
+
+    async def choose(models: Models) -> tuple[AgentInfo, Model] | None:
+        setup = assistant.setup
         # The one that was there at first, whichever is selected since: it is a turn already.
-        info = setup.agents.get(info.name) or setup.agent_for(session, agent)
+        info = setup.agents.get(first.name) or setup.agent_for(session, agent)
         name = assistant.wanted_model(session, info, model)
         choosing, is_at_hand = models.choose(name), models.is_at_hand(name)
-        work = choosing if is_at_hand else assistant.turns.prepared(turn_id, choosing)
-        chosen = await work
-        if chosen is None:
-            return None
-        if assistant.models is models:
-            return info, chosen
+        chosen = await (choosing if is_at_hand else assistant.turns.prepared(turn_id, choosing))
+        return None if chosen is None else (info, chosen)
+
+    return await chosen_of(lambda: assistant.models, choose)

@@ -72,7 +72,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """`provider/name`; None: the first usable provider."""
     providers: dict[str, ProviderSettings] = {}
     key_commands: dict[str, str | list[str]] = {}
-    """The providers whose key a command prints; it is run by `run_key_command`, when needed."""
+    """The providers whose key a command prints; it is a `KeyCommand`, run when needed."""
     agent: str = DEFAULT_AGENT
     session: SessionDefaults = SessionDefaults()
     turn: TurnSettings = TurnSettings()

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
 
 from tiro.errors import ModelNotConfiguredError
 
@@ -16,47 +15,71 @@ KEY_COMMAND_SECONDS = 10.0
 MAX_OUTPUT_BYTES = 8192
 """A key with some notes below it is shorter by far; what prints more prints no key."""
 
+ENDED = "The api_key_command was not started any more; ask again"
 
-def run_key_command(
-    command: str | list[str],
-    seconds: float = KEY_COMMAND_SECONDS,
-    on_start: Callable[[Callable[[], None]], None] = lambda kill: None,
-) -> str:
-    """The API key that a command prints; a string goes to the shell, a list does not.
 
-    Blocks; `on_start` hears how to end it early. Raises ModelNotConfiguredError without a word of
-    the output, which may be secret.
-    """
-    try:
-        process = subprocess.Popen(
-            command,
-            shell=isinstance(command, str),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError as error:
+class KeyCommand:
+    """A command that prints an API key; a string goes to the shell, a list does not."""
+
+    def __init__(self, command: str | list[str], seconds: float = KEY_COMMAND_SECONDS) -> None:
+        self._command, self._seconds = command, seconds
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_told_to_end = False
+
+    def run(self) -> str:
+        """The key that it prints; blocks.
+
+        Raises ModelNotConfiguredError without a word of the output, which may be secret.
+        """
+        process = self._started()
+        try:
+            output = _output(process, self._seconds)
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            raise ModelNotConfiguredError(
+                f"The api_key_command took longer than {self._seconds:g} seconds; unlock it first"
+            ) from None  # the cause holds the command, which may be secret
+        if len(output) > MAX_OUTPUT_BYTES:
+            _kill(process)
+            raise ModelNotConfiguredError(
+                f"The api_key_command printed more than {MAX_OUTPUT_BYTES:,} bytes; "
+                "let it print the key alone"
+            )
+        return _key_in(output, process.returncode)
+
+    def end(self) -> None:
+        """End it and all that it started, also where it has not begun yet; from any thread."""
+        with self._lock:
+            self._is_told_to_end = True
+            if self._process is not None:
+                _kill(self._process)
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        with self._lock:
+            if self._is_told_to_end:
+                raise ModelNotConfiguredError(ENDED)
+            try:
+                self._process = subprocess.Popen(
+                    self._command,
+                    shell=isinstance(self._command, str),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise ModelNotConfiguredError(
+                    f"The api_key_command could not be started ({error.strerror}); correct it"
+                ) from error
+            return self._process
+
+
+def _key_in(output: bytes, status: int) -> str:
+    """The key in what a command printed; ModelNotConfiguredError where there is none."""
+    if status != 0:
         raise ModelNotConfiguredError(
-            f"The api_key_command could not be started ({error.strerror}); correct it"
-        ) from error
-    on_start(lambda: _kill(process))
-    try:
-        output = _output(process, seconds)
-    except subprocess.TimeoutExpired:
-        _kill(process)
-        raise ModelNotConfiguredError(
-            f"The api_key_command took longer than {seconds:g} seconds; unlock it first"
-        ) from None  # the cause holds the command, which may be secret
-    if len(output) > MAX_OUTPUT_BYTES:
-        _kill(process)
-        raise ModelNotConfiguredError(
-            f"The api_key_command printed more than {MAX_OUTPUT_BYTES:,} bytes; "
-            "let it print the key alone"
-        )
-    if process.returncode != 0:
-        raise ModelNotConfiguredError(
-            f"The api_key_command failed with exit code {process.returncode}; try it in a terminal"
+            f"The api_key_command failed with exit code {status}; try it in a terminal"
         )
     key = output.decode("utf-8", "replace").strip()
     if not key:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from tiro.agents import events
@@ -47,6 +48,23 @@ class Run:
         self.task: asyncio.Task[Any] | None = None
 
 
+class Place:
+    """The place that a request has in the order, until it leaves it."""
+
+    def __init__(self, order: asyncio.Lock) -> None:
+        self._order: asyncio.Lock | None = order
+
+    def leave(self) -> None:
+        """Let those behind it go on; once."""
+        order, self._order = self._order, None
+        if order is not None:
+            order.release()
+
+
+PLACE: ContextVar[Place | None] = ContextVar("PLACE", default=None)
+"""The place of the request for which this task, or the one that started it, may ask a model."""
+
+
 class Connection:
     """The order of requests and the running turns of one client."""
 
@@ -57,7 +75,6 @@ class Connection:
         self.buffers = editor.buffers
         self.order = asyncio.Lock()
         self._asks = asyncio.Lock()
-        self._asks_in_order = False
         self.is_closing = False
         self._unstarted: set[Run] = set()
         self._runs: set[Run] = set()
@@ -111,18 +128,22 @@ class Connection:
         """Run what may ask a model, in order until it does; one of them after the other."""
         async with self._asks:
             await self.order.acquire()
-            self._asks_in_order = True
+            place = Place(self.order)
+            token = PLACE.set(place)
             try:
                 await self._room()
                 return await work()
             finally:
-                self.let_others_go_on()
+                PLACE.reset(token)
+                place.leave()
 
     def let_others_go_on(self) -> None:
-        """A model is being asked, which may take minutes: what was asked for leaves the order."""
-        if self._asks_in_order:
-            self._asks_in_order = False
-            self.order.release()
+        """A model is asked, which may take minutes: the request that needs it leaves the order.
+
+        What asks in the background is in no order.
+        """
+        if (place := PLACE.get()) is not None:
+            place.leave()
 
     async def requests_before(self) -> None:
         """Wait for the requests that came before, without making later ones wait."""

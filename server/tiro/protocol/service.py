@@ -87,6 +87,7 @@ def build_server(open_assistant: OpenAssistant) -> Service:
     assistant = open_assistant(editor=editor, on_event=connection.on_event, on_changed=changed)
     editor.turn_id = lambda: assistant.running_turn_id
     assistant.tell = assistant.edits.tell = editor.say_once
+    assistant.say = editor.say
     assistant.memory.on_asking = connection.let_others_go_on
     assistant.turns.beside_others = connection.out_of_order
     desk = Desk(assistant, connection)
