@@ -67,7 +67,7 @@ SESSIONS_EXAMPLES = """\
 EDITS_EXAMPLES = """\
   tiro edits list                 what tools have changed in files, the newest first
   tiro edits undo                 what the newest turn in this folder has changed
-  tiro edits undo 3f0c…           all of that turn, or that one edit
+  tiro edits undo 3f0c            all of that turn, or that one edit
   tiro edits redo                 the newest of what was taken back in this folder"""
 
 LOCAL_EXAMPLES = """\

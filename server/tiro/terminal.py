@@ -9,7 +9,7 @@ import json
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from tiro import output
+from tiro.edit_text import named_edits
 from tiro.errors import InvalidInputError, TiroError
 from tiro.permission_text import lasting, nobody_asked
 from tiro.protocol import types
@@ -153,23 +154,16 @@ def edits(limit: int) -> list[dict[str, Any]]:
     return listed
 
 
+def next_edits(what: str) -> dict[str, Any] | None:
+    """The turn of `tiro/edits/next` that an undo or redo without an id is about."""
+    turn: dict[str, Any] | None = _run(_asked("tiro/edits/next", {}))[what]
+    return turn
+
+
 def move_edits(what: str, id: str | None) -> list[str]:
     """Undo or redo an edit or a turn's, else the newest that can be; the files."""
     paths: list[str] = _run(_moved(what, id))["paths"]
     return paths
-
-
-def line_of_edit(edit: Mapping[str, Any]) -> str:
-    """An edit of `tiro/edits/list` on one line: its turn, when, where, and how much."""
-    when = edit["at"][:16].replace("T", " ")
-    undone = "  (undone)" if edit["undone"] else ""
-    path = flat(edit["path"])
-    return f"{edit['turnId']}  {when}  +{edit['added']} -{edit['removed']}  {path}{undone}"
-
-
-def told_paths(paths: Sequence[str]) -> str:
-    """These files, as the end of a sentence."""
-    return ", ".join(map(flat, paths)) or "no file; all of it was done before"
 
 
 def search(query: str, limit: int) -> list[dict[str, Any]]:
@@ -239,9 +233,10 @@ async def _load(client: Client, id: str) -> None:
 
 async def _moved(what: str, id: str | None) -> dict[str, Any]:
     async with _server() as client:
-        listed = [] if id is None else (await client.request("tiro/edits/list", {}))["edits"]
-        which = "id" if any(edit["id"] == id for edit in listed) else "turnId"
-        result: dict[str, Any] = await client.request(f"tiro/edits/{what}", {which: id})
+        which = {}
+        if id is not None:
+            which = named_edits((await client.request("tiro/edits/list", {}))["edits"], id)
+        result: dict[str, Any] = await client.request(f"tiro/edits/{what}", which)
         return result
 
 

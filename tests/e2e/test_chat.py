@@ -349,13 +349,56 @@ def test_edits_are_shown_allowed_taken_back_and_made_again(
     assert undone.stdout.startswith("Taken back in ")
     assert text() == "mine\none\ntwo\n"
     assert "(undone)" in tiro("edits", "list").stdout
-    assert tiro("edits", "redo").returncode == 0
+    assert tiro("edits", "redo", "--yes").returncode == 0
     home.write("a.txt", "one\nsomething else\n")
-    refused = tiro("edits", "undo")
+    refused = tiro("edits", "undo", "--yes")
     assert refused.returncode == 1
     assert "overlaps with it in line 2 of" in refused.stderr
     assert text() == "one\nsomething else\n"
     assert "no edit" in tiro("edits", "undo", "nothing").stderr.lower()
+
+
+def test_edits_are_named_by_what_the_list_shows_and_others_are_asked_about(
+    chat: Chat, tiro: Tiro, provider: Provider, home: Home
+) -> None:
+    """One of a turn's edits alone; without a name another session's turn only after a yes."""
+    home.write_config(permission={"edit": "allow"}, providers={"fake": home.fake()})
+    a, b = home.write("a.txt", "one\n"), home.write("b.txt", "two\n")
+
+    def edit(name: str, old: str, new: str) -> tuple[str, str, dict[str, str]]:
+        return name, "edit_file", {"path": name, "old_text": old, "new_text": new}
+
+    provider.script(
+        replies.tools(*[(f"r{name}", "read_file", {"path": name}) for name in ("a.txt", "b.txt")]),
+        replies.tools(edit("a.txt", "one", "1"), edit("b.txt", "two", "2")),
+        replies.text("It is done."),
+    )
+    tiro("ask", "make them numbers")
+    nobody = tiro("edits", "undo")
+    assert (nobody.returncode, nobody.stdout) == (WRONG_USE, "")
+    assert "name an edit or a turn, or say --yes" in nobody.stderr
+    (line,) = [line for line in tiro("edits", "list").stdout.splitlines() if "a.txt" in line]
+    _, one, _, _, turn = line.split()[:5]
+    assert tiro("edits", "undo", one).stdout == f"Taken back in {a}\n"
+    assert (a.read_text(), b.read_text()) == ("one\n", "2\n")
+    assert tiro("edits", "redo", one[:6]).returncode == 0
+    chat.start()
+    chat.say("/undo-edits")
+    assert "what another session did at" in chat.wait_for("[y/N]")
+    chat.keys("Enter")
+    chat.wait_for("Nothing was changed")
+    chat.wait_for_prompt()
+    chat.ask(f"/undo-edits {one}", "Taken back in")
+    assert (a.read_text(), b.read_text()) == ("one\n", "2\n")
+    chat.say("/undo-edits")
+    chat.wait_until(lambda screen: screen.count("[y/N]") == 2, "the second question")
+    chat.type("y")
+    chat.keys("Enter")
+    chat.wait_until(lambda screen: screen.count("Taken back in") == 2, "the second undo")
+    assert (a.read_text(), b.read_text()) == ("one\n", "two\n")
+    chat.wait_for_prompt()
+    chat.ask(f"/redo-edits {turn}", "Made again in")
+    assert (a.read_text(), b.read_text()) == ("1\n", "2\n")
 
 
 def test_output_of_a_command_is_shown(chat: Chat, provider: Provider) -> None:

@@ -11,9 +11,9 @@ from tiro.chat import memory_commands as memory
 from tiro.chat import session_commands as sessions
 from tiro.chat.preview import FORCES, preview
 from tiro.chat.talk import Talk
+from tiro.edit_text import line_of_edit, named_edits, told_paths, wish
 from tiro.errors import InvalidInputError
 from tiro.stores.formats.registry import FORMATS
-from tiro.terminal import line_of_edit, told_paths
 
 MAX_LISTED = 20
 HELP_CELLS = 27
@@ -129,13 +129,38 @@ async def _edits(talk: Talk, rest: str) -> None:
 
 
 async def _undo_edits(talk: Talk, rest: str) -> None:
-    done = await talk.link.request("tiro/edits/undo", {"turnId": rest or None})
-    talk.screen.tell(f"Taken back in {told_paths(done['paths'])}")
+    if (which := await _which_edits(talk, rest, "undo", "Take back")) is not None:
+        done = await talk.link.request("tiro/edits/undo", which)
+        talk.screen.tell(f"Taken back in {told_paths(done['paths'])}")
 
 
 async def _redo_edits(talk: Talk, rest: str) -> None:
-    done = await talk.link.request("tiro/edits/redo", {"turnId": rest or None})
-    talk.screen.tell(f"Made again in {told_paths(done['paths'])}")
+    if (which := await _which_edits(talk, rest, "redo", "Make again")) is not None:
+        done = await talk.link.request("tiro/edits/redo", which)
+        talk.screen.tell(f"Made again in {told_paths(done['paths'])}")
+
+
+async def _which_edits(talk: Talk, rest: str, what: str, do: str) -> dict[str, str] | None:
+    """The edits that are meant; None when they are another session's and the person says no."""
+    if rest:
+        return named_edits((await talk.link.request("tiro/edits/list", {}))["edits"], rest)
+    turn = (await talk.link.request("tiro/edits/next"))[what]
+    if turn is None:  # the server has words for that
+        return {}
+    view = await talk.link.request("tiro/session/get", {"limit": 1})
+    if turn["sessionId"] != view["id"] and not await _is_wanted(talk, wish(do, turn)):
+        talk.screen.tell("Nothing was changed")
+        return None
+    return {"turnId": turn["turnId"]}
+
+
+async def _is_wanted(talk: Talk, question: str) -> bool:
+    if not talk.lines.is_person:
+        raise InvalidInputError(
+            "Nobody is here to be asked about another session's edits; name them, /edits lists them"
+        )
+    answer = await talk.choose_one(question)
+    return (answer or "").strip().lower() in ("y", "yes")
 
 
 async def _retry(talk: Talk, rest: str) -> None:
@@ -209,9 +234,11 @@ COMMANDS: dict[str, Command] = {
         memory.pin, "[N]", "hold message N in the window, -N let it go; else which are held"
     ),
     "/edits": Command(_edits, "", "what tools have changed in files, newest first"),
-    "/undo-edits": Command(_undo_edits, "[TURN]", "take back what the newest turn did to files"),
+    "/undo-edits": Command(
+        _undo_edits, "[ID]", "take back an edit or a turn's; else what the newest turn did to files"
+    ),
     "/redo-edits": Command(
-        _redo_edits, "[TURN]", "make again the newest of what was taken back here"
+        _redo_edits, "[ID]", "make it again; else the newest of what was taken back here"
     ),
     "/retry": Command(_retry, "", "take the last answer back and ask again"),
     "/rewind": Command(
