@@ -3,7 +3,7 @@
 
     python3 server/try.py                                 talk in the terminal
     python3 server/try.py "What is this?" --file NOTES    one question, then the session
-    python3 server/try.py --kill "Tell me a story"        kill -9 in mid-answer, then go on
+    python3 server/try.py --kill "Tell me a story"        kill -9 in mid-answer, then ask again
 
 It makes a private Python environment in your cache directory, installs Tiro with its embedded
 model there, starts the real `tiro serve` and talks to it over stdio, as an editor does. Needs
@@ -34,7 +34,6 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tiro
 DEFAULT_QUESTION = "What is the capital of France?"
 EMBEDDED = {"model": "local", "turn": {"max_output_tokens": 200}}  # it repeats itself after that
 A_STORY = "Tell me a long story about a secretary."
-GO_ON = "Go on from where you stopped."
 KILL_AFTER_CHARS = 40
 
 ABOUT_THE_MODEL = """\
@@ -49,7 +48,7 @@ Type a question and press Enter; Ctrl-C stops an answer.
   /show            the session as text         /save             write it now, and say where
   /clear           save it and start afresh    /load             go back to the newest saved one
   /file PATH       add a file to the next question
-  /kill [WORDS]    ask, kill -9 the server in mid-answer, start it again and go on
+  /kill [WORDS]    ask, kill -9 the server in mid-answer, start it again and ask again
   /quit            leave (so does Ctrl-D)"""
 
 
@@ -61,7 +60,9 @@ def main() -> int:
     parser.add_argument("question", nargs="*", help="ask this and end; without it: a conversation")
     parser.add_argument("--file", action="append", default=[], help="a file that goes along")
     parser.add_argument("--model", default=None, help="provider/name; default: the embedded model")
-    parser.add_argument("--kill", action="store_true", help="kill the server in mid-answer, go on")
+    parser.add_argument(
+        "--kill", action="store_true", help="kill the server in mid-answer, ask again"
+    )
     parser.add_argument("--config-dir", default=None, help="default: one of its own")
     given = parser.parse_args()
     if sys.version_info < (3, 11):  # noqa: UP036  (here it is a word to people with an older one)
@@ -101,9 +102,7 @@ def once(talk: "Talk", question: str, files: list[str], *, kill: bool) -> int:
     talk.files = files
     print(f"\n> {question}" + "".join(f"  [{name}]" for name in files))
     if kill:
-        print(talk.ask_and_kill(question))
-        print(f"\n> {GO_ON}")
-        talk.ask(GO_ON)
+        talk.ask_and_kill(question)
     else:
         talk.ask(question)
     print(f"\n{talk.shown()}\n\nSaved in {talk.saved()}")
@@ -189,7 +188,7 @@ class Talk:
         self.files: list[str] = []
         self._answer, self._note = Answer(), Note()
 
-    def ask(self, question: str) -> None:
+    def ask(self, question: Any) -> None:
         """Ask and show the answer as it comes; Ctrl-C stops it."""
         turn = self._send_turn(question)
         while True:
@@ -207,19 +206,35 @@ class Talk:
         print(f"[{result['stopReason']}{count}]", file=sys.stderr)
 
     def ask_and_kill(self, question: str) -> str:
-        """Ask, kill the server as soon as some of the answer is there, and start the next."""
-        turn, printed = self._send_turn(question), 0
-        while printed < KILL_AFTER_CHARS:
+        """Ask, kill the server when some of the answer is there, and let the next one answer.
+
+        A piece of an answer goes with its server; the question was stored before it was sent.
+        """
+        turn, printed, is_whole = self._send_turn(question), 0, False
+        while printed < KILL_AFTER_CHARS and not is_whole:
             message = self.server.receive()
-            if message.get("id") == turn:
+            if is_whole := message.get("id") == turn:
                 _result(message)
-                break
             printed += self._show(message)
         self.server.kill()
         self._end_answer()
         print("\n[kill -9: the server is gone. Starting another, loading what it had stored.]")
         self.server = Server(self._python, self._config_dir, self._model)
-        return self.loaded()
+        print(self.loaded())
+        if is_whole:
+            print("[The answer was whole before the kill, and is kept.]")
+        else:
+            print("[Your question is kept; the piece of its answer is lost. It is asked again.]\n")
+            self._ask_again()
+        return self.shown()
+
+    def _ask_again(self) -> None:
+        """Take the last question back, which has no answer, and ask it once more."""
+        window = self.server.request("tiro/session/get", {})["messages"]
+        place = max(n for n, message in enumerate(window) if message["role"] == "user")
+        asked, to = window[place], window[place - 1]["seq"] if place else 0
+        self.server.request("tiro/session/rewind", {"toSeq": to})
+        self.ask(asked["content"])
 
     def with_file(self, name: str) -> str:
         """Let a file go along with the next question."""
@@ -227,7 +242,7 @@ class Talk:
         self.files.append(name)
         return f"{name} goes along with your next question"
 
-    def _send_turn(self, question: str) -> int:
+    def _send_turn(self, question: Any) -> int:
         """Start a turn with the files that wait."""
         files, self.files = self.files, []
         attachments = [{"kind": "file", "path": existing(name)} for name in files]

@@ -9,6 +9,19 @@ from tiro.screen_text import one_line
 from tiro.tools.command_line import parse_command_line
 
 MAX_CELLS = 300
+
+ANSWERS = {
+    **dict.fromkeys(("o", "once", "y", "yes"), "once"),
+    **dict.fromkeys(("a", "always"), "always"),
+    **dict.fromkeys(("r", "reject", "n", "no"), "reject"),
+}
+"""What may be typed at a question → the decision that it is."""
+
+ANSWER_KEYS = frozenset(word for word in ANSWERS if len(word) == 1)
+"""What means an answer wherever it is typed, and never a question."""
+
+LASTS = "[a]lways in this session"
+KEEPS_ASKING = "No answer lasts: it is asked about each time"
 NOBODY = (
     "Nobody is here to be asked, so it was not run; `tiro chat` in a terminal asks. {otherwise}"
 )
@@ -27,7 +40,30 @@ def named(use: Mapping[str, Any]) -> str:
 def lasting(params: Mapping[str, Any]) -> list[str]:
     """What the answer "always" to a permission request would add, a line each."""
     added = [f"[a]lways adds to this session: {rule}" for rule in params["always"]]
-    return added or ["No answer lasts: it is asked about each time"]
+    return added or [KEEPS_ASKING]
+
+
+def question(params: Mapping[str, Any]) -> str:
+    """What a permission request may be answered with."""
+    always = f"{LASTS}, " if params["always"] else ""
+    return f"Allow? [o]nce, {always}[r]eject (and why): "
+
+
+def decision(line: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The answer to a permission request that a typed line is; None where it is none."""
+    word, _, reason = line.strip().partition(" ")
+    decided = ANSWERS.get(word.lower().rstrip(","))
+    if decided == "reject":
+        return {"decision": decided, "message": reason.strip() or None}
+    if decided is None or reason or (decided == "always" and not params["always"]):
+        return None
+    return {"decision": decided}
+
+
+def possible(params: Mapping[str, Any]) -> str:
+    """What may be typed, for somebody who typed something else."""
+    always = "a for the rest of this session, " if params["always"] else ""
+    return f"Type o to allow it once, {always}r to reject it, r and why to tell the model; or /quit"
 
 
 def nobody_asked(params: Mapping[str, Any]) -> str:

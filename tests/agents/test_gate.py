@@ -250,7 +250,7 @@ def test_always_is_stored_as_narrow_as_the_request(
 @pytest.mark.parametrize(
     ("tool", "given", "told"),
     [
-        ("write_file", {"path": "src/[a].py"}, ["write: /src/[[]a].py allow (in the workspace)"]),
+        ("write_file", {"path": "src/[a].py"}, ["write: src/[[]a].py allow (in the workspace)"]),
         ("write_file", {"path": "../outside/k"}, ["write: {base}/outside/k allow"]),
         ("run_command", command("make", cwd="src"), ["bash: make allow (in {base}/ws/src)"]),
     ],

@@ -250,11 +250,12 @@ def test_permission_is_asked_and_typed_lines_do_not_answer_it(
     chat.start()
     chat.say("what is in it")
     chat.wait_for("Wait.")
+    chat.say("o")
     chat.say("yes")
     hold.release()
     screen = chat.wait_for("[r]eject (and why):")
     assert "read_file ask-first.txt – read" in screen
-    assert "[a]lways adds to this session: read: /ask-first.txt allow" in screen
+    assert "[a]lways adds to this session: read: ask-first.txt allow" in screen
     chat.say("r not yet")
     provider.wait_for(2)
     assert "not yet" in str(provider.last.messages[-1])
@@ -267,7 +268,8 @@ def test_permission_is_asked_and_typed_lines_do_not_answer_it(
     assert "read_file ask-first.txt: done" in screen
     assert "xylophone" in str(provider.chats[2].messages)
     provider.wait_for(4)
-    assert provider.last.messages[-1]["content"] == "yes"
+    assert provider.last.messages[-1]["content"] == "yes", "a lone key is no question, a word is"
+    assert "typed where none stood: dropped" in chat.screen()
     chat.wait_for_prompt()
     provider.script(replies.tools(("c3", "read_file", {"path": "ask-first.txt"})))
     chat.say("once more")
@@ -410,10 +412,17 @@ def test_output_of_a_command_is_shown(chat: Chat, provider: Provider) -> None:
     assert line in chat.wait_for("[r]eject (and why):")
     chat.type("q")
     chat.keys("C-d")
-    chat.wait_for("[r]eject (and why): q\nAllow?")
+    chat.wait_for("[r]eject (and why): q\n· Type o to allow it once, a for the rest")
+    chat.wait_until(lambda screen: screen.count("[r]eject (and why):") == 2, "the same question")
     screen = chat.ask("o", "Hm.")
     assert "\n  30\n" in screen
     assert "[exit code 3]" in screen
+    provider.script(replies.tools(("c2", "run_command", {"command": line})), replies.text("No."))
+    chat.say("again")
+    chat.wait_until(lambda screen: screen.count("[r]eject (and why):") == 3, "the next question")
+    chat.say("/quit")
+    assert chat.exit_code() == DONE
+    assert len(provider.chats) == 3
 
 
 def test_tab_completes_commands_ids_agents_and_paths(chat: Chat, home: Home) -> None:
@@ -533,7 +542,7 @@ def test_pipe_takes_commands_and_tells_failures(piped: Piped, provider: Provider
     provider.script(replies.error(400, "bad weather"), replies.text("Better."))
     done = piped("first\n/fly\nsecond\n/show\n/quit\nnever\n")
     assert done.returncode == NO_MODEL
-    assert done.stdout.startswith("Better.\nSession Summary:\n\n[USER] first\n")
+    assert done.stdout.startswith("Better.\n#1 [USER] first\n")
     assert "bad weather" in done.stderr
     assert "There is no command /fly" in done.stderr
     assert len(provider.chats) == 2
@@ -592,15 +601,17 @@ def test_pipe_asks_again_as_often_as_wanted(piped: Piped, provider: Provider, ho
     assert [m["content"] for m in provider.last.messages] == ["aaa", "ok", "ccc"]
 
 
-def test_pipe_explains_what_is_sent(piped: Piped, provider: Provider) -> None:
+def test_pipe_explains_what_is_sent(piped: Piped, provider: Provider, home: Home) -> None:
     """P11: in lines, or all of it; nothing is sent for it."""
+    home.write("AGENTS.md", "Be brief.")
     provider.script(replies.text("Blue."))
     done = piped("Which colour?\n/rewind\nWhich sound?\n/explain\n/explain json\n/explain it\n")
     short, _, whole = done.stdout.removeprefix("Blue.\nok\n").partition("\n{")
     assert short.startswith(f"To fake/{MODEL}, about ")
     assert "\ntools: read_file, " in short
     assert "[USER] Which sound?\n[ASSISTANT] ok\n" in short
-    assert short.endswith("left out, taken back: #1, #2")
+    assert f"\n  no memo yet, no summary yet, with {home.workspace}/AGENTS.md\n" in short
+    assert short.endswith("not sent, since you took it back: #1, #2")
     assert json.loads("{" + whole)["messages"][1]["content"] == "ok"
     assert "/explain takes nothing, or json" in done.stderr
     assert len(provider.chats) == 2

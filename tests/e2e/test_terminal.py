@@ -113,7 +113,7 @@ def test_permission_is_asked_with_its_scope_and_ctrl_c_is_no(
     provider.script(replies.tools(("c1", "read_file", {"path": "ask-first.txt"})))
     terminal.run(shlex.join([sys.executable, "-m", "tiro", "ask", "Read it"]))
     screen = terminal.wait_for("[N]o:")
-    assert "[a]lways adds to this session: read: /ask-first.txt allow (in the workspace)" in screen
+    assert "[a]lways adds to this session: read: ask-first.txt allow (in the workspace)" in screen
     terminal.keys("C-c")
     assert terminal.exit_code() == 130
     assert len(provider.chats) == 1

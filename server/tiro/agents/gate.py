@@ -256,7 +256,7 @@ def _in_words(rule: Mapping[str, Any]) -> str:
         case {"key": key, "exactly": [path]}:
             return f"{key}: {path} allow"
         case {"key": key, "pattern": pattern} if pattern.startswith("/"):
-            return f"{key}: {pattern} allow (in the workspace)"
+            return f"{key}: {pattern[1:]} allow (in the workspace)"
         case _:
             return f"{rule['key']}: {rule['pattern']} allow"
 

@@ -16,7 +16,7 @@ from tiro.chat.lines import Keyboard, PipedLines
 from tiro.chat.link import Link
 from tiro.chat.past_lines import PastLines, usual_file
 from tiro.chat.screen import Screen
-from tiro.chat.talk import StoppedError, Talk
+from tiro.chat.talk import EndError, StoppedError, Talk
 from tiro.config.files import load
 from tiro.errors import SessionNotFoundError, TiroError
 from tiro.protocol.client import RemoteError, ServerGoneError
@@ -101,7 +101,7 @@ class Chat:
     def _do(self, work: Coroutine[Any, Any, None] | None, text: str) -> bool:
         try:
             self._wait(work or self._talk.ask(text.strip()))
-        except slash.EndError:
+        except EndError:
             return False
         except StoppedError:
             raise KeyboardInterrupt from None

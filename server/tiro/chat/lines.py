@@ -20,6 +20,7 @@ from typing import Any, Protocol, Self
 
 from tiro import output
 from tiro.chat.past_lines import PastLines
+from tiro.permission_text import ANSWER_KEYS
 from tiro.screen_text import width
 
 try:
@@ -40,6 +41,8 @@ BACK = "\x1b8\x1b[B"
 """From there to where the cursor was in its line."""
 Complete = Callable[[str], list[str]]
 """From a line up to the cursor to the words that its last word may become."""
+
+DROPPED = "· A lone key that answers a permission question was typed where none stood: dropped\n"
 
 STEER = "/steer "
 """What begins a line that does not wait for the end of the answer."""
@@ -160,7 +163,16 @@ class Keyboard:
     def read(self) -> str | None:
         """The next text: several lines when each but the last ends in a backslash, or pasted."""
         self._take_waiting()
+        self._drop_answers()
         return _joined(self._read_line)
+
+    def _drop_answers(self) -> None:
+        """Drop each key for a permission question that was typed where none stood: no question."""
+        lines = self._typed.split("\n")
+        kept = [line for line in lines if line.strip().lower() not in ANSWER_KEYS]
+        if len(kept) < len(lines):
+            output.tell(DROPPED)
+            self._typed = "\n".join(kept)
 
     def remember(self, text: str) -> None:
         """Let this be found again with the arrow keys, now and in later chats."""

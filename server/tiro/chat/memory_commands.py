@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from tiro.agents.prompt import MEMO_HEADING, SUMMARY_HEADING
+from tiro.assistant.instructions import HEADING
 from tiro.chat.memo_text import Kept, rewritten, text_of
 from tiro.chat.talk import Talk, messages
 from tiro.chat.told_messages import say_messages
@@ -16,6 +18,10 @@ EDITS: dict[str, Kept | None] = {
     "edit summary": "summary",
 }
 """The words behind /memo → what is edited; None: the one that there is."""
+NO_WINDOW = (
+    "How much the model takes is not known, so no message leaves for want of room. To tell it, put"
+    " in config.yaml: providers: {{{provider}: {{models: {{{model}: {{context_window: 32768}}}}}}}}"
+)
 NO_PIN = "No message is pinned"
 PARTS = {
     "system": "system prompt",
@@ -30,6 +36,35 @@ PARTS = {
 }
 """What takes the room in a request, in plain words."""
 
+LEFT_OUT = {
+    "evicted": "not sent, since it left the window",
+    "summarized": "not sent, since the summary tells of it",
+    "over_limit": "not sent, since there is no room for it",
+    "taken_back": "not sent, since you took it back",
+    "edited": "not sent, an earlier wording",
+    "empty": "not sent, since nothing is in it",
+    "thinking": "not sent, since it is thinking only",
+    "orphan_result": "not sent, a result of no use of a tool that is sent",
+    "unknown_block": "not sent, since no request may hold it",
+}
+"""Why a message is not in a request (`reason` in PROTOCOL.md), in plain words."""
+CHANGED = {
+    "empty": "sent without an empty part",
+    "thinking": "sent without its thinking",
+    "orphan_result": "sent without a result that belongs to no use of a tool",
+    "unknown_block": "sent without a part that no request may hold",
+    "missing_result": "a use of a tool without a result; one is sent that says so",
+    "moved_result": "a tool's result, sent right behind the use it belongs to",
+    "new_id": "a use of a tool, sent with an id of its own",
+    "placeholder": "a short text is sent where your message is missing",
+    "user_in_front": "an earlier question, sent first since a request begins with one",
+    "merged": "sent as one with the message before it",
+    "role_as_text": "sent as yours, with its unknown role named",
+    "unsendable": "sent without characters or numbers that cannot be sent",
+    "system_prompt": "sent as part of the system prompt",
+}
+"""How a message differs in a request (`rule` in PROTOCOL.md), in plain words."""
+
 
 async def size(talk: Talk, rest: str) -> None:
     """How large the next request is, how sure that is, and what takes the room."""
@@ -41,6 +76,9 @@ async def size(talk: Talk, rest: str) -> None:
     for name, part in size["breakdown"].items():
         if part:
             talk.screen.say(f"  {PARTS[name]:<18} {part:>9,} {part / tokens:>5.0%}")
+    if not size["contextWindow"]:
+        provider, _, model = str((await talk.link.request("tiro/status"))["model"]).partition("/")
+        talk.screen.tell(NO_WINDOW.format(provider=provider, model=json.dumps(model)))
 
 
 async def compact(talk: Talk, rest: str) -> None:
@@ -102,7 +140,7 @@ async def pin(talk: Talk, rest: str) -> None:
     """Hold a message in the window, or let it go."""
     if rest:
         if not (number := rest.removeprefix("-")).isdecimal():
-            raise InvalidInputError("/pin needs the number of a message, as /search shows it")
+            raise InvalidInputError("/pin needs the number of a message, as /show lists it")
         params = {"seq": int(number), "pinned": rest == number}
         await talk.link.request("tiro/session/pin", params)
     view = await talk.link.request("tiro/session/get")
@@ -121,14 +159,28 @@ async def explain(talk: Talk, rest: str) -> None:
     system, say = _words_of(told["system"] or ""), talk.screen.say
     say(f"To {told['model'] or 'the first model that can be used'}, {_about(told['tokens'])}")
     say(f"system prompt of {len(system):,} characters: {one_line(system, LINE_CELLS)}")
+    say(f"  {', '.join(_parts_of(system))}")
     say(f"tools: {', '.join(map(_name_of, told['tools'])) or 'none'}")
     for message in told["messages"]:
         say(f"[{message['role'].upper()}] {one_line(_words_of(message), LINE_CELLS)}")
-    for what, key in (("left out", "reason"), ("repaired", "rule")):
-        rows = told["left" if key == "reason" else "repairs"]
+    for words, rows, key in (
+        (LEFT_OUT, told["left"], "reason"),
+        (CHANGED, told["repairs"], "rule"),
+    ):
         for why in dict.fromkeys(row[key] for row in rows):
             seqs = [f"#{row['seq']}" for row in rows if row[key] == why]
-            say(f"{what}, {why.replace('_', ' ')}: {', '.join(seqs)}")
+            say(f"{words.get(why, why)}: {', '.join(seqs)}")
+
+
+def _parts_of(system: str) -> list[str]:
+    """What stands in a system prompt beside the agent's own words, and what does not."""
+    lines, instructions = system.split("\n"), HEADING.format(path="")
+    files = [line.removeprefix(instructions) for line in lines if line.startswith(instructions)]
+    return [
+        "with the memo" if MEMO_HEADING in lines else "no memo yet",
+        "with the summary" if SUMMARY_HEADING in lines else "no summary yet",
+        *([f"with {path}" for path in files] or ["no AGENTS.md"]),
+    ]
 
 
 def _about(size: dict[str, Any]) -> str:

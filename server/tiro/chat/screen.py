@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tiro import output
 from tiro.chat.markdown import Markdown
 from tiro.errors import StorageError
-from tiro.permission_text import lasting, named
+from tiro.permission_text import lasting, named, question
 from tiro.screen_text import harmless, one_line, width, wrapped
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class Screen:
             self.tell(f"… and {left:,} more lines that are not shown; reject what you cannot judge")
         for line in lasting(params):
             self.tell(line)
-        return "Allow? [o]nce, [a]lways in this session, [r]eject (and why): "
+        return question(params)
 
     def _show(self, event: dict[str, Any]) -> None:
         if event["type"] != "thinking":

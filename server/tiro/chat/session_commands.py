@@ -3,18 +3,21 @@
 import os
 
 from tiro.chat.talk import Talk, messages
+from tiro.chat.told_messages import numbered
 from tiro.errors import InvalidInputError
 from tiro.screen_text import flat
+from tiro.session.transcript import SHOWN_MESSAGES
 from tiro.stores.formats.registry import FORMATS, SHORT_NAMES
 
 MAX_LISTED = 20
 
 
 async def show(talk: Talk, rest: str) -> None:
-    """The newest messages, a line each."""
-    text = (await talk.link.request("tiro/session/show"))["text"]
-    if text or not (await talk.link.request("tiro/session/get", {"limit": 1}))["archived"]:
-        talk.screen.say(text or "The session is empty")
+    """The newest messages, a line each, with their numbers."""
+    view = await talk.link.request("tiro/session/get")
+    lines = [line for message in view["messages"][-SHOWN_MESSAGES:] for line in numbered(message)]
+    if lines or not view["archived"]:
+        talk.screen.say("\n".join(lines) or "The session is empty")
     else:
         talk.screen.tell("All that was said has left the window; /memo shows what is kept of it")
 
@@ -109,7 +112,9 @@ async def rewind(talk: Talk, rest: str) -> None:
     seqs = [message["seq"] for message in view["messages"]]
     asked = [message["seq"] for message in view["messages"] if message["role"] == "user"]
     if rest and not (rest.isdecimal() and int(rest) in seqs):
-        raise InvalidInputError(f"Message {rest!r} is not in the window; /search shows numbers")
+        raise InvalidInputError(
+            f"Message {rest!r} is not in the window; /show lists those that are"
+        )
     if not rest and not asked:
         raise InvalidInputError("No question of yours is in the window")
     first = int(rest) if rest else asked[-1]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tiro.chat import memory_commands as memory
 from tiro.chat import session_commands as sessions
 from tiro.chat.preview import FORCES, preview
-from tiro.chat.talk import Talk
+from tiro.chat.talk import QUIT, EndError, Talk
 from tiro.edit_text import line_of_edit, named_edits, told_paths, wish
 from tiro.errors import InvalidInputError
 from tiro.stores.formats.registry import FORMATS
@@ -20,10 +20,6 @@ HELP_CELLS = 27
 """Where in a line of the help it is told what a command does."""
 COMPLETE_SECONDS = 2.0
 """A list that takes longer is not waited for at the Tab key."""
-
-
-class EndError(Exception):
-    """The person wants to leave."""
 
 
 Act = Callable[[Talk, str], Awaitable[None]]
@@ -245,11 +241,12 @@ COMMANDS: dict[str, Command] = {
         sessions.rewind, "[N]", "take message N and all after it back; else your last question"
     ),
     "/steer": Command(_steer, "TEXT", "while an answer comes: tell this before its next step"),
-    "/quit": Command(_quit, "", "leave; so does Ctrl-D"),
+    QUIT: Command(_quit, "", "leave; so does Ctrl-D"),
 }
 HELP_END = (
     "Anything else is a question; one that begins with a slash needs a space before it.",
-    "What you type while an answer comes is not seen, and waits for the next prompt.",
+    "What you type while an answer comes is not seen, and waits for the next prompt;",
+    "a lone key that answers a permission question does not.",
     "A backslash at the end of a line continues it. Tab completes commands and names.",
     "Ctrl-C stops an answer, twice within a second it leaves.",
 )

@@ -12,7 +12,7 @@ from tiro.chat.lines import Lines
 from tiro.chat.link import Link
 from tiro.chat.screen import Screen
 from tiro.errors import InvalidInputError
-from tiro.permission_text import nobody_asked
+from tiro.permission_text import decision, nobody_asked, possible
 from tiro.protocol.client import RemoteError, ServerGoneError
 from tiro.protocol.types import INVALID_PARAMS
 
@@ -24,11 +24,7 @@ AGAIN_SECONDS = 1.0
 MAX_FILE_BYTES = 1_000_000
 """A larger file is refused by the server."""
 
-DECISIONS = {
-    **dict.fromkeys(("o", "once", "y", "yes"), "once"),
-    **dict.fromkeys(("a", "always"), "always"),
-    **dict.fromkeys(("r", "reject", "n", "no"), "reject"),
-}
+QUIT = "/quit"
 NOBODY = {"decision": "reject", "message": "Nobody was there to be asked"}
 
 Content = str | list[dict[str, Any]] | dict[str, Any]
@@ -36,6 +32,10 @@ Content = str | list[dict[str, Any]] | dict[str, Any]
 
 class StoppedError(Exception):
     """Ctrl-C ended the chat."""
+
+
+class EndError(Exception):
+    """The person wants to leave."""
 
 
 class Talk:
@@ -55,6 +55,8 @@ class Talk:
         self._path_by_id: dict[str, str] = {}
         """Where the session of the last load lives; no other one, and not under another name."""
         self._wants_out = False
+        self._is_leaving = False
+        """Whether they want to leave, and said so when they were asked something."""
         self._asking = asyncio.Lock()
         self._steering: set[asyncio.Future[None]] = set()
 
@@ -63,7 +65,8 @@ class Talk:
     async def ask(self, prompt: Content) -> None:
         """Ask, and show the answer as it comes.
 
-        Raises StoppedError at the second Ctrl-C; at the first where nobody can type another line.
+        Raises StoppedError at the second Ctrl-C; at the first where nobody can type another line;
+        EndError where the person leaves.
         """
         attachments = [{"kind": "file", "path": path} for path in self.files]
         params = {"prompt": prompt, "attachments": attachments}
@@ -85,6 +88,8 @@ class Talk:
                 self.files, self.unanswered = [], None
         if self.screen.failure is not None:  # the chat ends with that
             return
+        if self._is_leaving:
+            raise EndError
         if self._wants_out or (result["stopReason"] == "cancelled" and not self.lines.is_person):
             raise StoppedError
 
@@ -121,12 +126,13 @@ class Talk:
         async with self._asking:
             question = self.screen.question(params)
             while (line := await self.lines.ask(question)) is not None:
-                word, _, reason = line.strip().partition(" ")
-                decision = DECISIONS.get(word.lower().rstrip(","))
-                if decision == "reject":
-                    return {"decision": decision, "message": reason.strip() or None}
-                if decision is not None and not reason:
-                    return {"decision": decision}
+                if line.strip() == QUIT:
+                    self._is_leaving = True
+                    await self._cancel()
+                    break
+                if (decided := decision(line, params)) is not None:
+                    return decided
+                self.screen.tell(possible(params))
             return {"decision": "reject"}
 
     async def choose_one(self, question: str) -> str | None:

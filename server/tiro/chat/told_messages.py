@@ -6,7 +6,7 @@ from typing import Any
 from tiro.chat.talk import Talk
 from tiro.screen_text import one_line
 from tiro.session.messages import Message
-from tiro.session.transcript import plain_text
+from tiro.session.transcript import plain_text, summarize
 
 MESSAGE_CELLS = 60
 MAX_LISTED = 40
@@ -15,6 +15,12 @@ MAX_LISTED = 40
 def counted(count: int) -> str:
     """So many messages."""
     return "1 message" if count == 1 else f"{count} messages"
+
+
+def numbered(message: dict[str, Any]) -> list[str]:
+    """The lines of `show` for one message, with its number, which /pin and /rewind take."""
+    text = summarize([Message.from_dict(message)]) or ""
+    return [f"#{message['seq']} {line}" for line in text.split("\n")[2:]]
 
 
 def say_messages(talk: Talk, listed: Sequence[dict[str, Any]]) -> None:
