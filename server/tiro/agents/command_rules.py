@@ -15,7 +15,7 @@ from posixpath import basename
 import msgspec
 
 from tiro.tools.command_line import CommandLine, loose_words, parse_command_line
-from tiro.tools.command_risks import hides_others, risk_of
+from tiro.tools.command_risks import beginnings, hides_others, risk_of
 from tiro.tools.readers import only_reads
 
 READ_ONLY = "<read-only>"
@@ -51,7 +51,7 @@ class CommandSubject(msgspec.Struct, frozen=True):
             return self._only_reads()
         wanted = _words_of(pattern.casefold())
         words = [word.casefold() for word in self.words]
-        starts = range(len(words)) if self.is_unclear else (0,)
+        starts = range(len(words)) if self.is_unclear else beginnings(words)
         return any(
             _begins((basename(words[at]), *words[at + 1 :]), wanted) or _begins(words[at:], wanted)
             for at in starts
@@ -109,6 +109,8 @@ def _test(word: str) -> re.Pattern[str]:
 
 
 def _begins(words: Sequence[str], wanted: Sequence[tuple[str, re.Pattern[str]]]) -> bool:
+    if len(wanted) > 1 and wanted[-1][0] == "*":
+        wanted = wanted[:-1]  # `make *` speaks for `make`, too
     if not wanted or len(words) < len(wanted):
         return False
     return all(test.fullmatch(word) for word, (_, test) in zip(words, wanted, strict=False))

@@ -19,7 +19,7 @@ from tiro.tools.known_options import (
     unknown_word,
     unnumbered,
 )
-from tiro.tools.readers import GIT_READERS, is_reader, only_reads
+from tiro.tools.readers import GIT_READERS, is_option, is_reader, only_reads
 
 RUNS = "{name!r} runs what it is given"
 OPTION = "{word!r} may run or write something else"
@@ -79,6 +79,8 @@ def risk_of(words: Sequence[str], named: int) -> str | None:
     `named` is the number of words that stand in the rule as they are, without a `*` for them.
     """
     name = _name_of(words[0])
+    if name == "npx" and named > 1 and not is_option(words[1]):
+        return risk_of(words[1:], named - 1)
     if name in RUNNERS:
         return RUNS.format(name=name)
     if name in LANGUAGES or name == "pypy":
@@ -108,6 +110,20 @@ def hides_others(words: Sequence[str]) -> bool:
         return _git_risk(words, 2) is not None
     is_risky = not is_reader(name) and _option_risk(name, words, 1) is not None
     return is_risky or risk_of(words, len(words)) is not None
+
+
+def beginnings(words: Sequence[str]) -> list[int]:
+    """Where a command begins among these words: its own, and those that it is known to run."""
+    name = _name_of(words[0])
+    if name in LANGUAGES:
+        at = next((at + 1 for at, word in enumerate(words) if word in _MODULE_OPTIONS), 0)
+    else:
+        at = 1 if name == "npx" else _run_word(name, words) + 1
+    if not 0 < at < len(words) or (at == 1 and name != "npx"):
+        return [0]
+    if words[at].startswith("-"):
+        return [0, *range(at, len(words))]
+    return [0, *(at + behind for behind in beginnings(words[at:]))]
 
 
 def _name_of(command: str) -> str:

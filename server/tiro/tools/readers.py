@@ -41,7 +41,7 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
     single: str = ""
     """Options with one dash that stand alone, with or without a value behind `=`."""
     deep: str = ""
-    """Options of any kind with which it reads more than the paths that it is given."""
+    """Options of any kind with which it reads more than what it is given; digits may follow."""
     most: int | None = None
     """The most words without a dash that it may get, where another one would be written to."""
     takes_paths: bool = True
@@ -100,7 +100,7 @@ def _is_known(reader: Reader, word: str, deep: bool) -> bool:
         is_letter = letter in reader.flags or letter in reader.valued or letter in names
         if not is_letter and (not may_be_value or letter.isalpha()):
             return False
-        may_be_value = may_be_value or letter in reader.valued
+        may_be_value = may_be_value or letter not in reader.flags
     return True
 
 
@@ -112,6 +112,7 @@ _DIFF_LONG = (
     " diff-filter find-renames find-copies ignore-all-space ignore-space-change ignore-blank-lines"
     " abbrev no-patch no-renames dirstat compact-summary"
 )
+_DIFF_DEEP = "p u U patch unified"
 _LOG_LONG = (
     "oneline graph all decorate no-decorate author committer since until after before grep pretty"
     " format abbrev-commit date follow reverse merges no-merges first-parent max-count skip"
@@ -223,13 +224,21 @@ GIT_READERS: dict[str, Reader] = {
         valued="n",
         text="SG",
         long=f"{_LOG_LONG} {_DIFF_LONG}",
-        deep="p u patch L",
+        deep=f"{_DIFF_DEEP} L",
     ),
     "show": Reader(
-        shows="text", flags="swbz", valued="MC", long=f"{_LOG_LONG} {_DIFF_LONG}", deep="p u patch"
+        shows="text",
+        flags="swbz",
+        valued="MC",
+        long=f"{_LOG_LONG} {_DIFF_LONG}",
+        deep=_DIFF_DEEP,
     ),
     "diff": Reader(
-        shows="text", flags="Rwbza", valued="MC", long=_DIFF_LONG, deep="p u patch no-index"
+        shows="text",
+        flags="Rwbza",
+        valued="MC",
+        long=_DIFF_LONG,
+        deep=f"{_DIFF_DEEP} no-index",
     ),
     "branch": Reader(
         shows="names", flags="avr", long="list all remotes show-current verbose", most=0

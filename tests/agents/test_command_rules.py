@@ -1,0 +1,242 @@
+"""What a rule for commands speaks for: everyday lines, and never what a table has wrong."""
+
+import string
+from collections.abc import Iterator
+
+import pytest
+
+from tiro.agents.command_rules import READ_ONLY, subjects_of
+from tiro.tools.command_line import parse_command_line
+from tiro.tools.command_risks import risk_of
+from tiro.tools.known_options import GIT_WRITERS, PROGRAMS
+from tiro.tools.readers import GIT_READERS, READERS, Reader, only_reads
+
+EVERYDAY = {
+    READ_ONLY: """
+        ls -la; ls -lah sub; ls -1; tree -L 2 -I node_modules; tree -aL 2; du -sh .; df -h
+        cat -n a.txt; head -n 20 a.txt; head -20 a.txt; head -c -1 a.txt; tail -n +5 a.txt
+        tail -5 a; wc -l a.txt; sort -k 2 -n a.txt; sort -t, -k2nr a.txt; sort -u a.txt
+        uniq -c a.txt; cut -d: -f1,3 a.txt; cut -d , -f 2 a.txt; comm -12 a b; diff -u a b
+        diff -U3 a b; cmp a b; nl -ba a.txt; grep -n -C3 foo a.txt; grep -nE 'a|b' a.txt
+        grep -e foo -e bar a.txt; grep -m 1 foo a.txt; grep -A 2 -B 2 foo a.txt
+        sed -n 1,20p a.txt; file a.txt; stat a.txt; stat -c %s a.txt
+        find . -name '*.py' -not -path './x/*'; find src -type f -mtime -3
+        find . -maxdepth 2 -size +10k; pwd; which git; echo done; date +%F; test -f a.txt; seq 1 3
+        git status -sb; git status -uno; git log --oneline -10; git log -n 5 --stat; git log -Sfoo
+        git log -S foo --oneline; git log --since=yesterday --author=me; git branch -a
+        git remote -v; git diff --stat HEAD~1; git diff HEAD~1 --stat; git diff --cached --stat
+        git diff -M --stat; git show --stat HEAD; git show HEAD --name-only
+        git show --oneline --stat HEAD; git rev-parse --short HEAD; git ls-files
+        git describe --tags; git shortlog -sn; git blame -L 1,5 a.txt; git blame -L1,5 a.txt
+        printf '%s\\n' a; printf '%5d|' 3
+    """,
+    "git *": """
+        git diff; git diff -U5 HEAD~2 -- a.txt; git show abc1234; git log -p -3 -- a.txt
+        git log --graph; git add -A; git add .; git commit -m 'fix: it'; git commit -am 'fix it'
+        git commit --amend; git commit --amend --no-edit; git push; git push -u origin main
+        git pull --rebase; git fetch -p; git checkout -b topic; git checkout -- a.txt
+        git switch -c topic; git stash; git stash pop; git rebase main; git rebase --continue
+        git merge --no-ff topic; git reset --hard HEAD~1; git branch -d topic; git tag -a v1 -m v1
+        git restore --staged a.txt; git rm --cached a.txt; git cherry-pick abc1234
+        git revert HEAD; git clone --depth 1 https://host/a.git; git grep -n x
+        git worktree add sub/w topic; git mv a b; git clean -nd; git show HEAD:a.txt; git init
+    """,
+    "npm test": """
+        npm test; npm test -- -u; npm test -- --coverage; npm test -- a.test.js -t 'a b'
+    """,
+    "npm *": """
+        npm test; npm ci; npm install; npm install --save-dev jest; npm i -D jest
+        npm ls --depth 0; npm outdated; npm audit; npm -v; npm test -w pkg
+        npm install -w pkg jest; npm t --silent
+    """,
+    "npm run *": """
+        npm run build; npm run lint -- --fix; npm run test -- --watch; npm run a:b
+    """,
+    "pytest": """
+        pytest; pytest -q; pytest -x -vv; pytest tests/test_a.py::test_b; pytest -k 'a and not b'
+        pytest -rA; pytest -n auto; pytest -n4; pytest --lf; pytest --tb=short -q
+        pytest -m 'not slow'; pytest --cov=pkg --cov-branch; pytest --maxfail 1 tests
+        pytest -s tests; pytest --co -q; pytest --durations=10; pytest --version; pytest -ra
+    """,
+    "pytest *": "pytest tests; pytest -q; pytest -xvs tests/a.py; pytest -k a --lf",
+    "python -m pytest *": "python -m pytest tests; python -m pytest -q -x",
+    "cargo *": """
+        cargo build; cargo build --release; cargo test; cargo test -- --nocapture; cargo test name
+        cargo test -p a --lib -- --test-threads=1 name; cargo clippy -- -D warnings; cargo check
+        cargo clippy --all-targets --all-features -- -D warnings -A dead_code; cargo fmt --check
+        cargo fmt --all -- --check; cargo clippy -- -Dwarnings; cargo build -j 4; cargo build -j4
+        cargo tree -p a; cargo doc --no-deps; cargo update; cargo add serde --features derive
+        cargo clippy --fix --allow-dirty; cargo --version; cargo bench; cargo clean
+    """,
+    "make": """
+        make; make test; make -j4; make -j 4 all; make -k; make -n; make -B a; make -s -j8 test
+    """,
+    "make *": "make; make test; make -j4 all",
+    "cmake --build *": """
+        cmake --build build; cmake --build build -j 4; cmake --build build --target a
+    """,
+    "ctest": """
+        ctest; ctest -V; ctest -R name; ctest -j4; ctest --output-on-failure -j 4
+    """,
+    "ninja": "ninja; ninja -j4; ninja test; ninja -v",
+    "gcc": """
+        gcc -Wall -c a.c; gcc -Wall -Wextra -Wpedantic -O2 -g -c a.c
+        gcc -std=c11 -Iinc -DX=1 -c a.c; gcc -I inc -c a.c; gcc a.c -lm
+        gcc -fsanitize=address -g3 a.c; gcc --version; gcc -Werror a.c
+        gcc -O0 -Wno-unused -fPIC -shared a.c; gcc -Lsub a.c -lfoo; gcc -E a.c
+        gcc -W -pthread a.c
+    """,
+    "clang++": "clang++ -std=c++20 -Wall -Weverything -O3 -c a.cc",
+    "ls": "ls; ls -la; ls sub; ls -R; ls -lt --color=never",
+    "grep": """
+        grep foo a.txt; grep -rn foo .; grep -rni foo src --include='*.py'; grep -C 3 -n foo a.txt
+        grep -v '^#' a.txt; grep -o 'a.*b' a.txt; grep -c foo a.txt; grep -rl foo sub
+        grep -w foo a.txt; grep -rnE 'def (a|b)' src; grep -r --exclude-dir=node_modules foo .
+        grep -efoo a.txt
+    """,
+    "rg": """
+        rg foo; rg -n foo src; rg -tpy foo; rg -t py foo; rg -g '*.py' foo; rg -C2 foo; rg --files
+    """,
+    "curl": """
+        curl -s http://127.0.0.1:9/; curl -XPOST http://127.0.0.1:9/; curl -I http://127.0.0.1:9/
+        curl -X POST -d '{"a": 1}' -H 'Content-Type: a/b' http://127.0.0.1:9/
+        curl -sSf -m5 http://a/; curl -H 'From: a@b.c' http://a/
+    """,
+    "tar *": """
+        tar xf a.tar; tar xzf a.tgz; tar czvf a.tgz sub; tar -tf a.tar; tar tvf a.tar; tar -xzf a
+    """,
+    "mypy": """
+        mypy .; mypy --strict src; mypy -p pkg; mypy src tests --ignore-missing-imports
+    """,
+    "ruff": """
+        ruff check .; ruff check --fix; ruff format --check .; ruff check --select I src
+        ruff format
+    """,
+    "black": "black .; black --check src; black -l 100 src; black --diff a.py",
+    "pip": """
+        pip install -e .; pip install -r requirements.txt; pip list; pip install -U pip
+        pip show a
+    """,
+    "eslint": """
+        eslint .; eslint --fix src; eslint --ext .js,.ts src; eslint --max-warnings 0 src
+    """,
+    "npx prettier": "npx prettier --check .",
+    "npx jest": "npx jest; npx jest -u; npx jest --coverage a.test.js",
+    "npx tsc": "npx tsc --noEmit",
+    "prettier": "prettier --check .; prettier -w src",
+    "tsc": "tsc; tsc --noEmit; tsc -p .; tsc --noEmit -p tsconfig.json; tsc -w",
+    "jest": "jest; jest a.test.js; jest --coverage -t 'a b'; jest -u; jest --watch",
+    "go *": """
+        go build ./...; go test ./...; go test -v -run TestX ./pkg; go test -race -count=1 ./...
+        go vet .; go mod tidy; go fmt ./...; go list -m all; go doc fmt; go version
+        go get example.com/a
+    """,
+    "mvn": """
+        mvn -q test; mvn clean install -DskipTests; mvn -B verify -pl a -am; mvn test -Dtest=A
+    """,
+    "./gradlew": """
+        ./gradlew build; ./gradlew test --tests A; ./gradlew clean build -x test --info
+    """,
+    "dotnet": "dotnet build; dotnet test -c Release --no-build; dotnet restore",
+    "jq": """
+        jq . a.json; jq -r '.a[]' a.json; jq -c .a a.json; jq --arg x 1 '.[$x]' a.json
+    """,
+    "xxd": "xxd a.bin; xxd -l16 a.bin; xxd -p a.bin",
+    "python scripts/*": "python scripts/a.py; python scripts/a.py --any -c thing",
+    "poetry run pytest": "poetry run pytest -q; poetry run pytest -k a tests",
+    "uv run pytest *": "uv run pytest -q; uv run pytest tests",
+}
+"""What people write into their rules, and the lines that they expect not to be asked about."""
+
+
+def _covers(rule: str, line: str) -> bool:
+    return all(one.is_covered_by(rule) for one in subjects_of(parse_command_line(line)))
+
+
+@pytest.mark.parametrize("rule", EVERYDAY)
+def test_everyday_lines_do_not_ask(rule: str) -> None:
+    lines = [line.strip() for line in EVERYDAY[rule].replace("\n", ";").split(";")]
+    asking = [line for line in lines if line and not _covers(rule, line)]
+    assert asking == []
+
+
+def test_there_are_many_everyday_lines() -> None:
+    assert sum(lines.count(";") for lines in EVERYDAY.values()) >= 150
+
+
+def _options(reader: Reader) -> Iterator[str]:
+    """All that may be options with a value in the next word."""
+    yield from (f"-{letter}" for letter in reader.flags + reader.valued + reader.text)
+    yield from (f"-{name}" for name in reader.single.split())
+    yield from (f"--{name}" for name in reader.long.split())
+
+
+def _extended(reader: Reader) -> Iterator[tuple[str, ...]]:
+    """Words with an option that is not known, in all the places where one might hide."""
+    known = {*reader.flags, *reader.valued, *reader.text, *reader.deep.split()}
+    unknown = [letter for letter in string.ascii_letters if letter not in known]
+    unknown = [letter for letter in unknown if letter not in reader.single.split()]
+    for option in _options(reader):
+        yield option, "--evil=x"
+        yield option, "--evil"
+        yield option, "--", "--evil"
+        yield option, "-", "--evil"
+        yield option, "x", "--evil"
+        yield option, f"-{unknown[0]}"
+    for letter in (*reader.flags, *reader.valued):
+        for other in unknown:
+            yield f"-{letter}{other}", "x"
+            yield f"-{letter}1{other}", "x"
+            yield f"-{letter}./{other}", "x"
+
+
+def test_an_option_that_is_not_known_hides_nowhere() -> None:
+    """B49: not as the value of another one, behind one, in one, or behind `--`, in no program."""
+    passed = [
+        (name, *words)
+        for name, reader in READERS.items()
+        for words in _extended(reader)
+        if only_reads((name, *words), deep=True) is not None
+    ]
+    passed += [
+        ("git", name, *words)
+        for name, reader in GIT_READERS.items()
+        for words in _extended(reader)
+        if only_reads(("git", name, *words), deep=True) is not None
+    ]
+    programs = [((name,), known) for name, known in PROGRAMS.items()]
+    writers = [(("git", name), known) for name, known in GIT_WRITERS.items()]
+    for names, known in (*programs, *writers):
+        verb = tuple(known.verbs.split()[:1])
+        passed += [
+            (*names, *verb, *words)
+            for words in _extended(known.options)
+            if risk_of((*names, *verb, *words), len(names)) is None
+        ]
+    assert passed == []
+
+
+def test_a_word_more_than_a_program_may_get_hides_behind_no_option() -> None:
+    """B49: what would be written to (`uniq a b`), also if the table takes it for a value."""
+    readers = {name: known for name, known in READERS.items() if known.most == 1}
+    readers |= {name: known.options for name, known in PROGRAMS.items() if known.options.most == 1}
+    assert len(readers) >= 2
+    for name, reader in readers.items():
+        for option in _options(reader):
+            assert risk_of((name, option, "a", "b"), 1) is not None
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["rm x", "poetry run rm x", "uv -q run rm x", "npx rm x", "npm exec rm x", "npm exec -- rm x",
+     "python -m rm x", "uv run python -m rm x", "npm run -- rm"],
+)  # fmt: skip
+def test_what_denies_sees_the_command_that_another_runs(line: str) -> None:
+    (subject,) = subjects_of(parse_command_line(line))
+    assert subject.may_be("rm *")
+
+
+@pytest.mark.parametrize("line", ["npm install rm", "pytest rm", "poetry add rm", "git add rm"])
+def test_what_denies_takes_no_other_word_for_a_command(line: str) -> None:
+    (subject,) = subjects_of(parse_command_line(line))
+    assert not subject.may_be("rm *")
