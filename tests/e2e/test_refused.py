@@ -11,7 +11,9 @@ from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider, Recorded
 from tests.e2e.talk import add, ask, fill, until
+from tiro.assistant.memo_upkeep import REQUESTS
 
+GOOD = '{"memo": {"read": 1}}'
 WORDS = "some words and more of them "
 
 
@@ -97,7 +99,7 @@ def test_a_memo_that_was_refused_after_the_turn_is_told(
         providers={"fake": home.fake(models=models)},
         session={"memo": {"enabled": True}, "max_history": None},
     )
-    server, memos = start(), ['{"memo": {"read": 1}}', "This is no JSON"]
+    server, memos = start(), [GOOD, "This is no JSON"]
 
     def answer(request: Recorded) -> replies.Reply:
         return replies.text("ok" if request.tool_names else memos.pop(0))
@@ -114,3 +116,13 @@ def test_a_memo_that_was_refused_after_the_turn_is_told(
     memo: Any = server.request("tiro/memo/get")["memo"]
     assert "This is no JSON" not in json.dumps(memo)
     assert memo["read"] == 1
+    for script in (["Nor is this"], [GOOD] * REQUESTS + ["No JSON again"]):
+        memos[:] = [GOOD, *script]  # the first one is read before the reply
+        for n in range(40):
+            add(server, "user", f"NEW-{n} {WORDS * 30}")
+        ask(server, "two")
+        until(lambda: not memos)
+    until(lambda: len(told(server)) > 1)
+    assert len(told(server)) == 2, (
+        "the second in a row is not told, the first after one that came is"
+    )

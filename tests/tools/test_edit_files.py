@@ -13,6 +13,7 @@ from tests.fakes import RecordingEditor
 from tests.tools.rooms import a_run, put
 from tiro.errors import ToolError
 from tiro.session.secrets import KnownSecrets
+from tiro.tools import edit_files as edit_files_module
 from tiro.tools.edit_files import edit_tools
 from tiro.tools.file_text import FileText
 from tiro.tools.files import file_tools
@@ -295,6 +296,29 @@ def test_an_edit_that_was_cancelled_is_recorded_if_it_was_made(tmp_path: Path, t
     asyncio.run(cancelled())
     is_made = (tmp_path / "f").exists()
     assert ("failed e1" in room.recorder.told) == (not is_made)
+
+
+def test_an_edit_that_was_cancelled_again_and_again_is_no_edit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = Room(tmp_path)
+
+    async def never(*_: Any, **__: Any) -> None:
+        await asyncio.Event().wait()
+
+    async def cancelled() -> None:
+        working = asyncio.create_task(
+            room._used("write_file", lambda: None, {"path": "f", "content": "new\n"})
+        )
+        await room.recorder.recorded.wait()
+        for _ in range(9):
+            working.cancel()
+            await asyncio.sleep(0)
+        await asyncio.wait([working])
+
+    monkeypatch.setattr(edit_files_module, "put_text", never)
+    asyncio.run(cancelled())
+    assert "failed e1" in room.recorder.told
 
 
 def test_a_name_cannot_forge_the_diff(tmp_path: Path) -> None:

@@ -34,6 +34,13 @@ class KeyCommand:
         """
         process = self._started()
         try:
+            return self._key_from(process)
+        finally:
+            with self._lock:
+                self._process = None  # its number may be another one's from now on
+
+    def _key_from(self, process: "subprocess.Popen[bytes]") -> str:
+        try:
             output = _output(process, self._seconds)
         except subprocess.TimeoutExpired:
             _kill(process)
