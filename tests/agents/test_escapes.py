@@ -238,3 +238,77 @@ def test_cd_leads_where_it_says(base: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("CDPATH", str(base))
     _, _, results = attempt(base, ("run_command", {"command": "cd outside && cat k"}))
     assert SECRET not in results
+
+
+# What a repository brings must not run for an agent that only reads (B49)
+
+READING = [
+    *("git status", "git status -s", "git log -1", "git log --stat", "git diff --stat"),
+    *("git blame a", "git describe --always --dirty", "git show --stat", "git ls-files -m"),
+]
+
+
+def changed_repository(base: Path) -> Path:
+    """The workspace as a repository with two commits and hooks; `a.txt` has just changed."""
+    ws = base / "ws"
+    (ws / "trap").write_text('#!/bin/sh\ntouch "$(dirname "$0")/X"; cat 2>/dev/null\n')
+    (ws / "trap").chmod(0o755)
+    (ws / ".gitattributes").write_text("*.txt diff=e filter=e\n")
+    git = "git -c user.email=a@b -c user.name=n"
+    line = f"rm -f fifo; git init -q; {git} add -Af . && {git} commit -qm one"
+    subprocess.run(line, cwd=ws, shell=True, check=True, capture_output=True)
+    for hook in ("post-index-change", "reference-transaction", "fsmonitor-watchman"):
+        shutil.copy(ws / "trap", ws / ".git/hooks" / hook)
+    (ws / "a.txt").write_text("b\n")
+    return ws
+
+
+@pytest.mark.parametrize("agent", ["plan", "explore"])
+def test_reading_git_runs_no_program_of_the_repository(base: Path, agent: str) -> None:
+    ws = changed_repository(base)
+    rules = Rules(agent=AGENTS[agent].permission, default=STRICT_SET)
+    commands = [("run_command", {"command": line}) for line in READING]
+    ended, asked, _ = attempt(base, *commands, rules=rules)
+    assert (set(ended), asked) == ({"done"}, []), "ordinary settings do not ask"
+    for key in ("filter.e.clean", "diff.e.textconv", "core.fsmonitor", "gpg.program"):
+        subprocess.run(["git", "config", key, str(ws / "trap")], cwd=ws, check=True)
+        ended, asked, results = attempt(base, *commands, rules=rules)
+        assert set(ended) == {"rejected"}
+        told = [one.rule for one in asked] if agent == "plan" else results.split("\n")
+        assert len(asked) == (len(READING) if agent == "plan" else 0)
+        assert all(f"sets {key})" in one for one in told)
+        subprocess.run(["git", "config", "--unset", key], cwd=ws, check=True)
+    assert not [*base.rglob("X")]
+
+
+def test_reading_git_shows_no_committed_secret(base: Path) -> None:
+    ws = changed_repository(base)
+    rules = Rules(agent=AGENTS["plan"].permission, default=STRICT_SET)
+    blob = subprocess.check_output(["git", "rev-parse", "HEAD:.env"], cwd=ws, text=True).strip()
+    subprocess.run(["git", "tag", "v1", blob], cwd=ws, check=True)
+    lines = [
+        *(f"git {name} --stat {one}" for name in ("show", "log", "diff") for one in (blob, "v1")),
+        *(f"git show --stat {one}" for one in (blob[:9], "HEAD~0", f"{blob}^0", "v1^", "@ v1")),
+        *(
+            "git show -s v1",
+            "git show --name-only HEAD v1",
+            "git blame -- .env",
+            f"git show {blob}",
+        ),
+        *(f"git cat-file -p {blob}", "git grep . HEAD", "git log -p", "git show HEAD:.env"),
+    ]
+    _, _, results = attempt(
+        base, *(("run_command", {"command": one}) for one in lines), rules=rules
+    )
+    assert SECRET not in results
+
+
+@pytest.mark.parametrize("form", ["%n", "abc%n", "%s%5n", "%%%n", "%-n", "%.3n"])
+def test_printf_sets_no_variable(base: Path, form: str) -> None:
+    for name in ("0", "3"):
+        (base / "ws" / name).mkdir()
+        shutil.copy(base / "ws/evil", base / "ws" / name / "ls")
+    rules = Rules(agent=AGENTS["plan"].permission, default=STRICT_SET)
+    for allowed in (rules, RULES):
+        attempt(base, ("run_command", {"command": f"printf '{form}' PATH; ls"}), rules=allowed)
+    assert not [*base.rglob("X")]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tiro.agents.agent_info import AgentInfo
-from tiro.agents.command_rules import READ_ONLY
+from tiro.agents.command_rules import MAY_BE_READ_ONLY, READ_ONLY
 from tiro.agents.permissions import SECRET_FILES, Kind, Permission
 from tiro.session.prompts import COMPACTION_PROMPT
 
@@ -19,7 +19,13 @@ PLAN_FILES: Sequence[tuple[str, Kind]] = ((".tiro/plan/*.md", "allow"), ("*", "d
 READ_COMMANDS: Sequence[tuple[str, Kind]] = ((READ_ONLY, "allow"), ("*", "deny"))
 """What of the shell an agent may use that changes nothing (M5.8, M5.9)."""
 
-PLAN_PERMISSION: Permission = {"edit": PLAN_FILES, "write": PLAN_FILES, "bash": READ_COMMANDS}
+PLAN_COMMANDS: Sequence[tuple[str, Kind]] = (
+    (READ_ONLY, "allow"),
+    (MAY_BE_READ_ONLY, "ask"),
+    ("*", "deny"),
+)
+
+PLAN_PERMISSION: Permission = {"edit": PLAN_FILES, "write": PLAN_FILES, "bash": PLAN_COMMANDS}
 EXPLORE_PERMISSION: Permission = {
     "read": SECRET_FILES,
     "grep": "allow",

@@ -14,6 +14,7 @@ import msgspec
 
 from tiro.agents.command_rules import CommandSubject, stand_alone
 from tiro.tools.command_line import CommandLine, loose_words, parse_command_line
+from tiro.tools.git_settings import repository_doubt
 from tiro.tools.readers import only_reads
 
 NOWHERE = "/dev/null"
@@ -50,7 +51,8 @@ def command_aims(
         yield from paths
         is_banned_here = any(not one.is_outside for one in paths)
         is_free = at is not None and not is_banned_here and _shows_files(words, at)
-        yield CommandAim(line=text, command=CommandSubject(words, is_free=is_free))
+        doubt = None if at is None else _doubt(words, at)
+        yield CommandAim(line=text, command=CommandSubject(words, is_free=is_free, doubt=doubt))
 
 
 def _folders(line: CommandLine, folder: Path) -> list[Path | None]:
@@ -108,6 +110,12 @@ _MARKS = re.compile("[=:@,<;]")
 """Behind these a path may begin within a word."""
 _LETTERS = re.compile("-[A-Za-z0-9]{1,20}")
 """Options of one letter; a value may follow each of them."""
+
+
+def _doubt(words: Sequence[str], folder: Path) -> str | None:
+    """Why a command that only reads may do more in this folder, or None."""
+    is_git = words[0] == "git" and only_reads(words, deep=False) is not None
+    return repository_doubt(folder) if is_git else None
 
 
 def _shows_files(words: Sequence[str], folder: Path) -> bool:

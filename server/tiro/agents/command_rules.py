@@ -20,6 +20,8 @@ from tiro.tools.readers import only_reads
 
 READ_ONLY = "<read-only>"
 """The pattern that fits every command that is known to only read the files it names."""
+MAY_BE_READ_ONLY = "<may-be-read-only>"
+"""The one that fits those too that would only read, were it not for a repository's settings."""
 
 
 class CommandSubject(msgspec.Struct, frozen=True):
@@ -30,6 +32,8 @@ class CommandSubject(msgspec.Struct, frozen=True):
     is_plain: bool = True
     is_free: bool = True
     """False where it names a file that it must not read, or its folder is not known."""
+    doubt: str | None = None
+    """Why it may do more here than read, as its words say."""
 
     @property
     def is_unclear(self) -> bool:
@@ -38,8 +42,8 @@ class CommandSubject(msgspec.Struct, frozen=True):
 
     def is_covered_by(self, pattern: str) -> bool:
         """Whether a rule that allows this pattern speaks for all of it."""
-        if pattern == READ_ONLY:
-            return self._only_reads()
+        if pattern in (READ_ONLY, MAY_BE_READ_ONLY):
+            return self._only_reads(pattern)
         wanted = _words_of(pattern)
         named = sum(1 for _ in takewhile(_is_written_out, wanted))
         is_sure = self.is_plain and self.is_free and not _leaves_folder(self.words, wanted)
@@ -47,8 +51,8 @@ class CommandSubject(msgspec.Struct, frozen=True):
 
     def may_be(self, pattern: str) -> bool:
         """Whether this pattern, in a rule that denies or asks, fits anything in it."""
-        if pattern == READ_ONLY:
-            return self._only_reads()
+        if pattern in (READ_ONLY, MAY_BE_READ_ONLY):
+            return self._only_reads(pattern)
         wanted = _words_of(pattern.casefold())
         words = [word.casefold() for word in self.words]
         starts = range(len(words)) if self.is_unclear else beginnings(words)
@@ -57,8 +61,9 @@ class CommandSubject(msgspec.Struct, frozen=True):
             for at in starts
         )
 
-    def _only_reads(self) -> bool:
-        return self.is_plain and self.is_free and only_reads(self.words, deep=False) is not None
+    def _only_reads(self, pattern: str) -> bool:
+        is_sure = self.is_free and (self.doubt is None or pattern == MAY_BE_READ_ONLY)
+        return self.is_plain and is_sure and only_reads(self.words, deep=False) is not None
 
 
 def subjects_of(line: CommandLine, free: Sequence[bool] = ()) -> tuple[CommandSubject, ...]:

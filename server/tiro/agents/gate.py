@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 
 from tiro.agents.command_aims import CommandAim, command_aims
+from tiro.agents.command_rules import CommandSubject
 from tiro.agents.permissions import (
     Permission,
     PermissionDecision,
@@ -48,9 +49,6 @@ KEYS_OF_EFFECT: Mapping[Effect, frozenset[str]] = {
 
 TIMES_IN_A_ROW = 3
 REPEATED = "the same call for the third time in a row"
-CONDITIONS = ("external_directory", "doom_loop")
-"""Keys that are no tool's; whoever reads of a decision by one is told why it counts."""
-
 OUTSIDE = "Outside the workspace: {path}"
 
 Call = tuple[str, Any]
@@ -172,8 +170,7 @@ class Gate(msgspec.Struct, frozen=True):
                     kind="allow" if is_settled else "ask",
                     rule=f"{decision.rule} (named in a command)",
                 )
-            elif aim.key in CONDITIONS and decision.kind != "allow":
-                why = REPEATED if aim.key == "doom_loop" else aim.subject
+            elif decision.kind != "allow" and (why := _why(aim)):
                 decision = msgspec.structs.replace(decision, rule=f"{decision.rule} ({why})")
             yield aim, decision
 
@@ -219,6 +216,15 @@ class Gate(msgspec.Struct, frozen=True):
 
     def _is_banned(self, path: Path) -> bool:
         return self.rules.decide("read", self.workspace.named(path)).kind == "deny"
+
+
+def _why(aim: Aim) -> str | None:
+    """What a decision by this aim's key does not tell by itself."""
+    if isinstance(aim.subject, CommandSubject):
+        return aim.subject.doubt
+    if aim.key == "doom_loop":
+        return REPEATED
+    return aim.subject if aim.key == "external_directory" else None
 
 
 def _remembered_key(tool: Tool, aim: Aim) -> str:

@@ -1,5 +1,6 @@
 """The environment of a command: nothing in it waits for a person, and no key of ours is in it."""
 
+import os
 from collections.abc import Collection, Mapping
 
 from tiro.session.secrets import KnownSecrets
@@ -29,6 +30,22 @@ NOT_INTERACTIVE = {
 GIT_CONFIG = {"safe.bareRepository": "explicit", "core.fsmonitor": "false"}
 """A repository inside of another one could name programs that the mildest git command runs."""
 
+READING = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+"""With these git writes no index, and brings nothing from elsewhere."""
+READING_CONFIG = {
+    "core.hooksPath": os.devnull,
+    "log.showSignature": "false",
+    "diff.submodule": "short",
+    "submodule.recurse": "false",
+}
+"""Without these what only reads would run hooks, a program for signatures, or git elsewhere."""
+
+
+def reading_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment that a command got, for one that only reads: git runs no hook in it."""
+    count = environment.get("GIT_CONFIG_COUNT", "0")
+    return dict(environment) | READING | _git_config(READING_CONFIG, count)
+
 
 def command_environment(
     given: Mapping[str, str],
@@ -46,13 +63,13 @@ def command_environment(
         if name in allowed or not (name in keys or secrets.are_in(value))
     }
     kept.pop("CDPATH", None)  # a `cd` leads where it says
-    return kept | NOT_INTERACTIVE | _git_config(kept.get("GIT_CONFIG_COUNT", "0"))
+    return kept | NOT_INTERACTIVE | _git_config(GIT_CONFIG, kept.get("GIT_CONFIG_COUNT", "0"))
 
 
-def _git_config(count: str) -> dict[str, str]:
-    """`GIT_CONFIG` as environment variables, behind so many that are there already."""
+def _git_config(settings: Mapping[str, str], count: str) -> dict[str, str]:
+    """Settings of git as environment variables, behind so many that are there already."""
     first = int(count) if count.isdecimal() else 0
-    found = {"GIT_CONFIG_COUNT": str(first + len(GIT_CONFIG))}
-    for number, (key, value) in enumerate(GIT_CONFIG.items(), first):
+    found = {"GIT_CONFIG_COUNT": str(first + len(settings))}
+    for number, (key, value) in enumerate(settings.items(), first):
         found |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return found

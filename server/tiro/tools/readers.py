@@ -274,8 +274,6 @@ _GIT_SUMMARIES = word_set(
 )
 _GIT_FLAGS = word_set("--cached --staged --oneline --color --no-color -w -M -C")
 """Options that never take the next word for their value."""
-_MAY_BE_TEXT = re.compile(r"[:{]|^[0-9a-f]{4,64}$", re.IGNORECASE)
-"""What may name the text of a file in a revision; a bare hash may."""
 
 
 def _git(words: Sequence[str], deep: bool) -> Reading | None:
@@ -287,9 +285,9 @@ def _git(words: Sequence[str], deep: bool) -> Reading | None:
     if not deep and name in ("show", "diff"):
         if not _is_summary(rest):
             return None
-        if name == "show" and any(_MAY_BE_TEXT.search(word) for word in rest):
-            return None
         reader = msgspec.structs.replace(reader, shows="names")
+        if name == "show" and not all(map(_COMMIT.fullmatch, _objects(rest))):
+            return None
     return _read_by(reader, rest, deep)
 
 
@@ -302,6 +300,16 @@ def _is_summary(words: Sequence[str]) -> bool:
         and (not is_option(before) or "=" in before or before in _GIT_FLAGS | _GIT_SUMMARIES)
         for before, word in pairs
     )
+
+
+_COMMIT = re.compile(r"HEAD|@|\w[\w./-]*([~^]\d*)+")
+"""What git takes for nothing but a commit; a plain name may be one of a file's text."""
+
+
+def _objects(words: Sequence[str]) -> list[str]:
+    """What `git show` may take for something to show."""
+    before = words[: words.index("--")] if "--" in words else words
+    return [word for word in before if not word.startswith("-")]
 
 
 _FIND_TESTS = word_set(
@@ -357,13 +365,14 @@ def _echo(words: Sequence[str], deep: bool) -> Reading | None:
     return Reading("nothing")
 
 
+_PRINTF_FORM = re.compile(r"(?!-)([^%]|%%|%[-+ #0]*\d*(\.\d*)?[sdiuxXocf])*", re.DOTALL)
+
+
 def _printf(words: Sequence[str], deep: bool) -> Reading | None:
     """printf: with an option, or by `%n`, it sets a variable of the shell, such as PATH."""
-    is_text = len(words) > 1 and words[1][:1] != "-" and not _PRINTF_SETS.search(words[1])
-    return Reading("nothing") if is_text else None
+    is_known = len(words) > 1 and _PRINTF_FORM.fullmatch(words[1])
+    return Reading("nothing") if is_known else None
 
-
-_PRINTF_SETS = re.compile(r"%[^%a-zA-Z]*[hlLjqtz]*n")
 
 _TESTS = word_set("-e -f -d -r -w -x -s -z -n -L -h = !=")
 _TESTS_OF_NUMBERS = word_set("-eq -ne -lt -gt -le -ge")

@@ -15,9 +15,11 @@ from typing import Any
 
 from tiro.errors import ToolError
 from tiro.tools.command import Command, Ended
-from tiro.tools.environment import command_environment
+from tiro.tools.command_line import parse_command_line
+from tiro.tools.environment import command_environment, reading_environment
 from tiro.tools.file_text import unsaved_files
 from tiro.tools.printed import Printed
+from tiro.tools.readers import only_reads
 from tiro.tools.tool import Tool, ToolOutput, ToolRun, object_schema, run_in_thread
 from tiro.tools.workspace import Workspace
 
@@ -61,6 +63,8 @@ def shell_tools(keys: Collection[str] = (), allowed: Collection[str] = ()) -> li
 
     async def run_command(given: dict[str, Any], run: ToolRun) -> ToolOutput:
         environment = command_environment(os.environ, run.secrets, keys, allowed)
+        if is_reading(given["command"]):
+            environment = reading_environment(environment)
         return await _run_command(given, run, environment)
 
     return [
@@ -100,6 +104,13 @@ def shell_tools(keys: Collection[str] = (), allowed: Collection[str] = ()) -> li
 def visible(command: str) -> str:
     """The command line with a sign for each character that could hide what it does."""
     return _HIDING.sub(_sign, command)
+
+
+def is_reading(command: str) -> bool:
+    """Whether all of a command line is known to only read the files it names."""
+    line = parse_command_line(command)
+    reads = (only_reads(words, deep=False) is not None for words in line.commands)
+    return line.unplain is None and all(reads)
 
 
 async def _preview(given: dict[str, Any], run: ToolRun) -> str:

@@ -1,0 +1,162 @@
+"""Whether the settings that lie in a repository could make a git that only reads run a program.
+
+Law: a setting that is not listed here is not known to be harmless, and neither is a file of
+settings that is written in an unusual way, nor a repository that is not where it usually lies.
+What `.gitattributes` says does nothing unless a setting names the program.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tiro.tools.command_line import word_set
+from tiro.tools.git_index import submodules_of
+
+SETS = "{file} sets {key}"
+UNUSUAL = "{file} is written in an unusual way"
+ELSEWHERE = "{file} leads to a repository elsewhere"
+BARE = "{file} is a repository without a folder of its own"
+UNREADABLE = "{file} cannot be read"
+TOO_DEEP = "the submodules of {file} are too many to look at"
+
+MAX_BYTES = 1 << 20
+MAX_REPOSITORIES = 200
+
+_HARMLESS = word_set(
+    "core.repositoryformatversion core.filemode core.bare core.logallrefupdates core.ignorecase"
+    " core.precomposeunicode core.symlinks core.hidedotfiles core.autocrlf core.eol core.safecrlf"
+    " core.longpaths core.quotepath core.abbrev core.whitespace core.compression"
+    " core.untrackedcache"
+    " core.preloadindex core.trustctime core.commitgraph core.sparsecheckout"
+    " core.sparsecheckoutcone extensions.worktreeconfig extensions.refstorage"
+    " remote.*.url remote.*.fetch remote.*.pushurl remote.*.tagopt remote.*.prune"
+    " remote.*.gh-resolved remote.pushdefault branch.*.* branch.* user.* color.*.* color.* advice.*"
+    " submodule.active submodule.*.url submodule.*.active submodule.*.branch submodule.*.ignore"
+    " submodule.*.path pull.* push.* fetch.prune fetch.prunetags init.defaultbranch merge.ff"
+    " merge.conflictstyle rebase.autostash rebase.autosquash rebase.updaterefs rerere.enabled"
+    " commit.gpgsign tag.gpgsign tag.sort log.date log.decorate log.follow status.*"
+    " diff.algorithm diff.renames diff.colormoved diff.mnemonicprefix gc.* maintenance.* gui.*"
+    " lfs.repositoryformatversion lfs.*.access"
+)
+"""Keys as git lists them, with `*` for what stands between the first dot and the last."""
+
+_SECTION = re.compile(r'\[([A-Za-z0-9-]+)(?:[ \t]+"((?:[^"\\]|\\["\\])*)")?\]')
+_VALUE = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
+
+
+def repository_doubt(folder: Path) -> str | None:
+    """Why git, run in a folder to read, may run something else there; None where it may not.
+
+    The folder is a real path. Asks the disk.
+    """
+    found = _repository_above(folder)
+    waiting = [] if found is None else [found]
+    seen: set[Path] = set()
+    while waiting:
+        tree = waiting.pop()
+        if len(seen) >= MAX_REPOSITORIES:
+            return TOO_DEEP.format(file=tree / ".git")
+        if tree in seen:
+            continue
+        seen.add(tree)
+        try:
+            data = _git_folder(tree)
+            _check_settings(tree, data)
+            submodules = submodules_of(data)
+        except _DoubtError as doubt:
+            return str(doubt)
+        except (OSError, ValueError) as error:
+            name = getattr(error, "filename", None) or tree / ".git"
+            return UNREADABLE.format(file=name)
+        waiting += [tree / one for one in submodules if os.path.lexists(tree / one / ".git")]
+    return None
+
+
+class _DoubtError(Exception):
+    """Why a repository is not known to be harmless."""
+
+
+def _repository_above(folder: Path) -> Path | None:
+    """The nearest folder that holds a repository, or is one."""
+    for tree in (folder, *folder.parents):
+        if os.path.lexists(tree / ".git") or _is_repository(tree):
+            return tree
+    return None
+
+
+def _is_repository(folder: Path) -> bool:
+    return all((folder / name).exists() for name in ("HEAD", "objects", "refs"))
+
+
+def _git_folder(tree: Path) -> Path:
+    """Where the repository of a working tree keeps its data, if that is where it should be."""
+    entry = tree / ".git"
+    if not os.path.lexists(entry):
+        raise _DoubtError(BARE.format(file=tree))
+    if entry.is_symlink():
+        raise _DoubtError(ELSEWHERE.format(file=entry))
+    if entry.is_dir():
+        if os.path.lexists(entry / "commondir"):
+            raise _DoubtError(ELSEWHERE.format(file=entry / "commondir"))
+        return entry
+    text = _text_of(entry)
+    if not text.startswith("gitdir: "):
+        raise _DoubtError(UNUSUAL.format(file=entry))
+    return Path(os.path.realpath(tree / text.removeprefix("gitdir: ").rstrip("\r\n")))
+
+
+def _check_settings(tree: Path, data: Path) -> None:
+    """Raise _DoubtError for a setting that is not harmless, or one that leads elsewhere."""
+    common, leads_back = data, data == tree / ".git"
+    if os.path.lexists(data / "commondir"):  # one of several working trees
+        common = Path(os.path.realpath(data / _text_of(data / "commondir").rstrip("\r\n")))
+        back = data / _text_of(data / "gitdir").rstrip("\r\n")
+        leads_back = data.parent == common / "worktrees" and _is_same(back, tree / ".git")
+    for file in (common / "config", data / "config.worktree"):
+        for key, value in _settings_in(file) if os.path.lexists(file) else ():
+            if key == "core.worktree" and not leads_back:
+                leads_back = _is_same(data / value, tree)
+            elif not _is_harmless(key):
+                raise _DoubtError(SETS.format(file=file, key=key))
+    if not leads_back:
+        raise _DoubtError(ELSEWHERE.format(file=tree / ".git"))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _is_harmless(key: str) -> bool:
+    first, *between, last = key.split(".")
+    forms = (f"{first}.*.{last}", f"{first}.*.*") if between else (key, f"{first}.*")
+    return any(form in _HARMLESS for form in forms)
+
+
+def _settings_in(file: Path) -> Iterator[tuple[str, str]]:
+    """The keys in a file of settings, lower case, with their values as they are written.
+
+    Raises _DoubtError for a line that git may read in another way.
+    """
+    section: str | None = None
+    for line in map(str.strip, _text_of(file).replace("\r\n", "\n").split("\n")):
+        if not line or line[0] in "#;":
+            continue
+        head, entry = _SECTION.fullmatch(line), _VALUE.fullmatch(line)
+        if head:
+            name = head[1].lower()
+            section = name if head[2] is None else f"{name}.{head[2]}"
+        elif entry and section is not None and not line.endswith("\\"):
+            key = section.split(".", 1)
+            yield ".".join((*key, entry[1].lower())), entry[2] or ""
+        else:
+            raise _DoubtError(UNUSUAL.format(file=file))
+
+
+def _text_of(file: Path) -> str:
+    """The text of a small regular file; no character in it is one that cannot be seen."""
+    is_small = file.is_file() and file.stat().st_size <= MAX_BYTES
+    text = file.read_bytes().decode("utf-8") if is_small else "\0"
+    if re.search(r"[^\S \t\r\n]|\0|\r(?!\n)", text):
+        raise _DoubtError(UNUSUAL.format(file=file))
+    return text
