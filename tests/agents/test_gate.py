@@ -561,3 +561,53 @@ def test_question_is_taken_back_when_the_turn_ends(room: Path) -> None:
 
     assert asyncio.run(script()) == (["proposed", "cancelled"], True)
     assert not (room / "n").exists()
+
+
+# Files from which other programs run something (B49)
+
+OPENLY = Rules(config={"edit": "allow", "write": {"src/**": "allow", "*": "allow"}})
+GUARDED = [
+    *(".git/config", ".git", "sub/.git/hooks/x", ".GIT/config", "src/.git", "link/config"),
+    *(".tiro/agents/build.md", ".tiro/config.yaml", ".Tiro/x", ".tiro/plan/p.md", ".vscode/x.json"),
+    *(".husky/pre-commit", ".envrc", ".idea/workspace.xml", "src/../.git/config", "src/to-git/x"),
+]
+
+
+@pytest.mark.parametrize("path", GUARDED)
+def test_no_rule_allows_to_write_a_guarded_file_but_by_its_name(room: Path, path: str) -> None:
+    for name in (".git", "src"):
+        (room / name).mkdir(exist_ok=True)
+    (room / "link").symlink_to(".git")
+    (room / "src/to-git").symlink_to("../.git")
+    for tool in ("write_file", "edit_file"):
+        decision = decided(room, OPENLY, tool, {"path": path})
+        assert decision.kind == "ask"
+        assert "asks until a rule names it" in decision.rule
+
+
+def test_rule_that_names_a_guarded_file_allows_it(room: Path) -> None:
+    for pattern in (".git/info/exclude", ".git/**", "**/.git/*/*"):
+        named = Rules(config={"write": {pattern: "allow", "*": "ask"}})
+        given = {"path": ".git/info/exclude"}
+        assert decided(room, named, "write_file", given).kind == "allow"
+    gate = Gate(OPENLY, Workspace(RecordingEditor(room)))
+    use = gate.look(TOOLS["write_file"], {"path": ".git/info/exclude"})
+    grants = gate.grants(use)
+    assert gate.decide(use, grants).kind == "allow"
+    assert decided(room, OPENLY, "write_file", {"path": ".git/config"}, grants).kind == "ask"
+
+
+def test_ordinary_files_with_such_names_do_not_ask(room: Path) -> None:
+    for path in (".gitignore", ".gitattributes", "src/git", "git/config", ".github/x", "x.git"):
+        assert decided(room, OPENLY, "write_file", {"path": path}).kind == "allow"
+
+
+def test_command_that_may_write_a_guarded_file_asks(room: Path) -> None:
+    (room / ".git").mkdir()
+    (room / "link").symlink_to(".git")
+    table: dict[str, Any] = {"cp *": "allow", "cat *": "allow", "mv *": "allow"}
+    rules = Rules(config={"bash": table, "write": "allow"}, default=STRICT_SET)
+    for line in ("cp a .git/hooks/x", "mv a .GIT", "cp a -t.git", "cp -r a link", "cp a .tiro/x"):
+        assert decided(room, rules, "run_command", command(line)).kind == "ask", line
+    for line in ("cat .git/config", "cp src/a.py src/b.py"):
+        assert decided(room, rules, "run_command", command(line)).kind == "allow", line

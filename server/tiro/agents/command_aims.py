@@ -9,10 +9,12 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from tiro.agents.command_rules import CommandSubject, stand_alone
+from tiro.agents.guarded import guarded_name
 from tiro.tools.command_line import CommandLine, loose_words, parse_command_line
 from tiro.tools.git_settings import repository_doubt
 from tiro.tools.readers import only_reads
@@ -30,8 +32,8 @@ class CommandAim(msgspec.Struct, frozen=True, kw_only=True):
     """What an answer "always" is remembered by: the simple command, or all of the line."""
     command: CommandSubject | None = None
     path: Path | None = None
-    is_outside: bool = False
-    """The path lies outside the workspace; else it is one that must not be read."""
+    about: Literal["outside", "banned", "guarded"] = "outside"
+    """It lies outside the workspace, must not be read, or may be written only by its name."""
 
 
 def command_aims(
@@ -49,7 +51,8 @@ def command_aims(
         text = shlex.join(words) if alone else line.text
         paths = list(_paths_of(text, words, at or folder, roots, is_banned))
         yield from paths
-        is_banned_here = any(not one.is_outside for one in paths)
+        yield from _guarded_paths(text, words, at or folder, roots)
+        is_banned_here = any(one.about == "banned" for one in paths)
         is_free = at is not None and not is_banned_here and _shows_files(words, at)
         doubt = None if at is None else _doubt(words, at)
         yield CommandAim(line=text, command=CommandSubject(words, is_free=is_free, doubt=doubt))
@@ -87,9 +90,22 @@ def _paths_of(
     for piece in dict.fromkeys(piece for word in words for piece in _pieces(word)):
         path = Path(os.path.realpath(folder / piece))
         if not any(path.is_relative_to(root) for root in roots):
-            yield CommandAim(line=line, path=path, is_outside=True)
+            yield CommandAim(line=line, path=path, about="outside")
         elif is_banned(path) or is_banned(Path(os.path.normpath(folder / piece))):
-            yield CommandAim(line=line, path=path)
+            yield CommandAim(line=line, path=path, about="banned")
+
+
+def _guarded_paths(
+    line: str, words: Sequence[str], folder: Path, roots: Sequence[Path]
+) -> Iterator[CommandAim]:
+    """The guarded files among words that a command may write."""
+    if only_reads(words, deep=True) is not None:
+        return
+    for piece in dict.fromkeys(piece for word in words for piece in _pieces(word)):
+        path = Path(os.path.realpath(folder / piece))
+        root = next((root for root in roots if path.is_relative_to(root)), None)
+        if root is not None and guarded_name(path.relative_to(root).as_posix()):
+            yield CommandAim(line=line, path=path, about="guarded")
 
 
 def _pieces(word: str) -> Iterator[str]:

@@ -210,9 +210,10 @@ class Gate(msgspec.Struct, frozen=True):
         if found.command is not None:
             return Aim("bash", found.command, exactly)
         assert found.path is not None, "an aim is a command or a path"
-        if found.is_outside:
+        if found.about == "outside":
             return Aim("external_directory", str(found.path), exactly)
-        return Aim("read", self.workspace.named(found.path), exactly, at_most_asks=True)
+        key = "read" if found.about == "banned" else "write"
+        return Aim(key, self.workspace.named(found.path), exactly, at_most_asks=True)
 
     def _is_banned(self, path: Path) -> bool:
         return self.rules.decide("read", self.workspace.named(path)).kind == "deny"

@@ -4,7 +4,8 @@ A permission set (M5.6) is one decision, or a table from a key (`read`, `grep`, 
 decision or to a list of (pattern, decision). Within one table the key beats `*`, and of a list the
 first pattern that matches counts, `*` last; where other commands may hide in one, a `*` that allows
 beside other patterns asks. What denies or asks takes no notice of case, as many disks do not, and
-what allows does. Precedence across tables:
+what allows does. What allows to write asks about a guarded file (see `guarded`) that it does not
+name. Precedence across tables:
 
 1. a deny of any table;
 2. the session's own "always" rules;
@@ -25,6 +26,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from tiro.agents.command_rules import CommandSubject, subjects_of
+from tiro.agents.guarded import ASKS, WRITERS, guarded_name, speaks_for
 from tiro.agents.wording import choice, shown
 from tiro.tools.command_line import parse_command_line
 from tiro.tools.patterns import parts_of, path_pattern
@@ -289,14 +291,29 @@ def _in_table(
     for name in (key, "*"):
         value = table.get(name)
         if value in KINDS:
-            return PermissionDecision(value, f"{name}: {value}", source)
+            decision = PermissionDecision(value, f"{name}: {value}", source)
+            return _guarding(decision, key, "*", subject)
         pairs = _ordered(value or ())
         for pattern, kind in pairs:
             if _matches(pattern, kind, subject):
                 if pattern == "*" and kind == "allow" and len(pairs) > 1 and _is_unclear(subject):
                     kind = "ask"
-                return PermissionDecision(kind, f"{name}: {pattern} {kind}", source)
+                decision = PermissionDecision(kind, f"{name}: {pattern} {kind}", source)
+                return _guarding(decision, key, pattern, subject)
     return None
+
+
+def _guarding(
+    decision: PermissionDecision, key: str, pattern: str, subject: Subject
+) -> PermissionDecision:
+    """The decision of a pattern, which allows to write no guarded file that it does not name."""
+    if decision.kind != "allow" or key not in WRITERS or not isinstance(subject, str):
+        return decision
+    name = guarded_name(posixpath.normpath(subject))
+    if name is None or speaks_for(pattern, name):
+        return decision
+    rule = ASKS.format(rule=decision.rule, name=name)
+    return PermissionDecision("ask", rule, decision.source)
 
 
 def _matches(pattern: str, kind: Kind, subject: Subject) -> bool:
