@@ -143,7 +143,7 @@ A chat buffer that was killed stays so until it is asked for again."
           (tiro-prompt-remember (plist-get value :prompt)))
     ('told (tiro-message-show-prompt value nil))
     ('over (tiro-chat--over value))
-    ('stale (setq tiro-chat--late value))
+    ('stale (setq tiro-chat--late (or value t)))
     ('notice (tiro-chat--notice value))
     ('progress (tiro-chat--progress value))
     ('pins (tiro-transcript-mark-pinned (tiro-session-pins tiro-session)))))

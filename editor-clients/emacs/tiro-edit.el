@@ -30,6 +30,10 @@
     (run-at-time 0 nil (lambda () (tiro-rpc-reply later (tiro-edit--apply connection edit))))
     later))
 
+(defun tiro-edit-unsaved-p (file)
+  "Return non-nil if a buffer holds text of FILE that is not saved."
+  (when-let ((buffer (find-buffer-visiting file))) (buffer-modified-p buffer)))
+
 (defun tiro-edit--apply (connection edit)
   "Make the changes of EDIT and return the answer for CONNECTION."
   (condition-case err
@@ -83,7 +87,9 @@
                 (tiro-edit--replace beg end text)))
             (undo-amalgamate-change-group group)
             (undo-boundary))))
-      (when (and tiro-save-edited-buffers (not unsaved)) (tiro-edit--save))
+      (if (or unsaved (not tiro-save-edited-buffers))
+          (message "Tiro: %s is changed but not saved" (buffer-name))
+        (tiro-edit--save))
       (tiro-buffer-tell connection buffer))))
 
 (defun tiro-edit--range (connection edit)

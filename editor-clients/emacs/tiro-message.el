@@ -185,9 +185,15 @@ has come stands for a new line when its tool is used again."
     (concat "* " (plist-get tool :name)
             (tiro-message--input-text (plist-get tool :input))
             ": " (plist-get tool :status)
-            (and result (equal (plist-get tool :status) "done")
-                 (let ((lines (length (split-string (string-trim-right result) "\n"))))
-                   (format ", %d line%s" lines (if (= lines 1) "" "s")))))))
+            (and result
+                 (pcase (plist-get tool :status)
+                   ("done" (let ((lines (length (split-string (string-trim-right result) "\n"))))
+                             (format ", %d line%s" lines (if (= lines 1) "" "s"))))
+                   ("failed" (concat ": " (tiro-view-one-line (tiro-message--reason result) 160))))))))
+
+(defun tiro-message--reason (result)
+  "Return the first line of RESULT, that of a tool that failed."
+  (car (split-string (string-trim result) "\n")))
 
 (defun tiro-message--input-text (input)
   "Return the first strings of INPUT, a tool's, for its line."

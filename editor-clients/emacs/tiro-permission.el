@@ -42,12 +42,14 @@ The decision `reason' is \"reject\" with a reason that is read.")
   "Ask for AGENT whether TOOLUSE, of EFFECT, may run; RULE says why we are asked.
 ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
   (let* ((later (tiro-rpc-later))
-         (question (cons (cl-incf tiro-permission--count) later)))
+         (question (cons (cl-incf tiro-permission--count) later))
+         (key (cons 'permission (car question))))
     (setq tiro-permission-pending (append tiro-permission-pending (list question)))
     (when preview (puthash (car question) preview tiro-permission--previews))
     (with-current-buffer (tiro-chat-buffer)
       (tiro-chat-flush)
       (tiro-transcript-close)
+      (tiro-transcript-note-value key (copy-marker tiro-transcript-end))
       (tiro-transcript-add
        'permission
        (concat (format "Tiro (%s) asks to use %s (%s%s)" (or agent "no agent")
@@ -58,12 +60,12 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
         (tiro-transcript-add 'diff (tiro-permission--beginning preview)))
       (unless (seq-empty-p always)
         (tiro-transcript-add 'permission (concat "Always adds " (string-join always "; "))))
-      (tiro-transcript-put-line (cons 'permission (car question)) 'permission
-                                (tiro-permission--buttons)
+      (tiro-transcript-put-line key 'permission (tiro-permission--buttons)
                                 (list 'keymap (tiro-permission--keymap question)))
+      (tiro-transcript-put-line (list key) 'note (tiro-permission--keys))
       (unless (get-buffer-window nil t)
         (message "Tiro asks to use %s: %s shows the question" (plist-get toolUse :name)
-                 (substitute-command-keys "\\[tiro]"))))
+                 (tiro-permission-key 'tiro-next-attention))))
     (force-mode-line-update t)
     later))
 
@@ -97,6 +99,30 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
   "Return the line that offers the answers, with their keys."
   (mapconcat (pcase-lambda (`(,_ ,key ,label ,_)) (format "[%s %s]" key label))
              tiro-permission--choices "  "))
+
+(defun tiro-permission--keys ()
+  "Return the line that says which keys answer while point is elsewhere."
+  (concat "From here: "
+          (mapconcat (pcase-lambda (`(,command . ,label))
+                       (concat (tiro-permission-key command) " " label))
+                     '((tiro-allow-once . "allow") (tiro-allow-always . "always")
+                       (tiro-reject . "reject") (tiro-next-attention . "go there"))
+                     " · ")))
+
+(defun tiro-permission-key (command)
+  "Return the key of COMMAND that works everywhere, or one of the chat."
+  (if-let ((key (where-is-internal command global-map t))) (key-description key)
+    (with-current-buffer (tiro-chat-buffer)
+      (substitute-command-keys (format "\\[%s]" command)))))
+
+(defun tiro-permission-check ()
+  "Signal a `user-error' that says how to answer, if a question waits."
+  (when tiro-permission-pending
+    (user-error "Tiro waits for your answer: %s allows, %s rejects, %s goes to the question"
+                (tiro-permission-key 'tiro-allow-once) (tiro-permission-key 'tiro-reject)
+                (tiro-permission-key 'tiro-next-attention))))
+
+(add-hook 'tiro-session-busy-hook #'tiro-permission-check)
 
 (defun tiro-permission--keymap (question)
   "Return the keymap on QUESTION; its letters act only there."
@@ -147,7 +173,23 @@ Return nil if none waits."
                            for place = (tiro-transcript-place (cons 'permission number))
                            when place collect place)))
       (goto-char (or (cl-find-if (lambda (place) (> place (point))) places)
-                     (car places) (point))))))
+                     (car places) (point)))
+      (tiro-permission--reveal)
+      t)))
+
+(defun tiro-permission--reveal ()
+  "Scroll so that all of the question at point is seen, or its end."
+  (let ((start (tiro-permission--start (point))) (end (line-end-position 2)))
+    (unless (and (pos-visible-in-window-p start) (pos-visible-in-window-p end))
+      (recenter (- -2 (count-screen-lines (point) end))))))
+
+(defun tiro-permission--start (position)
+  "Return where the question starts whose answers stand at POSITION."
+  (cl-loop for (number . _) in tiro-permission-pending
+           for key = (cons 'permission number)
+           when (eql position (tiro-transcript-place key))
+           return (tiro-transcript-value key)
+           finally return position))
 
 (defun tiro-permission-answer (question decision &optional reason)
   "Answer QUESTION with DECISION and perhaps a REASON."
@@ -158,11 +200,31 @@ Return nil if none waits."
   (tiro-rpc-reply (cdr question) `(:decision ,decision ,@(and reason (list :message reason))))
   (when (get-buffer "*tiro*")
     (with-current-buffer (tiro-chat-buffer)
+      (tiro-permission--leave question)
       (tiro-transcript-put-line
        (cons 'permission (car question)) 'permission
        (concat "-> " (nth 3 (assoc decision tiro-permission--choices))
                (and reason (concat ": " reason))))))
   (force-mode-line-update t))
+
+(defun tiro-permission--leave (question)
+  "Take the keys of QUESTION away, and every point in it on.
+It goes to the next question that waits or to the prompt, where its
+window follows what comes; a point elsewhere stays."
+  (let* ((key (cons 'permission (car question)))
+         (start (tiro-transcript-value key))
+         (end (save-excursion (goto-char (or (tiro-transcript-place (list key)) (point-min)))
+                              (line-end-position)))
+         (windows (cl-remove-if-not (lambda (window) (<= start (window-point window) end))
+                                    (get-buffer-window-list nil nil t)))
+         (is-here (<= start (point) end))
+         (next (tiro-transcript-place (cons 'permission (caar tiro-permission-pending)))))
+    (tiro-transcript-delete-line (list key))
+    (when is-here (goto-char (or next (point-max))))
+    (dolist (window windows)
+      (with-selected-window window
+        (goto-char (or next (point-max)))
+        (when next (tiro-permission--reveal))))))
 
 (defun tiro-permission-answer-oldest (decision &optional reason)
   "Answer the oldest question with DECISION and perhaps a REASON."

@@ -40,7 +40,7 @@
                    (tiro-message-button (lambda (_) (tiro-question--answer question action))))))
               actions)
       (unless (get-buffer-window nil t)
-        (message "Tiro asks: %s" (substitute-command-keys "\\[tiro] shows the question"))))
+        (message "Tiro asks: %s shows the question" (tiro-permission-key 'tiro-next-attention))))
     later))
 
 (defun tiro-question--answer (question action)
@@ -72,6 +72,14 @@
   (when-let ((question (car (last tiro-question--pending))))
     (pop-to-buffer (tiro-chat-buffer))
     (goto-char (or (tiro-transcript-place (car (last (car question)))) (point)))))
+
+(defun tiro-question--check ()
+  "Signal a `user-error' that says how to answer, if a question waits."
+  (when tiro-question--pending
+    (user-error "Tiro waits for your answer: %s goes to the question"
+                (tiro-permission-key 'tiro-next-attention))))
+
+(add-hook 'tiro-session-busy-hook #'tiro-question--check)
 
 (defun tiro-next-attention ()
   "Go to what waits for you: a question in the chat, or a form to apply or drop."

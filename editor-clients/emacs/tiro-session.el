@@ -50,12 +50,15 @@
 `over'      the turn is over; VALUE is nil, an error plist, or `lost' if
             the server died
 `stale'     what is shown misses something: look again after the turn and
-            tell VALUE, a sentence
+            tell VALUE, a sentence or nil
 `notice'    VALUE is a sentence for the user
 `progress'  VALUE is a plist of :token and :text about long work
 `pins'      other messages are pinned now
 `offer'     VALUE, a plist of :id, :title and :savedAt, can be resumed
 `state'     something in the mode line changed")
+
+(defvar tiro-session-busy-hook nil
+  "Functions that may say better than us why a prompt is refused just now.")
 
 (defun tiro-session-tell (kind &optional value)
   "Tell `tiro-session-functions' KIND and VALUE."
@@ -225,9 +228,12 @@ Then tell NOTICE, if there is one."
   (tiro-rpc-send (tiro-session-connection tiro-session)
                  'tiro/session/get (list :limit (if facts-only 1 100))
                  (lambda (view)
-                   (if facts-only (tiro-session-note view)
-                     (tiro-session-take-view view))
-                   (when notice (tiro-session-tell 'notice notice))
+                   (cond
+                    (facts-only (tiro-session-note view))
+                    ;; A turn began meanwhile, and the view knows nothing of it.
+                    ((tiro-session-turn tiro-session) (tiro-session-tell 'stale notice))
+                    (t (tiro-session-take-view view)
+                       (when notice (tiro-session-tell 'notice notice))))
                    (tiro-session-tell 'state))
                  #'ignore))
 
@@ -268,8 +274,8 @@ Then tell NOTICE, if there is one."
 
 (defun tiro-session-ask (prompt &optional attachments)
   "Start a turn with PROMPT and the list of ATTACHMENTS."
-  (when (string-blank-p prompt) (user-error "Tiro: the question is empty"))
   (tiro-session-check-idle)
+  (when (string-blank-p prompt) (user-error "Tiro: the question is empty"))
   (tiro-session-sync)
   (let ((connection (tiro-session-live)) (turn (list nil)))
     (tiro-session-tell 'ask (list :prompt prompt :attachments attachments))
@@ -290,6 +296,7 @@ Then tell NOTICE, if there is one."
 (defun tiro-session-check-idle ()
   "Signal a `user-error' while a turn runs."
   (when (tiro-session-turn tiro-session)
+    (run-hooks 'tiro-session-busy-hook)
     (user-error "Tiro is still answering; %s cancels it, %s tells it something"
                 (substitute-command-keys "\\[tiro-cancel]")
                 (substitute-command-keys "\\[tiro-steer]"))))

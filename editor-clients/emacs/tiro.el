@@ -177,10 +177,13 @@ Ask QUESTION first where that is a turn of another session."
 
 (defun tiro--tell-edits (deed result)
   "Say that DEED was done to the files in RESULT."
-  (let ((names (mapcar #'abbreviate-file-name (plist-get result :paths))))
-    (message "Tiro: %s %s" deed
-             (if names (concat "the changes of " (string-join names ", "))
-               "nothing: all of it was done already"))))
+  (let* ((paths (append (plist-get result :paths) nil))
+         (unsaved (seq-filter #'tiro-edit-unsaved-p paths)))
+    (message "Tiro: %s %s%s" deed
+             (if paths (concat "the changes of " (mapconcat #'abbreviate-file-name paths ", "))
+               "nothing: all of it was done already")
+             (if unsaved (format "; not saved: %s" (mapconcat #'file-name-nondirectory unsaved ", "))
+               ""))))
 
 ;;;; The menu
 

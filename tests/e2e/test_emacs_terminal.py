@@ -333,6 +333,37 @@ def test_edit_is_allowed_and_undone(terminal: Terminal, provider: Provider) -> N
     terminal.wait_until(lambda shown: "\nfirst line" in shown, "the text of before")
 
 
+def test_questions_are_answered_without_going_there(terminal: Terminal, provider: Provider) -> None:
+    """The question says how; each is seen whole with its diff, the answer too at the end.
+
+    Once from the prompt, once from the question itself; what is typed in between allows nothing.
+    """
+    texts = ["".join(f"{word} {n}\n" for n in range(12)) for word in ("alpha", "beta")]
+    provider.script(
+        replies.tools(("c1", "write_file", {"path": "a.txt", "content": texts[0]})),
+        replies.tools(("c2", "write_file", {"path": "b.txt", "content": texts[1]})),
+        replies.text("line\n" * 20, "All is written."),
+    )
+    terminal.open_chat()
+    terminal.ask("write both")
+    screen = terminal.wait_for("From here: C-c o y allow")
+    for text in ("asks to use write_file", "+alpha 0", "+alpha 11", "[y Allow once]"):
+        assert text in screen
+    terminal.type("y")
+    terminal.wait_for("> y")
+    terminal.keys("Enter")
+    terminal.wait_for("Tiro waits for your answer: C-c o y allows")
+    terminal.keys("C-c", "o", "j", "y")
+    screen = terminal.wait_for("+beta 11")
+    screen = terminal.wait_for("From here: C-c o y allow")
+    for text in ("asks to use write_file", "+beta 0", "[y Allow once]", "> y"):
+        assert text in screen
+    terminal.keys("C-c", "o", "y")
+    screen = terminal.wait_for("All is written.")
+    assert "> y" in screen
+    assert (terminal.home.workspace / "b.txt").read_text() == texts[1]
+
+
 def test_hung_server_leaves_emacs_free(terminal: Terminal, provider: Provider) -> None:
     """A server that does not answer: C-g works, typing works, and all is well when it wakes."""
     provider.script(replies.text("Here I am."))
@@ -361,6 +392,7 @@ def test_another_editor_in_turn(terminal: Terminal, provider: Provider, start: S
     terminal.open_chat()
     terminal.ask("one")
     terminal.wait_for("First answer.")
+    terminal.wait_for("Tiro:idle")  # until then the answer is not stored
     other = start()
     other.request("tiro/session/load", {"latest": True})
     ask(other, "two")

@@ -81,7 +81,11 @@
     (goto-char (point-max))
     (insert "unsaved\n")
     (tiro-testing-ask "hello again")
-    (should (equal '(:applied t) (tiro-edit-test-versioned 2 '((0 0 0 3 "ONE")))))
+    (should (equal "Tiro: a.txt is changed but not saved"
+                   (tiro-testing-said
+                    (lambda ()
+                      (should (equal '(:applied t)
+                                     (tiro-edit-test-versioned 2 '((0 0 0 3 "ONE")))))))))
     (should (buffer-modified-p))
     (should (equal (with-temp-buffer (insert-file-contents "a.txt") (buffer-string)) "one\n"))))
 
@@ -246,7 +250,8 @@
       (tiro-cancel)
       (tiro-testing-wait-idle)
       (should (equal (funcall state) after))
-      (tiro-undo-edits)
+      (should (string-match-p "Took back the changes of .*; not saved: b.txt\\'"
+                              (tiro-testing-said #'tiro-undo-edits)))
       (should (equal (funcall state) before))
       (tiro-redo-edits)
       (should (equal (funcall state) after))
@@ -284,6 +289,8 @@
       (tiro-allow-once)
       (tiro-testing-wait-idle)
       (should (equal (with-current-buffer a (buffer-string)) "typed one a\n"))
+      ;; One line says why, without a key pressed.
+      (should (string-match-p "^\\* edit_file .*: failed: .*a\\.txt.*" (tiro-testing-chat)))
       (with-current-buffer a (set-buffer-modified-p nil)))))
 
 (provide 'tiro-edit-test)

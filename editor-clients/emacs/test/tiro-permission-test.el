@@ -83,6 +83,57 @@ Always adds bash: ls -la allow
       (call-interactively (key-binding (kbd "y"))))
     (should (equal (plist-get (tiro-permission-test-answer) :decision) "once"))))
 
+(ert-deftest tiro-permission-says-which-keys-answer-from-here ()
+  "Those of the user's own prefix, or the chat's where there is none; gone with the question."
+  (tiro-permission-test-with
+    (should (string-search "\nFrom here: C-c C-y allow · M-x tiro-allow-always always · C-c C-n reject"
+                           (tiro-testing-chat)))
+    (tiro-reject)
+    (should-not (string-search "From here" (tiro-testing-chat)))
+    (tiro-testing-wait-idle))
+  (let ((global (current-global-map)) (mine (copy-keymap (current-global-map))))
+    (unwind-protect
+        (cl-letf (((symbol-value 'global-map) mine))
+          (define-key mine (kbd "C-c o") 'tiro-command-map)
+          (tiro-permission-test-with
+            (should (string-search
+                     "\nFrom here: C-c o y allow · C-c o Y always · C-c o n reject · C-c o j go there\n"
+                     (tiro-testing-chat)))
+            (tiro-reject)
+            (tiro-testing-wait-idle)))
+      (use-global-map global))))
+
+(ert-deftest tiro-permission-refused-prompt-says-what-waits ()
+  "It is the user's turn, so the advice is to answer and not to cancel."
+  (tiro-permission-test-with
+    (with-current-buffer "*tiro*"
+      (goto-char (point-max))
+      (dolist (typed '("" "y"))
+        (insert typed)
+        (should (string-match-p "waits for your answer: .* allows, .* rejects, .* goes to"
+                                (error-message-string
+                                 (should-error (tiro-prompt-send) :type 'user-error)))))
+      (should (equal "y" (tiro-transcript-draft))))
+    (tiro-reject)
+    (tiro-testing-wait-idle)))
+
+(ert-deftest tiro-permission-answered-window-follows-again ()
+  "Whoever went to the question is back in the prompt; whoever reads back stays there."
+  (tiro-testing-with-peer
+    (tiro-testing-ask "hello")
+    (tiro-ask "diff 30")
+    (tiro-testing-wait-for "[y Allow once]")
+    (save-window-excursion
+      (delete-other-windows)
+      (switch-to-buffer "*tiro*")
+      (let ((reading (split-window)))
+        (set-window-point reading 3)
+        (tiro-next-attention)
+        (call-interactively (key-binding (kbd "n")))
+        (should (= (point) (window-point) (point-max)))
+        (should (= 3 (window-point reading)))))
+    (tiro-testing-wait-idle)))
+
 (ert-deftest tiro-permission-return-presses-the-label-at-point ()
   (tiro-permission-test-with
     (with-current-buffer "*tiro*"

@@ -68,7 +68,7 @@
                        '(:toolUseId "u1" :content "no such folder" :isError t))
     (tiro-session-refresh)
     (should (string-prefix-p (concat "one\n\ntwo\n\n* thinking\nhm\n\n[strange]\n\n"
-                                     "* glob *.el: failed\n* grep x: interrupted")
+                                     "* glob *.el: failed: no such folder\n* grep x: interrupted")
                              (tiro-testing-chat)))))
 
 (ert-deftest tiro-search-finds-and-loads ()

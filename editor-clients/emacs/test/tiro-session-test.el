@@ -9,17 +9,42 @@
   (tiro-testing-with-peer
     (tiro-ask "permission")
     (tiro-testing-wait-for "asks to use")
-    (should (string-match-p "still answering"
-                            (error-message-string
-                             (should-error (tiro-ask "another") :type 'user-error))))
     (with-current-buffer (tiro-chat-buffer)
       (goto-char (point-max))
       (insert "typed")
       (should-error (tiro-prompt-send) :type 'user-error)
       (should (equal (tiro-transcript-draft) "typed")))
+    (should-error (tiro-ask "another") :type 'user-error)
     (tiro-allow-once)
     (tiro-testing-wait-idle)
-    (should-not (string-search "another" (tiro-testing-chat)))))
+    (should-not (string-search "another" (tiro-testing-chat))))
+  (tiro-testing-with-server
+    (tiro-ask "slow 2000")
+    (should (string-match-p "still answering"
+                            (error-message-string
+                             (should-error (tiro-ask "another") :type 'user-error))))
+    (tiro-cancel)
+    (tiro-testing-wait-idle)))
+
+(ert-deftest tiro-session-view-of-before-a-turn-hides-no-answer ()
+  "B11: what another editor did is told just before a prompt is sent; the old state
+that comes after it neither ends the new turn nor wipes out its prompt."
+  (tiro-testing-with-peer
+    (tiro-testing-ask "hello")
+    (let ((draws 0))
+      (cl-letf* ((take (symbol-function 'tiro-session-take-view))
+                 ((symbol-function 'tiro-session-take-view)
+                  (lambda (view) (cl-incf draws)
+                    (should-not (tiro-session-turn tiro-session))
+                    (funcall take view))))
+        (tiro-session-look-again nil "It was changed outside")
+        (tiro-ask "permission")
+        (tiro-testing-wait-for "[y Allow once]")
+        (should (zerop draws))
+        (should (string-search "You: permission" (tiro-testing-chat)))
+        (tiro-allow-once)
+        (tiro-testing-wait-for "It was changed outside")
+        (should (= 1 draws))))))
 
 (ert-deftest tiro-session-events-of-another-turn-are-dropped ()
   "B62: nothing of an old turn shows."
