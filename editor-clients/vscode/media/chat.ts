@@ -5,7 +5,8 @@
  * the reader is at the end. Only a reader at the end is taken along when more arrives.
  */
 
-import type { Chip, FromView, Item, ToView, ViewStatus } from "../src/viewMessages";
+import type { Chip, FromView, Item, ToView, TranscriptChange, ViewStatus } from "../src/viewMessages";
+import { PromptHistory } from "./promptHistory";
 import { toolWords, Transcript } from "./transcript";
 
 declare function acquireVsCodeApi(): {
@@ -33,6 +34,10 @@ const transcript = new Transcript(items, (command) => {
   vscode.postMessage({ type: "command", command });
 });
 
+const history = new PromptHistory(prompt, () =>
+  [...items.querySelectorAll(".item.user .text")].map(({ textContent }) => textContent),
+);
+
 let isAtEnd = true;
 /** Where the page was when it was last looked at. */
 let lastTop = 0;
@@ -50,6 +55,9 @@ prompt.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
     event.preventDefault();
     ask();
+  } else if (history.move(event.key)) {
+    event.preventDefault();
+    draftChanged();
   }
 });
 prompt.addEventListener("input", draftChanged);
@@ -91,24 +99,6 @@ vscode.postMessage({ type: "ready" });
 
 function receive(message: ToView): void {
   switch (message.type) {
-    case "reset":
-      transcript.reset(message.items);
-      earlier.hidden = !message.hasEarlier;
-      goToEnd();
-      break;
-    case "prepend":
-      prepend(message.items, message.hasEarlier);
-      break;
-    case "put":
-      transcript.put(message.item);
-      announceItem(message.item);
-      break;
-    case "append":
-      transcript.append(message.id, message.delta);
-      break;
-    case "remove":
-      transcript.remove(message.id);
-      break;
     case "status":
       showStatus(message.status);
       break;
@@ -121,20 +111,49 @@ function receive(message: ToView): void {
     case "focus":
       prompt.focus();
       break;
+    default:
+      paint(message);
   }
   empty.hidden = !transcript.isEmpty;
   keepAtEnd();
 }
 
+function paint(change: TranscriptChange): void {
+  switch (change.type) {
+    case "reset":
+      transcript.reset(change.items);
+      earlier.hidden = !change.hasEarlier;
+      goToEnd();
+      break;
+    case "prepend":
+      prepend(change.items, change.hasEarlier);
+      break;
+    case "put":
+      transcript.put(change.item);
+      announceItem(change.item);
+      break;
+    case "append":
+      transcript.append(change.id, change.delta);
+      break;
+    case "seq":
+      transcript.setSeq(change.id, change.seq);
+      break;
+    case "remove":
+      transcript.remove(change.id);
+      break;
+  }
+}
+
 function ask(): void {
   const text = prompt.value;
-  if (text.trim() === "" || state === "answering") {
+  if (text.trim() === "") {
     return;
   }
   prompt.value = "";
+  history.forget();
   draftChanged();
   goToEnd();
-  vscode.postMessage({ type: "ask", prompt: text });
+  vscode.postMessage(state === "answering" ? { type: "steer", text } : { type: "ask", prompt: text });
 }
 
 /** Older items go above; what the reader looks at stays where it is. */
@@ -180,6 +199,8 @@ function showStatus(status: ViewStatus): void {
   cancel.hidden = !isAnswering;
   send.hidden = isAnswering;
   send.disabled = prompt.value.trim() === "";
+  prompt.placeholder = isAnswering ? "Steer the answer" : "Ask Tiro";
+  transcript.setPins(status.pins);
   label(byId("agent"), status.agent, `Agent: ${status.agent}`);
   label(byId("model"), status.model.split("/").at(-1) ?? "", `Model: ${status.model}`);
   label(byId("tokens"), status.tokens, `Next request: ${status.tokens}`);

@@ -31,6 +31,7 @@ const STATUS_WORDS: Readonly<Record<ToolStatus, string>> = {
 
 export class Transcript {
   readonly #painted = new Map<string, Painted>();
+  #pins: readonly number[] = [];
 
   constructor(
     private readonly root: HTMLElement,
@@ -64,6 +65,22 @@ export class Transcript {
     this.#painted.get(id)?.append(delta);
   }
 
+  /** The item is stored under this number. */
+  setSeq(id: string, seq: number): void {
+    const element = this.#painted.get(id)?.element;
+    if (element !== undefined) {
+      this.#mark(element, seq);
+    }
+  }
+
+  /** Show which messages stay in the window. */
+  setPins(pins: readonly number[]): void {
+    this.#pins = pins;
+    for (const element of this.root.querySelectorAll<HTMLElement>("[data-seq]")) {
+      this.#mark(element, Number(element.dataset.seq));
+    }
+  }
+
   remove(id: string): void {
     this.#painted.get(id)?.element.remove();
     this.#painted.delete(id);
@@ -72,8 +89,19 @@ export class Transcript {
   #paint(item: Item): Painted {
     const painted = this.#make(item);
     painted.element.dataset.kind = item.kind;
+    if ("seq" in item) {
+      this.#mark(painted.element, item.seq);
+    }
     this.#painted.set(item.id, painted);
     return painted;
+  }
+
+  /** A stored message, whose menu VS Code makes of its context. */
+  #mark(element: HTMLElement, seq: number): void {
+    const isPinned = this.#pins.includes(seq);
+    element.dataset.seq = String(seq);
+    element.classList.toggle("pinned", isPinned);
+    element.dataset.vscodeContext = JSON.stringify({ tiroMessage: isPinned ? "pinned" : "free", seq });
   }
 
   #make(item: Item): Painted {

@@ -99,6 +99,9 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
       case "ask":
         await this.session.ask({ prompt: message.prompt, attachments: this.attachments.take() });
         return;
+      case "steer":
+        await this.#steer(message.text);
+        return;
       case "cancel":
         await this.session.cancel();
         return;
@@ -127,6 +130,14 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
     this.#post({ type: "chips", chips: this.attachments.chips() });
     this.#giveBackDraft();
     this.#giveFocus();
+  }
+
+  /** What the turn did not take goes back to where it was written. */
+  async #steer(text: string): Promise<void> {
+    const taken = await vscode.commands.executeCommand("tiro.steer", text);
+    if (taken === undefined) {
+      this.session.giveBack({ prompt: text, attachments: [] });
+    }
   }
 
   #showTitle(): void {

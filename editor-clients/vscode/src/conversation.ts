@@ -36,6 +36,8 @@ export class Conversation {
   #prompt: UserItem | undefined;
   /** What was said to the running turn and is not yet part of the session. */
   #said: string[] = [];
+  /** The texts of the message that is being written. */
+  #unstored: TextItem[] = [];
   #hasAnswered = false;
   #oldestSeq: number | undefined;
   #made = 0;
@@ -112,7 +114,7 @@ export class Conversation {
   apply(event: TurnEvent): TranscriptChange[] {
     switch (event.type) {
       case "started":
-        return this.#start();
+        return this.#start(event.seq);
       case "text":
       case "thinking":
         return this.#stream(event);
@@ -148,9 +150,10 @@ export class Conversation {
     return [this.#add({ kind: "notice", id: this.#newId(), level, text, actions })];
   }
 
-  #start(): TranscriptChange[] {
+  #start(seq: number): TranscriptChange[] {
+    const prompt = this.#prompt;
     this.#prompt = undefined;
-    return [];
+    return prompt === undefined ? [] : [number(prompt, seq)];
   }
 
   /** What left the window is the session's number; why its memo was not written is not. */
@@ -172,6 +175,9 @@ export class Conversation {
         ? { kind: "text", id, text: event.delta, isStreaming: true, isInterrupted: false }
         : { kind: "thinking", id, text: event.delta, isStreaming: true };
     this.#streaming = item;
+    if (item.kind === "text") {
+      this.#unstored.push(item);
+    }
     return [...changes, this.#add(item)];
   }
 
@@ -221,12 +227,15 @@ export class Conversation {
   }
 
   /** The second event tells that the prompt itself is stored. */
-  #stored({ role, n }: StoredEvent): TranscriptChange[] {
+  #stored({ role, n, seq }: StoredEvent): TranscriptChange[] {
+    if (role === "assistant") {
+      return this.#unstored.splice(0).map((item) => number(item, seq));
+    }
     const text = role === "user" && n > 2 ? this.#said.shift() : undefined;
     if (text === undefined) {
       return [];
     }
-    const said: UserItem = { kind: "user", id: this.#newId(), text, attachments: [] };
+    const said: UserItem = { kind: "user", id: this.#newId(), text, attachments: [], seq };
     return [...this.#endStream(false), this.#add(said)];
   }
 
@@ -254,6 +263,7 @@ export class Conversation {
     this.#streaming = undefined;
     this.#prompt = undefined;
     this.#said = [];
+    this.#unstored = [];
     this.#hasAnswered = false;
     this.#tools.clear();
   }
@@ -267,4 +277,10 @@ export class Conversation {
     this.#made += 1;
     return `live${this.#made}`;
   }
+}
+
+/** A stored item gets its number. */
+function number(item: UserItem | TextItem, seq: number): TranscriptChange {
+  item.seq = seq;
+  return { type: "seq", id: item.id, seq };
 }

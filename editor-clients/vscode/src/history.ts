@@ -91,7 +91,7 @@ async function pin(parts: Parts, given: unknown, pinned: boolean) {
     return undefined;
   }
   const result = await client.request(protocol.sessionPin, { seq, pinned });
-  session.setPins(result.pins);
+  await session.readFacts();
   return result;
 }
 

@@ -66,7 +66,11 @@ function userItem(id: string, message: Message): Item {
   const blocks = blocksOf(message);
   const attachments = blocks.filter((block) => block.type === "attachment").map((one) => attachmentLabel(one));
   const shown = blocks.filter((block) => block.type !== "attachment").map(plainText);
-  return { kind: "user", id, text: shown.join("\n"), attachments };
+  return { kind: "user", id, text: shown.join("\n"), attachments, ...seqOf(message) };
+}
+
+function seqOf({ seq }: Message): { seq?: number } {
+  return seq === undefined ? {} : { seq };
 }
 
 function addBlock(
@@ -97,6 +101,7 @@ function addBlock(
           text: plainText(block),
           isStreaming: false,
           isInterrupted: isInterrupted(message),
+          ...seqOf(message),
         });
       }
   }

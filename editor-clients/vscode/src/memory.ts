@@ -145,7 +145,7 @@ async function storeMemory({ client, session }: Parts, before: string, text: str
   }
   if (Object.keys(changed).length > 0) {
     await client.request(protocol.memoSet, changed);
-    await session.readSize();
+    await session.readFacts();
   }
 }
 
@@ -168,7 +168,7 @@ function textOf(memory: protocol.MemoResult): string {
 }
 
 async function tellResize({ session }: Parts, result: protocol.ResizeResult): Promise<void> {
-  await session.readSize();
+  await session.readFacts();
   if (result.decision === null) {
     session.tell("info", "There was nothing to take out of the window.");
     return;

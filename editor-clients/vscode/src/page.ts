@@ -44,8 +44,8 @@ const BODY = `<body>
     <ul id="chips" aria-label="Attachments"></ul>
     <textarea id="prompt" rows="1" aria-label="Ask Tiro" placeholder="Ask Tiro"
       aria-describedby="hint"></textarea>
-    <span id="hint" class="unseen">Enter sends, Shift+Enter starts a new line, Escape cancels the
-      answer</span>
+    <span id="hint" class="unseen">Enter sends, Shift+Enter starts a new line, Arrow Up brings earlier
+      prompts back, Escape cancels the answer</span>
     <div id="bar">
       <button id="attach" type="button" class="quiet" title="Attach a file">Attach…</button>
       <button id="agent" type="button" class="quiet" title="Select the agent"></button>

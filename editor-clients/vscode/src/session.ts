@@ -93,6 +93,7 @@ export class Session implements vscode.Disposable {
       model: this.#model ?? "",
       tokens: tokensText(this.#contextSize),
       activity: this.#activity,
+      pins: this.#pins,
     };
   }
 
@@ -153,27 +154,16 @@ export class Session implements vscode.Disposable {
     this.#id = view.id;
     this.#agent = view.agent;
     this.#model = view.model ?? this.#model;
-    this.#contextSize = view.contextSize;
-    this.#title = view.title ?? "";
-    this.#pins = view.pins;
+    this.#know(view);
     this.last.remember({ id: view.id, path: view.path });
     this.#paint(this.conversation.reset(messagesOf(view).slice(-PAGE_MESSAGES)));
     this.#fireStatus();
   }
 
-  /** Read again how large the next request is. */
-  async readSize(): Promise<void> {
-    this.#contextSize = await this.client.request(protocol.sessionContextSize, {});
+  /** Read again what stands around the transcript. */
+  async readFacts(): Promise<void> {
+    this.#know(await this.client.request(protocol.sessionGet, { limit: 1 }));
     this.#fireStatus();
-  }
-
-  setTitle(title: string | null): void {
-    this.#title = title ?? "";
-    this.#fireStatus();
-  }
-
-  setPins(pins: readonly number[]): void {
-    this.#pins = pins;
   }
 
   /** Show the messages before the oldest one shown. */
@@ -270,13 +260,19 @@ export class Session implements vscode.Disposable {
       this.last.remember({ id, path: null });
     }
     if (reason === "titled") {
-      this.#title = (await this.client.request(protocol.sessionGet, { limit: 1 })).title ?? "";
+      await this.readFacts();
     }
     const notice = changeNotice(reason, id);
     if (notice !== undefined) {
       this.tell(notice.level, notice.text, notice.actions);
     }
     this.#fireStatus();
+  }
+
+  #know({ title, pins, contextSize }: protocol.SessionView): void {
+    this.#title = title ?? "";
+    this.#pins = pins;
+    this.#contextSize = contextSize;
   }
 
   #clientState(): ClientState {

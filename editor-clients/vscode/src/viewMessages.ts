@@ -13,6 +13,8 @@ export interface UserItem {
   text: string;
   /** One line for each attachment, such as `a.py:3-7`. */
   attachments: string[];
+  /** Its number in the session, once it is stored. */
+  seq?: number;
 }
 
 /** Text of the assistant. */
@@ -24,6 +26,8 @@ export interface TextItem {
   isStreaming: boolean;
   /** A cancel or a failure ended it. */
   isInterrupted: boolean;
+  /** Its number in the session, once it is stored. */
+  seq?: number;
 }
 
 /** The model's reasoning, folded. */
@@ -87,6 +91,8 @@ export interface ViewStatus {
   tokens: string;
   /** What is being done right now, such as the load of a local model; "" for nothing. */
   activity: string;
+  /** The seqs of the messages that stay in the window. */
+  pins: readonly number[];
 }
 
 /** Something that will go along with the next prompt. */
@@ -104,6 +110,7 @@ export type TranscriptChange =
   | { type: "prepend"; items: Item[]; hasEarlier: boolean }
   | { type: "put"; item: Item }
   | { type: "append"; id: string; delta: string }
+  | { type: "seq"; id: string; seq: number }
   | { type: "remove"; id: string };
 
 export type ToView =
@@ -116,6 +123,7 @@ export type ToView =
 export type FromView =
   | { type: "ready" }
   | { type: "ask"; prompt: string }
+  | { type: "steer"; text: string }
   | { type: "cancel" }
   | { type: "earlier" }
   | { type: "command"; command: string }

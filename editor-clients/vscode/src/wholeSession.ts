@@ -75,7 +75,7 @@ export async function renameSession({ client, session }: Parts, given?: unknown)
     return undefined;
   }
   const result = await client.request(protocol.sessionConfigure, { title: title.trim() });
-  session.setTitle(result.title);
+  await session.readFacts();
   return result;
 }
 

@@ -18,7 +18,7 @@ let turns = 0;
 let cancelled = false;
 
 function sessionView() {
-  return { id: null, title: null, agent: null, model: null, messages: [], total: 0, archived: 0, path: null, contextSize, busy: null };
+  return { id: null, title: null, agent: null, model: null, messages: [], total: 0, archived: 0, pins: [], path: null, contextSize, busy: null };
 }
 
 connection.onRequest("initialize", () => ({

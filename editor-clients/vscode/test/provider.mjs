@@ -1,7 +1,7 @@
 // A scripted OpenAI-style provider on loopback; the prompt's words say what it answers.
 //
 //   think …  reasons before it answers        tool …   reads a.py first, then answers
-//   slow …   200 words, one every 25 ms        refuse … is refused with HTTP 400
+//   slow [N] 200 (N) words, one every 25 ms    refuse … is refused with HTTP 400
 //   markdown … headings, lists, code           empty …  answers with nothing
 //   edit FILES reads them, has "one" replaced by "ONE" in each, then answers
 //   diagnostics … asks what is wrong in a.py first, then answers
@@ -121,7 +121,8 @@ function editCalls(prompt, messages) {
 
 async function sendText(prompt, send, response) {
   if (prompt.startsWith("slow")) {
-    for (let word = 0; word < WORDS && !response.destroyed; word += 1) {
+    const words = Number(prompt.split(" ")[1]) || WORDS;
+    for (let word = 0; word < words && !response.destroyed; word += 1) {
       send({ content: `word${word} ` });
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }

@@ -140,8 +140,8 @@ suite("Tiro", () => {
 
   test("Steer reaches the running answer, and is nothing where none runs", async () => {
     assert.equal(await run("tiro.steer", "too early"), undefined);
-    const running = ask("slow");
-    await until(async () => (await lastRequests()).at(-1) === "slow", "the provider was asked");
+    const running = ask("slow 40");
+    await until(async () => (await lastRequests()).at(-1) === "slow 40", "the provider was asked");
     assert.deepEqual(await run("tiro.steer", "be short"), { queued: true });
     assert.equal((await running)?.text, "You said: be short");
     const text = await run<string>("tiro.showSession");

@@ -236,7 +236,31 @@ export const STEPS = {
     await ui.shot("context-size");
     await ui.pick("Edit Memo and Summary");
     await ui.editor.filter({ hasText: "What the model remembers" }).waitFor();
-    await ui.command("Tiro: Drop");
+    await ui.dropForm("memory.md");
+  },
+
+  "a message has a menu, earlier prompts come back, and Enter steers a running answer": async (ui) => {
+    await ui.chooseFor(ui.answers.last(), "Pin Message");
+    await ui.view.locator(".item.text.pinned").waitFor();
+    await ui.shot("pinned");
+    await ui.chooseFor(ui.answers.last(), "Unpin Message");
+    await until(async () => (await ui.view.locator(".pinned").count()) === 0, "it is not pinned any more");
+    await ui.prompt.press("ArrowUp");
+    assert.equal(await ui.prompt.inputValue(), "from the palette");
+    await ui.prompt.press("ArrowDown");
+    await ui.prompt.fill("");
+    await ui.ask("slow 60 words");
+    await ui.answers.last().filter({ hasText: "word3" }).waitFor();
+    await ui.send("be short");
+    await ui.answered("You said: be short");
+    await ui.chooseFor(ui.answers.last(), "Retry");
+    await until(() => ui.provider.requests.at(-1).messages.at(-1).content === "be short", "it is asked again");
+    await ui.answered("You said: be short");
+    await ui.chooseFor(ui.prompts.last(), "Edit Message");
+    await ui.editor.filter({ hasText: "be" }).waitFor();
+    await ui.typeAtEnd(" and clear");
+    await ui.page.keyboard.press("Control+Enter");
+    await ui.prompts.last().filter({ hasText: "be short and clear" }).waitFor();
   },
 
   "a resize is looked at, edited, applied and undone": async (ui) => {
@@ -252,7 +276,7 @@ export const STEPS = {
     await ui.notices(/messages left the window; [\d,]+ tokens become about [\d,]+/).waitFor();
     await ui.command("Tiro: Edit Memo and Summary");
     await ui.editor.filter({ hasText: /They\stalked\sof\sgreetings/ }).waitFor();
-    await ui.command("Tiro: Drop");
+    await ui.dropForm("memory.md");
     changeSettings(ui.bench.out, "Machine", { "tiro.settings": {} });
     await ui.notices(/messages left the window/).getByRole("button", { name: "Undo" }).click();
     await ui.notices("those of before the last resize").waitFor();

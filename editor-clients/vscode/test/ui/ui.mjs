@@ -105,6 +105,21 @@ export class Ui {
     await this.page.keyboard.press("Enter");
   }
 
+  /** Choose from the menu of an item, no faster than a person: one that has just opened takes no click. */
+  async chooseFor(item, name) {
+    await item.click({ button: "right" });
+    const entry = this.page.getByRole("menuitem", { name, exact: true }).first();
+    await entry.waitFor();
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    await entry.click();
+  }
+
+  /** Close a form without applying it; until it is gone it may take the focus from what comes next. */
+  async dropForm(name) {
+    await this.command("Tiro: Drop");
+    await this.page.locator(`.tab[aria-label^="${name}"]`).waitFor({ state: "detached" });
+  }
+
   toast(text) {
     return this.page.locator(".notification-toast").filter({ hasText: text }).first();
   }

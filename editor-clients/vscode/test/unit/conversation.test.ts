@@ -206,3 +206,25 @@ test("a preview is shown from the event on that brings it, until the result is t
   );
   expect(shown(conversation)).toEqual(["tool run_command make done: built"]);
 });
+
+test("what is stored gets its number, in the turn and when it is read again", () => {
+  const conversation = new Conversation();
+  conversation.ask("hello", []);
+  const changes = play(
+    conversation,
+    STARTED,
+    { type: "stored", seq: 1, role: "user" },
+    { type: "text", delta: "I look. " },
+    { type: "toolUse", toolUse: READ, status: "proposed" },
+    { type: "stored", seq: 2, role: "assistant" },
+    { type: "stored", seq: 3, role: "tool" },
+    { type: "text", delta: "Done." },
+    { type: "stored", seq: 4, role: "assistant" },
+    END,
+  );
+  expect(changes.filter(({ type }) => type === "seq").map((change) => "seq" in change && change.seq)).toEqual([1, 2, 4]);
+  const seqs = () => conversation.items.map((item) => ("seq" in item ? item.seq : undefined));
+  expect(seqs()).toEqual([1, 2, undefined, 4]);
+  conversation.reset([{ role: "user", content: "hello", seq: 1 }, { role: "assistant", content: "Done.", seq: 2 }]);
+  expect(seqs()).toEqual([1, 2]);
+});

@@ -28,11 +28,11 @@ test("stored messages read as the turn did when it streamed", () => {
     { role: "assistant", seq: 4, content: "Found.", metadata: { tiro: { interrupted: true } } },
   ];
   expect(itemsOf(messages)).toEqual([
-    { kind: "user", id: "m1", text: "what is this?", attachments: ["a.py:3-7"] },
+    { kind: "user", id: "m1", seq: 1, text: "what is this?", attachments: ["a.py:3-7"] },
     { kind: "thinking", id: "m2.0", text: "hm", isStreaming: false },
-    { kind: "text", id: "m2.1", text: "I search.", isStreaming: false, isInterrupted: false },
+    { kind: "text", id: "m2.1", seq: 2, text: "I search.", isStreaming: false, isInterrupted: false },
     { kind: "tool", id: "m2.2", name: "grep", summary: "def ".trim(), status: "done", output: "a.py:1" },
-    { kind: "text", id: "m4.0", text: "Found.", isStreaming: false, isInterrupted: true },
+    { kind: "text", id: "m4.0", seq: 4, text: "Found.", isStreaming: false, isInterrupted: true },
   ]);
 });
 

@@ -2,6 +2,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
 
 import { MarkdownStream } from "../../media/markdown";
+import { PromptHistory } from "../../media/promptHistory";
 import { Transcript } from "../../media/transcript";
 
 let root: HTMLElement;
@@ -139,4 +140,36 @@ test("a screen reader hears who speaks", () => {
   const labels = [...root.querySelectorAll("article")].map((one) => one.getAttribute("aria-label"));
   expect(labels).toEqual(["You", "Tiro"]);
   expect(root.querySelector<HTMLElement>(".mark")?.hidden).toBe(false);
+});
+
+test("a stored message has a menu that knows its number and whether it is pinned", () => {
+  const transcript = new Transcript(root, () => undefined);
+  transcript.put({ kind: "user", id: "1", text: "hi", attachments: [], seq: 7 });
+  transcript.put({ kind: "text", id: "2", text: "hello", isStreaming: false, isInterrupted: false });
+  const contexts = () => [...root.querySelectorAll<HTMLElement>(".item")].map((one) => one.dataset.vscodeContext);
+  expect(contexts()).toEqual(['{"tiroMessage":"free","seq":7}', undefined]);
+  transcript.setSeq("2", 8);
+  transcript.setPins([8]);
+  expect(contexts()).toEqual(['{"tiroMessage":"free","seq":7}', '{"tiroMessage":"pinned","seq":8}']);
+  expect(root.querySelectorAll(".pinned")).toHaveLength(1);
+  transcript.put({ kind: "text", id: "3", text: "more", isStreaming: false, isInterrupted: false, seq: 8 });
+  transcript.setPins([]);
+  expect(root.querySelectorAll(".pinned")).toHaveLength(0);
+});
+
+test("earlier prompts come back at the ends of the input, and the draft after them", () => {
+  const input = document.createElement("textarea");
+  const history = new PromptHistory(input, () => ["one", "two"]);
+  const press = (key: string, caret: number) => {
+    input.setSelectionRange(caret, caret);
+    return history.move(key) ? input.value : undefined;
+  };
+  input.value = "draft";
+  expect(press("ArrowDown", 5)).toBeUndefined();
+  expect(press("ArrowUp", 2)).toBeUndefined();
+  expect(["ArrowUp", "ArrowUp", "ArrowUp"].map((key) => press(key, 0))).toEqual(["two", "one", undefined]);
+  expect(["ArrowDown", "ArrowDown", "ArrowDown"].map((key) => press(key, input.value.length))).toEqual(["two", "draft", undefined]);
+  press("ArrowUp", 0);
+  history.forget();
+  expect(press("ArrowUp", 0)).toBe("two");
 });

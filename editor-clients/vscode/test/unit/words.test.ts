@@ -53,12 +53,12 @@ test.each([
   ["starting", "$(loading~spin) Tiro: starting"],
   ["stopped", "$(error) Tiro: stopped"],
 ] as const)("the status bar of a server that is %s", (state, text) => {
-  const status = { state, agent: "build", model: "a/b/claude", tokens: "12 tokens", activity: "" };
+  const status = { state, agent: "build", model: "a/b/claude", tokens: "12 tokens", activity: "", pins: [] };
   expect(statusText(status)).toBe(text);
 });
 
 test("the status bar says above all that the user is waited for", () => {
-  const status = { state: "answering", agent: "build", model: "m", tokens: "", activity: "" } as const;
+  const status = { state: "answering", agent: "build", model: "m", tokens: "", activity: "", pins: [] } as const;
   expect(statusText(status, 1)).toBe("$(question) Tiro: 1 question");
   expect(statusText(status, 2)).toBe("$(question) Tiro: 2 questions");
 });
