@@ -139,6 +139,7 @@ tox
 nox
 rake
 just
+vitest
 jq
 bat
 pip
@@ -157,6 +158,7 @@ install
 split
 python3 -m pytest
 python3 -m pip
+python3 -Bm pytest
 uv run pytest
 poetry run mypy
 """.strip().split("\n")
@@ -593,6 +595,12 @@ tox -c evil.ini
 tox -cevil.ini
 tox --workdir X
 tox -x testenv.commands='touch X'
+tox exec -- touch X
+tox e -- touch X
+tox -q exec -e py -- touch X
+vitest run --config evil.ts
+just evil/build
+just evil/
 nox -f evil.py
 nox --noxfile=evil.py
 rake -f evil.rb
@@ -611,6 +619,7 @@ bat --config-file=evil a.txt
 bat .env
 bat .ENV
 python3 -m pytest -p evil
+python3 -Bm pytest -p evil
 python3 -m pytest -c evil.ini
 python3 -m pip config set x y
 python3 -m pip install --target=X evil

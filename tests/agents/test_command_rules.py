@@ -121,6 +121,9 @@ EVERYDAY = {
         eslint .; eslint --fix src; eslint --ext .js,.ts src; eslint --max-warnings 0 src
     """,
     "npx prettier": "npx prettier --check .",
+    "vitest": "vitest; vitest run; vitest run a.test.ts --coverage; vitest -t name",
+    "tox": "tox; tox -e py311; tox run -e py311; tox -p",
+    "just": "just; just test; just --list",
     "npx jest": "npx jest; npx jest -u; npx jest --coverage a.test.js",
     "npx tsc": "npx tsc --noEmit",
     "prettier": "prettier --check .; prettier -w src",

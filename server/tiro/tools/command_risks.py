@@ -51,7 +51,7 @@ RUNNERS = word_set(
 LANGUAGES = word_set("python perl ruby node nodejs java php lua luajit deno bun Rscript julia")
 """They run a script, a module, or a text; only a rule that names the script speaks for it."""
 
-_MODULE_OPTIONS = frozenset({"-m"})
+_MODULE_OPTION = re.compile("-[a-zA-Z]*m")
 _TEXT_OPTIONS = re.compile(r"-[a-zA-Z]*[ceEprRiIx]|--(eval|print|exec|require|import|run)\b.*|-")
 
 _GIT_RUNNERS = word_set(
@@ -64,6 +64,9 @@ _RUN_WORDS = word_set("run exec x dlx shell start")
 
 SCRIPT_RUNNERS = word_set("npm pnpm")
 """Tools whose `run` takes the name of a script that the package itself lists, and nothing else."""
+
+TEST_RUNNERS = word_set("vitest tox")
+"""Tools whose `run` says no more than their name."""
 
 _LONG_RUNNERS = (
     *("--command", "--exec", "--run", "--eval", "--pager", "--editor", "--pre", "--shell"),
@@ -91,7 +94,7 @@ def risk_of(words: Sequence[str], named: int) -> str | None:
         is_known = only_reads((name, *words[1:]), deep=True) is not None
         return None if is_known else UNKNOWN_OPTIONS.format(name=name)
     known, at = program_of(name), _run_word(name, words)
-    is_script = name in SCRIPT_RUNNERS and named > 1 and at == 1
+    is_script = name in TEST_RUNNERS or (name in SCRIPT_RUNNERS and named > 1 and at == 1)
     if 0 < at < len(words) - 1 and not is_script:
         if named < at + 2:
             return NO_SCRIPT.format(name=f"{name} {words[at]}")
@@ -116,7 +119,7 @@ def beginnings(words: Sequence[str]) -> list[int]:
     """Where a command begins among these words: its own, and those that it is known to run."""
     name = _name_of(words[0])
     if name in LANGUAGES:
-        at = next((at + 1 for at, word in enumerate(words) if word in _MODULE_OPTIONS), 0)
+        at = next((at + 1 for at, word in enumerate(words) if _MODULE_OPTION.fullmatch(word)), 0)
     else:
         at = 1 if name == "npx" else _run_word(name, words) + 1
     if not 0 < at < len(words) or (at == 1 and name != "npx"):
@@ -145,7 +148,7 @@ def _run_word(name: str, words: Sequence[str]) -> int:
 
 def _language_risk(name: str, words: Sequence[str], named: int) -> str | None:
     for at, word in enumerate(words[1:], 1):
-        if word in _MODULE_OPTIONS:
+        if _MODULE_OPTION.fullmatch(word):
             is_named = named > at + 1
             return (
                 risk_of(words[at + 1 :], named - at - 1)

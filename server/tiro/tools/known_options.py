@@ -88,7 +88,7 @@ def unknown_word(program: Program, words: Sequence[str]) -> str | None:
 
 _TEST_RUNNER = Reader(
     shows="text",
-    flags="utvi",
+    flags="utv",
     long="coverage watch watchAll silent verbose bail ci updateSnapshot update runInBand run"
     " testNamePattern testPathPattern passWithNoTests onlyChanged changed grep timeout color"
     " no-color colors maxWorkers detectOpenHandles forceExit fix quiet check max-warnings noEmit",
@@ -106,7 +106,7 @@ _NODE = _program(
 )
 _COMPILER = _program(
     text="ODUILlW",
-    single="c g g0 g1 g2 g3 ggdb w v E H s S std fPIC fpic fPIE fno-exceptions fno-rtti fsanitize"
+    single="c g g0 g1 g2 g3 ggdb w v E H s std fPIC fpic fPIE fno-exceptions fno-rtti fsanitize"
     " fstack-protector fopenmp fvisibility fno-omit-frame-pointer fdiagnostics-color fsyntax-only"
     " m32 m64 march mtune pthread pedantic pipe shared static x dumpversion dumpmachine ansi",
     risky="^-W.*,",
@@ -150,7 +150,11 @@ PROGRAMS: dict[str, Program] = {
         risky=_SETS,
     ),
     "ant": _program(single="q v d p S k quiet verbose debug projecthelp keep-going"),
-    "just": _program(flags="lnqv", long="list dry-run quiet verbose summary yes", risky=_SETS),
+    "just": _program(
+        flags="lnqv",
+        long="list dry-run quiet verbose summary yes",
+        risky=f"{_SETS}|^[^-].*/",  # the folder of another justfile
+    ),
     "tar": _program(
         flags="cxtvzjJakmpUf",
         long="create extract get list verbose gzip bzip2 xz zstd file strip-components exclude"
@@ -193,6 +197,7 @@ PROGRAMS: dict[str, Program] = {
         flags="qvrph",
         text="ef",
         long="recreate parallel notest skip-missing-interpreters list",
+        risky="^(e|exec|d|devenv|q|quickstart|le|legacy)$",
     ),
     "nox": _program(
         flags="lrRvh", text="st", long="list reuse-existing-virtualenvs sessions verbose"
