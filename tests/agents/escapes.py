@@ -529,6 +529,65 @@ l\s | \t\o\u\c\h X
 """.strip().split("\n")
 """Written as they are, but for \\n, \\r, \\t, \\v, \\u…, \\x00 and {base}."""
 
+SWEEPS = r"""
+grep -r SECRET .
+grep -rn SECRET
+grep -rh SECRET -- .
+grep SECRET -r
+grep --recursive SECRET
+grep -R SECRET sub
+grep -d recurse SECRET .
+rg --hidden SECRET
+rg --hidden SECRET .
+diff -rN sub .
+diff -r sub pay
+diff -N pay .
+cp -r . here
+cp -a . here
+cp --recursive . here
+cp -R ./ here
+cp -rL sub here
+cp -LR sub here
+cp --dereference -r sub here
+cp pay/k in
+cp pay/k in/
+cp pay/k ./sub/../in
+cp -t in pay/k
+cp -tin pay/k
+cp -ft in pay/k
+cp --target-directory=in pay/k
+cp --target-directory in pay/k
+cp -r pay/. in
+cp -rT pay in
+cp -a pay/k in
+cd in && cp ../pay/k .
+cp a.txt .git/hooks/pre-commit
+cp a.txt .git/hooks
+cp -r pay .git
+cp -t .git a.txt
+cp a.txt .tiro/agents/evil.md
+cp a.txt .Tiro/config.yaml
+cp a.txt .vscode/tasks.json
+cp a.txt .husky/pre-commit
+cp a.txt .envrc
+cp -r nested/. .
+tar xf a.tar
+tar -xf a.tar
+tar xvzf a.tar
+tar --extract -f a.tar
+tar cf a.tar .
+tar -cf a.tar ./
+jq -n 'import "../outside/k" as $s; $s'
+jq -n 'include "sub/b"; .'
+git diff
+git diff HEAD
+git grep SECRET
+git log -p
+git show HEAD
+git --git-dir=../outside status
+""".strip().split("\n")
+"""What lies in folders that a line reads or writes below, and no word of it names."""
+
 OPTIONS = r"""
 make -sfevil.mk
 make -ksf evil.mk all
@@ -924,7 +983,6 @@ PLAIN = """
 git status
 git status -s
 git status --short --branch
-git diff
 git diff --stat
 git log --oneline -5
 git log -n 3 --format='%h %s'
@@ -938,7 +996,11 @@ echo hello
 echo 'it is $HOME; touch X'
 cat a.txt
 cat a.txt | grep -n a
-grep -rn a .
+grep -rn a sub
+cp a.txt sub
+cp -r sub here
+cp -t sub a.txt
+diff a.txt sub/b.txt
 find . -name '*.txt' -type f
 sed -n 1,3p a.txt
 cd sub && ls -la

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents.escapes import ALLOWED, FOLDERS, LINES, OPTIONS, PATHS, PLAIN, TEXTS
+from tests.agents.escapes import ALLOWED, FOLDERS, LINES, OPTIONS, PATHS, PLAIN, SWEEPS, TEXTS
 from tests.agents.every_tool import tools_by_name
 from tests.agents.turns import a_turn, run, statuses, told
 from tests.fakes import RecordingEditor, says, uses
@@ -69,6 +69,11 @@ def base(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> I
         "to-plan": ".tiro/plan",
     }.items():
         (ws / name).symlink_to(target)
+    for name in ("pay/k", "nested/.husky/x"):
+        (ws / name).parent.mkdir(parents=True)
+        (ws / name).write_text("escaped\n")
+    (ws / "in").mkdir()
+    (ws / "in/k").symlink_to("../../outside/k")
     os.mkfifo(ws / "fifo")
     os.mkfifo(tmp_path / "outside/fifo")
     for name in ("evil.sh", "evil", "git", "sub/git", "git-evil"):
@@ -181,6 +186,17 @@ def test_no_line_gets_past_the_rules(base: Path, line: str) -> None:
     assert ended in (["rejected"], ["failed"]), "something of it ran without a question"
 
 
+@pytest.mark.parametrize("n", range(3))
+def test_no_line_gets_at_what_its_words_do_not_name(base: Path, n: int) -> None:
+    """B48, B49: a deny holds below a folder too, and no link there leads a copy out."""
+    before = beside(base)
+    used = [("run_command", {"command": line}) for line in SWEEPS[n::3]]
+    ended, _, results = attempt(base, *used)
+    assert not [line for line, end in zip(SWEEPS[n::3], ended, strict=True) if end != "rejected"]
+    assert beside(base) == before
+    assert SECRET not in results
+
+
 @pytest.mark.parametrize("n", range(4))
 def test_no_option_makes_more_of_an_allowed_program(base: Path, n: int) -> None:
     """B49: a rule that allows `make` allows no other makefile, file to read, program or output."""
@@ -270,14 +286,12 @@ def test_reading_git_runs_no_program_of_the_repository(base: Path, agent: str) -
     commands = [("run_command", {"command": line}) for line in READING]
     ended, asked, _ = attempt(base, *commands, rules=rules)
     assert (set(ended), asked) == ({"done"}, []), "ordinary settings do not ask"
-    for key in ("filter.e.clean", "diff.e.textconv", "core.fsmonitor", "gpg.program"):
-        subprocess.run(["git", "config", key, str(ws / "trap")], cwd=ws, check=True)
-        ended, asked, results = attempt(base, *commands, rules=rules)
-        assert set(ended) == {"rejected"}
-        told = [one.rule for one in asked] if agent == "plan" else results.split("\n")
-        assert len(asked) == (len(READING) if agent == "plan" else 0)
-        assert all(f"sets {key})" in one for one in told)
-        subprocess.run(["git", "config", "--unset", key], cwd=ws, check=True)
+    subprocess.run(["git", "config", "filter.e.clean", str(ws / "trap")], cwd=ws, check=True)
+    ended, asked, results = attempt(base, *commands, rules=rules)
+    assert set(ended) == {"rejected"}
+    told = [one.rule for one in asked] if agent == "plan" else results.split("\n")
+    assert len(asked) == (len(READING) if agent == "plan" else 0)
+    assert all("sets filter.e.clean)" in one for one in told)
     assert not [*base.rglob("X")]
 
 

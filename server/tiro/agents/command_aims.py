@@ -9,10 +9,10 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
+from tiro.agents.command_folders import About, Bans, found_in_folders
 from tiro.agents.command_rules import CommandSubject, stand_alone
 from tiro.agents.guarded import guarded_name
 from tiro.tools.command_line import CommandLine, loose_words, parse_command_line
@@ -20,9 +20,7 @@ from tiro.tools.git_settings import repository_doubt
 from tiro.tools.readers import only_reads
 
 NOWHERE = "/dev/null"
-
-Bans = Callable[[Path], bool]
-"""Whether the rules forbid to read the file with this real path."""
+UNSEEN = "{path} is too large to look at, or cannot be"
 
 
 class CommandAim(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,30 +30,52 @@ class CommandAim(msgspec.Struct, frozen=True, kw_only=True):
     """What an answer "always" is remembered by: the simple command, or all of the line."""
     command: CommandSubject | None = None
     path: Path | None = None
-    about: Literal["outside", "banned", "guarded"] = "outside"
-    """It lies outside the workspace, must not be read, or may be written only by its name."""
+    about: About = "outside"
+
+
+class Rights(msgspec.Struct, frozen=True):
+    """What the rules say beforehand."""
+
+    is_banned: Bans
+    allows: Callable[[CommandSubject], bool]
+    """Whether they allow a command, as far as its words go."""
 
 
 def command_aims(
-    command: str, folder: Path, roots: Sequence[Path], is_banned: Bans
+    command: str, folder: Path, roots: Sequence[Path], rights: Rights
 ) -> Iterator[CommandAim]:
     """All that a command line, run in this folder, is about; asks the disk."""
     line = parse_command_line(command)
     if line.unplain is not None:
         words = tuple(loose_words(command))
-        yield from _paths_of(line.text, words, folder, roots, is_banned)
+        yield from _paths_of(line.text, words, folder, roots, rights.is_banned)
         yield CommandAim(line=line.text, command=CommandSubject(words, is_plain=False))
         return
     alone, places = stand_alone(line), _folders(line, folder)
     for words, at in zip(line.commands, places, strict=True):
         text = shlex.join(words) if alone else line.text
-        paths = list(_paths_of(text, words, at or folder, roots, is_banned))
+        paths = list(_paths_of(text, words, at or folder, roots, rights.is_banned))
         yield from paths
         yield from _guarded_paths(text, words, at or folder, roots)
         is_banned_here = any(one.about == "banned" for one in paths)
         is_free = at is not None and not is_banned_here and _shows_files(words, at)
         doubt = None if at is None else _doubt(words, at)
-        yield CommandAim(line=text, command=CommandSubject(words, is_free=is_free, doubt=doubt))
+        subject = CommandSubject(words, is_free=is_free, doubt=doubt)
+        yield from _come_upon(text, subject, at or folder, roots, rights)
+
+
+def _come_upon(
+    line: str, subject: CommandSubject, folder: Path, roots: Sequence[Path], rights: Rights
+) -> Iterator[CommandAim]:
+    """A command, and what it comes upon where its words alone would be allowed."""
+    if rights.allows(subject) and only_reads(subject.words, deep=False) is None:
+        for found in found_in_folders(subject.words, folder, roots, rights.is_banned):
+            if found.about == "unseen":
+                doubt = UNSEEN.format(path=found.path)
+                subject = CommandSubject(subject.words, is_free=False, doubt=doubt)
+            else:
+                yield CommandAim(line=line, path=found.path, about=found.about)
+    yield CommandAim(line=line, command=subject)
 
 
 def _folders(line: CommandLine, folder: Path) -> list[Path | None]:

@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from tiro.agents.command_aims import CommandAim, command_aims
+from tiro.agents.command_aims import CommandAim, Rights, command_aims
 from tiro.agents.command_rules import CommandSubject
 from tiro.agents.permissions import (
     Permission,
@@ -202,7 +202,7 @@ class Gate(msgspec.Struct, frozen=True):
         if folder.root is None:
             aims.append(Aim("external_directory", str(folder.path), (str(folder.path),)))
         command = given[tool.subject_field or ""]
-        found = command_aims(command, folder.path, self.workspace.roots(), self._is_banned)
+        found = command_aims(command, folder.path, self.workspace.roots(), self._rights())
         return [*aims, *(self._aim_of(one, folder.path) for one in found)]
 
     def _aim_of(self, found: CommandAim, folder: Path) -> Aim:
@@ -215,8 +215,14 @@ class Gate(msgspec.Struct, frozen=True):
         key = "read" if found.about == "banned" else "write"
         return Aim(key, self.workspace.named(found.path), exactly, at_most_asks=True)
 
-    def _is_banned(self, path: Path) -> bool:
-        return self.rules.decide("read", self.workspace.named(path)).kind == "deny"
+    def _rights(self) -> Rights:
+        def is_banned(path: Path) -> bool:
+            return self.rules.decide("read", self.workspace.named(path)).kind == "deny"
+
+        def allows(command: CommandSubject) -> bool:
+            return self.rules.decide("bash", command).kind == "allow"
+
+        return Rights(is_banned, allows)
 
 
 def _why(aim: Aim) -> str | None:

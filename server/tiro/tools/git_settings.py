@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tiro.tools.command_line import word_set
-from tiro.tools.git_index import submodules_of
+from tiro.tools.git_index import followed_files, submodules_of
 
 SETS = "{file} sets {key}"
 UNUSUAL = "{file} is written in an unusual way"
@@ -73,7 +73,17 @@ def repository_doubt(folder: Path) -> str | None:
     return None
 
 
-class _DoubtError(Exception):
+def followed_paths(folder: Path) -> Iterator[Path]:
+    """The files that the repository follows in which a folder lies; none without a repository.
+
+    Raises OSError, and ValueError where they cannot be told.
+    """
+    tree = _repository_above(folder)
+    if tree is not None:
+        yield from (tree / name for name in followed_files(_git_folder(tree)))
+
+
+class _DoubtError(ValueError):
     """Why a repository is not known to be harmless."""
 
 

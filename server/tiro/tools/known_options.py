@@ -176,6 +176,7 @@ PROGRAMS: dict[str, Program] = {
         long="raw-output compact-output null-input exit-status slurp sort-keys ascii-output"
         " join-output color-output monochrome-output raw-input tab indent arg argjson args"
         " jsonargs",
+        risky=r"\b(import|include)\b",
     ),
     "bat": _program(
         flags="pnA",

@@ -1,0 +1,78 @@
+"""What a command comes upon below folders, and what it does not (B48, B49)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agents.every_tool import tools_by_name
+from tests.fakes import RecordingEditor
+from tiro.agents import command_folders
+from tiro.agents.gate import Gate
+from tiro.agents.permissions import STRICT_SET, PermissionDecision, Rules
+from tiro.tools.workspace import Workspace
+
+TOOLS = tools_by_name()
+NAMES = ("grep", "rg", "cp", "mv", "diff", "tar", "unzip", "ls", "git diff", "install")
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Path:
+    """A workspace with ordinary folders, a denied file in one, and a link out of another."""
+    for name in ("ws/src/a.py", "ws/src/deep/b.py", "ws/docs/c.md", "ws/keys/k.pem", "outside/k"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x\n")
+    (tmp_path / "ws/out").mkdir()
+    (tmp_path / "ws/out/link").symlink_to("../../outside")
+    (tmp_path / "ws/out/a.py").symlink_to("../../outside/new")
+    return tmp_path / "ws"
+
+
+def decided(room: Path, line: str) -> PermissionDecision:
+    table: Any = {"bash": dict.fromkeys(NAMES, "allow"), "read": {"keys/**": "deny"}}
+    gate = Gate(Rules(config=table, default=STRICT_SET), Workspace(RecordingEditor(room)))
+    return gate.decide(gate.look(TOOLS["run_command"], {"command": line}))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("grep -rn x src", "grep x src/a.py", "rg x src docs", "grep -r x out"),
+        *("cp -r src there", "cp src/a.py docs", "cp -rL src docs", "cp -r out there", "ls -R out"),
+        *("diff -r src docs", "tar cf a.tar src", "mv src there", "cp src/a.py ."),
+    ],
+)
+def test_folder_without_anything_denied_does_not_ask(room: Path, line: str) -> None:
+    assert decided(room, line).kind == "allow"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("grep -r x .", "keys/** deny"),
+        ("grep -r x", "keys/** deny"),
+        ("rg x", "keys/** deny"),
+        ("cp -r keys docs", "keys/** deny"),
+        ("mv keys docs", "keys/** deny"),
+        ("diff -r src .", "keys/** deny"),
+        ("grep -R x out", "external_directory"),
+        ("cp -rL out there", "external_directory"),
+        ("diff -r src out", "external_directory"),
+        ("cp src/a.py out", "external_directory"),
+        ("cp -r src/. out", "external_directory"),
+        ("install -t out src/a.py", "external_directory"),
+        ("unzip a.zip", "write:"),
+    ],
+)
+def test_what_lies_below_a_folder_is_asked_about(room: Path, line: str, told: str) -> None:
+    decision = decided(room, line)
+    assert decision.kind == "ask"
+    assert told in decision.rule
+
+
+def test_folder_that_is_too_large_asks(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_folders, "MAX_ENTRIES", 2)
+    assert decided(room, "grep -r x docs").kind == "allow"
+    decision = decided(room, "grep -r x src")
+    assert decision.kind == "ask"
+    assert "too large to look at" in decision.rule
