@@ -286,12 +286,16 @@ class Talk:
     def cleared(self) -> str:
         """Start afresh; the old session is kept."""
         result = self.server.request("tiro/session/clear", {})
-        return f"{result['cleared']} messages put away in {result['savedAs'] or 'no file'}"
+        return f"{_messages(result['cleared'])} put away in {result['savedAs'] or 'no file'}"
 
     def loaded(self) -> str:
         """Go back to the newest saved session."""
         view = self.server.request("tiro/session/load", {"latest": True})
-        return f"Loaded {view['path']}: {view['total']} messages\n{self.shown()}"
+        return f"Loaded {view['path']}: {_messages(view['total'])}\n{self.shown()}"
+
+
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count} messages"
 
 
 class Answer:

@@ -328,8 +328,10 @@ A chat buffer that was killed stays so until it is asked for again."
 (defun tiro-chat--header-parts ()
   "Return the parts of the header line; nil stands for none."
   (let ((size (tiro-session-context-size tiro-session)))
-    (list (or (tiro-session-agent tiro-session) "default agent")
-          (or (tiro-session-model tiro-session) "default model")
+    (list (or (tiro-session-agent tiro-session) (tiro-session-usual-agent tiro-session)
+              "default agent")
+          (or (tiro-session-model tiro-session) (tiro-session-usual-model tiro-session)
+              "default model")
           (and size (tiro-chat-size-text size))
           (tiro-chat-state)
           (and tiro-attached (format "%d attached" (length tiro-attached)))

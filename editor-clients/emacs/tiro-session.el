@@ -31,6 +31,7 @@
   connection                            ; a `tiro-rpc-connection' or nil
   roots                                 ; workspace roots told to the server
   id title agent model                  ; strings or nil
+  usual-agent usual-model               ; who answers where these are nil
   context-size                          ; plist, or nil
   pins                                  ; seqs of messages that stay in the window
   turn                                  ; the running turn, or nil
@@ -97,7 +98,21 @@
         (setf (tiro-session-earlier tiro-session) earlier)
         (tiro-session-tell 'offer earlier))))
     (setf (tiro-session-lost tiro-session) nil)
+    (when (tiro-rpc-live-p connection) (tiro-session--ask-who-answers connection))
     (tiro-session-tell 'state)))
+
+(defun tiro-session--ask-who-answers (connection)
+  "Ask over CONNECTION who answers where nobody was chosen, without waiting."
+  (tiro-rpc-send connection 'tiro/agents/list nil
+                 (lambda (result)
+                   (setf (tiro-session-usual-agent tiro-session) (plist-get result :default))
+                   (tiro-session-tell 'state))
+                 #'ignore)
+  (tiro-rpc-send connection 'tiro/status nil
+                 (lambda (result)
+                   (setf (tiro-session-usual-model tiro-session) (plist-get result :model))
+                   (tiro-session-tell 'state))
+                 #'ignore))
 
 (defun tiro-session--reload ()
   "Load the session that a dead server had, as far as it was stored."

@@ -123,8 +123,10 @@ def parsed(parser: argparse.ArgumentParser, words: Sequence[str] | None) -> argp
 def add_command(
     commands: Commands, name: str, act: Act, about: str, examples: str
 ) -> argparse.ArgumentParser:
-    """A command that is done by `act`."""
+    """A command that is done by `act`; of the examples those that are its own are shown."""
     made = commands.add_parser(name, help=about, **described(_sentence(about), examples))
+    own = "\n".join(line for line in examples.split("\n") if made.prog in line)
+    made.epilog = f"examples:\n{own}\n{EXIT_CODES}"
     made.set_defaults(act=act, parser=made)
     return made
 

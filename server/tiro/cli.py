@@ -100,7 +100,10 @@ def replay(given: argparse.Namespace) -> int:
 
 
 def doctor(given: argparse.Namespace) -> int:
-    """What is configured and answers, and what to do next; 3: no prompt works, 1: no config."""
+    """What is configured and answers, and what to do next.
+
+    3: no prompt works, 1: the configuration cannot be read, or nobody lists the model that it sets.
+    """
     from tiro.doctor.examine import examine
     from tiro.doctor.report import report
 
@@ -113,7 +116,7 @@ def doctor(given: argparse.Namespace) -> int:
         output.write(report(found))
     if not found.is_ready:
         return Exit.NO_MODEL
-    return Exit.FAILED if found.is_config_broken else Exit.DONE
+    return Exit.FAILED if found.is_config_broken or found.unlisted else Exit.DONE
 
 
 def schema(given: argparse.Namespace) -> int:

@@ -20,6 +20,11 @@ def flat(text: str) -> str:
     return " ".join(harmless(text).split())
 
 
+def counted(count: int, thing: str) -> str:
+    """So many of these things."""
+    return f"1 {thing}" if count == 1 else f"{count} {thing}s"
+
+
 def one_line(text: str, cells: int) -> str:
     """The text on one line of at most this many cells, its end marked where it is cut."""
     line = flat(text)

@@ -19,7 +19,7 @@ import msgspec
 from tiro import output
 from tiro.edit_text import named_edits
 from tiro.errors import InvalidInputError, TiroError
-from tiro.permission_text import lasting, nobody_asked
+from tiro.permission_text import LASTS, lasting, nobody_asked
 from tiro.protocol import types
 from tiro.protocol.client import (
     Client,
@@ -28,7 +28,7 @@ from tiro.protocol.client import (
     ServerGoneError,
     ServerSilentError,
 )
-from tiro.screen_text import flat
+from tiro.screen_text import counted, flat
 from tiro.session.messages import Message
 from tiro.session.redact import redact_shapes
 from tiro.session.transcript import plain_text
@@ -137,7 +137,8 @@ def told_of_sessions(ids: Sequence[str]) -> list[str]:
     """Those of these that are saved, a line each: id, how many messages, title."""
     rows = _run(_asked("tiro/session/list", {"limit": MAX_SESSIONS}))["sessions"]
     return [
-        f"{row['id']}  {row['messages']} messages  {flat(row['error'] or row['title'] or '')}"
+        f"{row['id']}  {counted(row['messages'], 'message')}"
+        f"  {flat(row['error'] or row['title'] or '')}"
         for row in rows
         if row["id"] in ids
     ]
@@ -307,9 +308,10 @@ async def _answer(method: str, params: Any) -> Any:
         return {"decision": "reject", "message": "Nobody was there to be asked"}
     for line in lasting(params):
         tell(line)
-    output.tell("Allow this? [y]es, [a]lways in this session, [N]o: ")
+    decisions = {"y": "once", **({"a": "always"} if params["always"] else {})}
+    output.tell(f"Allow this? [y]es, {f'{LASTS}, ' if params['always'] else ''}[N]o: ")
     word = (await _typed_line()).strip().lower()[:1]
-    return {"decision": {"y": "once", "a": "always"}.get(word, "reject")}
+    return {"decision": decisions.get(word, "reject")}
 
 
 async def _typed_line() -> str:

@@ -149,6 +149,28 @@ def test_an_agent_whose_rules_cannot_be_read_is_not_loaded(tmp_path: Path, front
     assert "not loaded" in found.problems[0]
 
 
+def test_all_faults_of_a_file_are_told_at_once_with_what_was_meant(tmp_path: Path) -> None:
+    """Whoever corrects one after the other has to load it as often."""
+    front = (
+        "desription: d\ntemperature: hot\ntools: [reed, bsh]\npermission: {bahs: deny, edit: alow}"
+    )
+    found = files_of(tmp_path / "agents", {"a.md": f"---\n{front}\n---\nHi"})
+    assert found.agents == []
+    told = [problem.partition("a.md")[2] for problem in found.problems]
+    assert told[0] == (
+        ", line 2: desription says nothing about an agent (did you mean description?);"
+        " it is ignored"
+    )
+    assert told[1].startswith(", line 3: temperature must be")
+    assert [one.partition(";")[0] for one in told[2:]] == [
+        ": permission: bahs is no permission key (did you mean bash?)",
+        ": permission: edit: must be allow, ask, deny or a table of patterns, not 'alow'",
+        ": there is no tool 'reed' (did you mean read?)",
+        ": there is no tool 'bsh' (did you mean bash?)",
+    ]
+    assert all(one.endswith("; the agent is not loaded") for one in told[2:])
+
+
 @pytest.mark.parametrize(
     ("tools", "may", "may_not"),
     [

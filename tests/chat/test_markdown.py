@@ -8,7 +8,7 @@ import pytest
 
 from tiro.chat.markdown import MAX_HELD_CHARS, Markdown
 
-BOLD, DIM, CODE, RESET = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[0m"
+BOLD, DIM, ITALIC, CODE, RESET = "\x1b[1m", "\x1b[2m", "\x1b[3m", "\x1b[36m", "\x1b[0m"
 
 ANSWER = """\
 # A title with `code`
@@ -27,7 +27,8 @@ def f():
     return "**not bold**" # not a title
 ```
 | a | b |
-snake_case_name stays.
+snake_case_name stays, *slanted words* stand out, and a*b*c, **bold *and* `so`** or an *open one
+*It*
 """
 
 
@@ -58,6 +59,8 @@ def test_markup_becomes_colours() -> None:
     check("a **b c** d", f"a {BOLD}b{RESET} {BOLD}c{RESET} d")
     check("a `b**c**` d", f"a {CODE}b**c**{RESET} d")
     check("**x `y` z**", f"{BOLD}x{RESET} {CODE}y{RESET} {BOLD}z{RESET}")
+    check("so *it is*, *so*", f"so {ITALIC}it{RESET} {ITALIC}is{RESET}, {ITALIC}so{RESET}")
+    check("*it*", f"{ITALIC}it{RESET}")
     check("- one", "• one")
     check("  * one", "  • one")
     check("2. two", "2. two")
@@ -67,7 +70,19 @@ def test_markup_becomes_colours() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["2**3 is 8", "a * b * c", "** not bold **", "an `unclosed", "#hashtag", "-5", "1.5", "`"],
+    [
+        "2**3 is 8",
+        "a * b * c",
+        "a*b*c",
+        "*a*b",
+        "*.py and *.el",
+        "** not bold **",
+        "an `unclosed",
+        "#hashtag",
+        "-5",
+        "1.5",
+        "`",
+    ],
 )
 def test_what_is_no_markup_is_shown_as_it_is(text: str) -> None:
     check(text, text)

@@ -41,6 +41,7 @@ WITHOUT_LOCAL = {"local": msgspec.structs.replace(LOCAL, is_installed=False, rea
 UNPULLED = {"model": "local/small", "local": msgspec.structs.replace(LOCAL, ready=[])}
 DOUBT = {"doubt": "/c/config.yaml, line 1: modle is no setting"}
 UNLISTED = {"unlisted": Unlisted("silent", ["on"])}
+SILENT = [ProviderFound(name="silent", address="https://b", models=[], reason="no way there")]
 NO_MODEL = {"is_ready": False, "model": None}
 
 
@@ -60,7 +61,20 @@ NO_MODEL = {"is_ready": False, "model": None}
         ),
         (NO_MODEL | WITHOUT_LOCAL, "Next: export ANTHROPIC_API_KEY=…"),
         ({"is_ready": False, "model": "keyless/one"}, "Next: export A_KEY=…"),
-        ({"is_ready": False}, "Next: make silent answer"),
+        (
+            {"is_ready": False, "model_because": "nobody can be reached"},
+            "Next: make silent answer (see above), or put in /c/config.yaml the line:"
+            " model: local/small",
+        ),
+        (
+            {
+                "is_ready": False,
+                "model_because": "no way there",
+                "config_files": [],
+                "providers": SILENT,
+            },
+            "Next: make silent answer (see above), or set another `model` in /c/config.yaml",
+        ),
         (
             {"is_ready": False, "model_because": "no server answers at http://b"},
             "Next: start silent, or correct its `base_url`: no server answers at http://b",
@@ -79,3 +93,12 @@ def test_next_step(changes: dict[str, Any], expected: str) -> None:
     whole = report(msgspec.structs.replace(found, next_step=told))
     assert whole.splitlines()[-1] == told
     assert whole.count("Next:") + whole.count(ALL_IS_WELL) == 1
+
+
+def test_a_long_reason_stands_there_once() -> None:
+    found = msgspec.structs.replace(
+        FOUND, is_ready=False, providers=SILENT, model_because="no way there"
+    )
+    told = report(msgspec.structs.replace(found, next_step=next_step(found)))
+    assert told.count("no way there") == 1
+    assert "Model       silent/one (it cannot answer, see above)" in told

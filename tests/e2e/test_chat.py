@@ -383,22 +383,16 @@ def test_edits_are_named_by_what_the_list_shows_and_others_are_asked_about(
     _, one, _, _, turn = line.split()[:5]
     assert tiro("edits", "undo", one).stdout == f"Taken back in {a}\n"
     assert (a.read_text(), b.read_text()) == ("one\n", "2\n")
-    assert tiro("edits", "redo", one[:6]).returncode == 0
     chat.start()
     chat.say("/undo-edits")
     assert "what another session did at" in chat.wait_for("[y/N]")
     chat.keys("Enter")
     chat.wait_for("Nothing was changed")
     chat.wait_for_prompt()
-    chat.ask(f"/undo-edits {one}", "Taken back in")
-    assert (a.read_text(), b.read_text()) == ("one\n", "2\n")
     chat.say("/undo-edits")
     chat.wait_until(lambda screen: screen.count("[y/N]") == 2, "the second question")
-    chat.type("y")
-    chat.keys("Enter")
-    chat.wait_until(lambda screen: screen.count("Taken back in") == 2, "the second undo")
+    chat.ask("y", "Taken back in")
     assert (a.read_text(), b.read_text()) == ("one\n", "two\n")
-    chat.wait_for_prompt()
     chat.ask(f"/redo-edits {turn}", "Made again in")
     assert (a.read_text(), b.read_text()) == ("1\n", "2\n")
 

@@ -9,6 +9,9 @@
   (tiro-testing-with-server
     (should (string-match-p "no agent is selected; the default, build, will be used"
                             (tiro-testing-said #'tiro-show-current-agent)))
+    (tiro-testing-wait "the names of who answers"
+                       (lambda () (string-prefix-p " build · fake/fake-model · "
+                                                   (tiro-chat-header-line))))
     (let (offered)
       (cl-letf (((symbol-function 'completing-read)
                  (lambda (_prompt table &rest _) (setq offered (all-completions "" table))

@@ -7,13 +7,14 @@
     You review what somebody else wrote …
 
 The file's name is the agent's. A file with a wrong rule or tool is not loaded: it might allow what
-was meant to be forbidden; any other wrong key costs only its own value. All of it is told.
+was meant to be forbidden; any other wrong key costs only its own value. All of it is told at once.
 """
 
+import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
 
@@ -111,10 +112,13 @@ def _read_agent(path: Path, root: Path | None, problems: list[str]) -> AgentInfo
     if found is None:
         raise UnusableFileError(" has no front matter between two lines of ---")
     front = _front_matter(found[1])
-    permission = _permission(front.tree)
     fields = _fields(path, front, problems)
     if "options" in fields:
         fields["options"] = _options(path, front, fields["options"], problems, is_own=root is None)
+    permission, faults = _permission(front.tree)
+    if faults:
+        problems += [f"{path}{fault}; the agent is not loaded" for fault in faults]
+        return None
     mode = fields.pop("mode", "all").strip().lower()
     return AgentInfo(
         name=path.stem,
@@ -149,7 +153,8 @@ def _fields(path: Path, front: YamlTree, problems: list[str]) -> dict[str, Any]:
             continue
         where = f"{path}, line {front.lines.get((str(key),), 1)}: {key}"
         if key not in kinds:
-            problems.append(f"{where} says nothing about an agent; it is ignored")
+            meant = _meant(key, [*kinds, *_RULE_KEYS])
+            problems.append(f"{where} says nothing about an agent{meant}; it is ignored")
             continue
         try:
             fields[key] = msgspec.convert(value, kinds[key])
@@ -172,29 +177,34 @@ def _options(
 _RULE_KEYS = ("permission", "permissions", "tools")
 
 
-def _permission(tree: Mapping[str, Any]) -> Permission:
-    """The rules: those that are written, less every tool that is not named where tools are."""
+def _permission(tree: Mapping[str, Any]) -> tuple[Permission, list[str]]:
+    """The rules, less every tool that is not named where tools are; what is wrong with them."""
     given = [key for key in _RULE_KEYS[:2] if tree.get(key) is not None]
-    if len(given) == 2:
-        raise UnusableFileError(" has both permission and permissions")
     permission = tree[given[0]] if given else None
-    problem = problem_of(permission)
-    if problem is None and isinstance(permission, Mapping):
-        unknown = [str(key) for key in permission if key not in PERMISSION_KEYS]
-        problem = f"{unknown[0]} is no permission key" if unknown else None
-    if problem is not None:
-        raise UnusableFileError(f": {given[0]}: {problem}")
-    denied: dict[str, Literal["deny"]] = dict.fromkeys(_denied(tree.get("tools")), "deny")
-    if not denied:
-        return permission
+    denied, faults = _denied(tree.get("tools"))
+    faults = [*(fault for key in given for fault in _faults(key, tree[key])), *faults]
+    if len(given) == 2:
+        faults.insert(0, " has both permission and permissions")
+    if faults or not denied:
+        return permission, faults
     table = {"*": permission} if isinstance(permission, str) else permission or {}
-    return {**table, **denied}
+    return {**table, **dict.fromkeys(denied, "deny")}, []
 
 
-def _denied(tools: Any) -> Sequence[str]:
-    """The keys that a list of tools leaves out, or that a table of them sets to false."""
+def _faults(name: str, permission: Any) -> Iterator[str]:
+    """What is wrong with the rules that stand under this name."""
+    rules = permission.items() if isinstance(permission, Mapping) else [(None, permission)]
+    for key, rule in rules:
+        if key is not None and key not in PERMISSION_KEYS:
+            yield f": {name}: {key} is no permission key{_meant(key, PERMISSION_KEYS)}"
+        elif (problem := problem_of(rule if key is None else {key: rule})) is not None:
+            yield f": {name}: {problem}"
+
+
+def _denied(tools: Any) -> tuple[Sequence[str], list[str]]:
+    """The keys that a list of tools leaves out, or a table of them sets to false; what is wrong."""
     if tools is None:
-        return []
+        return [], []
     if isinstance(tools, str):
         tools = [name.strip() for name in tools.split(",")]
     if isinstance(tools, list):
@@ -202,11 +212,21 @@ def _denied(tools: Any) -> Sequence[str]:
     elif isinstance(tools, Mapping) and all(isinstance(on, bool) for on in tools.values()):
         chosen = {"*": True} | {str(name): on for name, on in tools.items()}
     else:
-        raise UnusableFileError(": tools must be a list of tools, or a table of true and false")
+        return [], [": tools must be a list of tools, or a table of true and false"]
     others = chosen.pop("*", False)
     unknown = [name for name in chosen if KEY_OF_TOOL.get(name, name) not in TOOL_KEYS]
     if unknown:
-        raise UnusableFileError(f": there is no tool {unknown[0]!r}; name {choice(TOOL_KEYS)}")
+        return [], [f": there is no tool {name!r}{_meant_tool(name)}" for name in unknown]
     off = {KEY_OF_TOOL.get(name, name) for name, on in chosen.items() if not on}
     on = {KEY_OF_TOOL.get(name, name) for name in chosen} - off
-    return [key for key in TOOL_KEYS if key in off or not (others or key in on)]
+    return [key for key in TOOL_KEYS if key in off or not (others or key in on)], []
+
+
+def _meant_tool(name: str) -> str:
+    return _meant(name, [*TOOL_KEYS, *KEY_OF_TOOL]) or f"; name {choice(TOOL_KEYS)}"
+
+
+def _meant(word: Any, words: Iterable[str]) -> str:
+    """The nearest of these words, as a part of a sentence; empty where none is near."""
+    near = difflib.get_close_matches(str(word), words, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""

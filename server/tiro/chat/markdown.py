@@ -1,4 +1,4 @@
-"""Markdown rendered lightly as it streams: headings, bold, code, lists; words wrapped.
+"""Markdown rendered lightly as it streams: headings, bold, italics, code, lists; words wrapped.
 
 Law: what a piece of an answer costs does not depend on how long the answer is. Only what cannot be
 decided yet is held back: the start of a line, a span that is not closed, a word that goes on. What
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tiro.screen_text import harmless, is_wide, width
 
-PLAIN, BOLD, DIM, CODE = "", "1", "2", "36"
+PLAIN, BOLD, DIM, ITALIC, CODE = "", "1", "2", "3", "36"
 MAX_HELD_CHARS = 200
 """A line start or a span that is longer than this is no markup."""
 
@@ -25,8 +25,12 @@ _ITEM = re.compile(r"(\s*)(?:([-*+])|(\d{1,3}[.)]))( +)")
 _QUOTE = re.compile(r"\s*> ?")
 _RULE = re.compile(r"\s*([-*_])( ?\1){2,}\s*\Z")
 _INSIDE = rf"(.{{1,{MAX_HELD_CHARS}}}?)"
-_SPAN = re.compile(rf"(?<!`)(`+)(?!`){_INSIDE}(?<!`)\1(?!`)|\*\*(?=[^\s*]){_INSIDE}(?<=\S)\*\*")
-_OPENING = re.compile(r"`|\*\*(?=\S|\Z)|\*\Z")
+_SPAN = re.compile(
+    rf"(?<!`)(`+)(?!`){_INSIDE}(?<!`)\1(?!`)"
+    rf"|\*\*(?=[^\s*]){_INSIDE}(?<=\S)\*\*"
+    rf"|(?<![\w*])\*(?=[^\s*])([^*]{{1,{MAX_HELD_CHARS}}}?)(?<=\S)\*(?![\w*])"
+)
+_OPENING = re.compile(r"`|\*\*(?=\S|\Z)|\*\Z|(?<![\w*])\*(?=\S)")
 _WORDS = re.compile(r"\n|[ \t]+|[^ \t\n]+")
 
 
@@ -122,18 +126,20 @@ class Markdown:
         return "", line
 
     def _spans(self, text: str, *, is_whole: bool) -> Iterator[Piece]:
-        """Bold and code in a text; what may be the start of either is held when it goes on."""
+        """The spans of a text; what may be the start of one is held when it goes on."""
         self._held = ""
         if not self._wrap.is_on and self._style:
             yield Piece(self._style, text)
             return
         at = 0
         for span in _SPAN.finditer(text):
-            if span.end() == len(text) and span[1] and not is_whole:
-                break  # one more backtick would make it another span
+            if not is_whole and _may_change(text, at, span):
+                break
             yield Piece(self._style, text[at : span.start()])
             if span[2] is not None:
                 yield Piece(CODE, span[2])
+            elif span[4] is not None:
+                yield Piece(ITALIC, span[4])
             else:
                 yield from self._bold(span[3])
             at = span.end()
@@ -146,6 +152,14 @@ class Markdown:
     def _bold(self, text: str) -> Iterator[Piece]:
         for n, part in enumerate(text.split("`")):
             yield Piece(CODE if n % 2 else BOLD, part)
+
+
+def _may_change(text: str, at: int, span: re.Match[str]) -> bool:
+    """Whether what follows can make another span of it: one more such mark, or one around it."""
+    if span.end() == len(text) and (span[1] or span[4]):
+        return True
+    opening = _OPENING.search(text, at, span.start())
+    return opening is not None and len(text) - opening.start() <= MAX_HELD_CHARS
 
 
 def _marked(marker: str) -> Piece:

@@ -4,8 +4,9 @@ from typing import Any
 
 from tiro.chat.memo_text import Kept, rewritten, text_of
 from tiro.chat.talk import Talk
-from tiro.chat.told_messages import counted, say_messages
+from tiro.chat.told_messages import say_messages
 from tiro.errors import InvalidInputError
+from tiro.screen_text import counted
 from tiro.session.memo import facts
 
 FORCES: dict[str, str | None] = {
@@ -47,7 +48,7 @@ def _changes_anything(shown: dict[str, Any]) -> bool:
 async def _show(talk: Talk, shown: dict[str, Any], kept: Kept, text: str) -> None:
     view = await talk.link.request("tiro/session/get")
     going = [message for message in view["messages"] if message["seq"] in shown["evict"]]
-    talk.screen.say(f"{counted(len(going))} would leave the window: {_sizes(shown)}")
+    talk.screen.say(f"{counted(len(going), 'message')} would leave the window: {_sizes(shown)}")
     say_messages(talk, going)
     if shown["memoRefused"] is not None:
         talk.screen.tell(shown["memoRefused"])
@@ -79,7 +80,7 @@ async def _decided(talk: Talk, kept: Kept, text: str) -> dict[str, Any] | None:
 
 async def _apply(talk: Talk, params: dict[str, Any]) -> None:
     done = await talk.link.request("tiro/session/applyResize", params)
-    gone = counted(done["evicted"])
+    gone = counted(done["evicted"], "message")
     talk.screen.tell(f"Out of the window: {gone}, {_sizes(done)}; /undo takes it back")
 
 

@@ -10,7 +10,7 @@ from tiro import output
 from tiro.chat.markdown import Markdown
 from tiro.errors import StorageError
 from tiro.permission_text import lasting, named, question
-from tiro.screen_text import harmless, one_line, width, wrapped
+from tiro.screen_text import counted, harmless, one_line, width, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -183,7 +183,7 @@ class Screen:
     def _show_resize(self, event: dict[str, Any]) -> None:
         if evicted := event["evicted"]:
             size = f"{event['tokensBefore']:,} → {event['tokensAfter']:,} tokens"
-            self.tell(f"{evicted} older messages left the window: {size}")
+            self.tell(f"{counted(evicted, 'older message')} left the window: {size}")
         if (refused := event["memoRefused"]) is not None:
             self.tell(refused)
 

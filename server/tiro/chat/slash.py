@@ -199,7 +199,7 @@ async def _formats(talk: Talk) -> Sequence[str]:
 
 COMMANDS: dict[str, Command] = {
     "/help": Command(_help, "", "this list"),
-    "/show": Command(sessions.show, "", "the last 20 messages, a line each"),
+    "/show": Command(sessions.show, "", "the last 20 messages, a line each, with their numbers"),
     "/clear": Command(sessions.clear, "", "keep the session, start a new one on an empty screen"),
     "/new": Command(sessions.new, "", "keep the session, start a new one"),
     "/save": Command(sessions.save, "[PATH]", "write the session now, or a copy of it"),
@@ -236,9 +236,11 @@ COMMANDS: dict[str, Command] = {
     "/redo-edits": Command(
         _redo_edits, "[ID]", "make it again; else the newest of what was taken back here"
     ),
-    "/retry": Command(_retry, "", "take the last answer back and ask again"),
+    "/retry": Command(_retry, "", "take your last question and its answer back, and ask it again"),
     "/rewind": Command(
-        sessions.rewind, "[N]", "take message N and all after it back; else your last question"
+        sessions.rewind,
+        "[N]",
+        "take message N (see /show), else your last question, and all after it back",
     ),
     "/steer": Command(_steer, "TEXT", "while an answer comes: tell this before its next step"),
     QUIT: Command(_quit, "", "leave; so does Ctrl-D"),
@@ -246,7 +248,7 @@ COMMANDS: dict[str, Command] = {
 HELP_END = (
     "Anything else is a question; one that begins with a slash needs a space before it.",
     "What you type while an answer comes is not seen, and waits for the next prompt;",
-    "a lone key that answers a permission question does not.",
+    "/steer does not, and a lone key that answers a permission question is dropped.",
     "A backslash at the end of a line continues it. Tab completes commands and names.",
     "Ctrl-C stops an answer, twice within a second it leaves.",
 )

@@ -15,6 +15,7 @@ from tiro.errors import InvalidInputError
 from tiro.permission_text import decision, nobody_asked, possible
 from tiro.protocol.client import RemoteError, ServerGoneError
 from tiro.protocol.types import INVALID_PARAMS
+from tiro.screen_text import counted
 
 FIRST_MODEL = "the first model that can be used"
 
@@ -272,4 +273,4 @@ class Talk:
 
 def messages(count: int) -> str:
     """So many messages, with their verb."""
-    return f"{count} message is" if count == 1 else f"{count} messages are"
+    return f"{counted(count, 'message')} {'is' if count == 1 else 'are'}"

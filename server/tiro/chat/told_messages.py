@@ -1,4 +1,4 @@
-"""Messages of a session as a chat tells of them: how many, and which."""
+"""Messages of a session as a chat tells of them, with their numbers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,11 +10,6 @@ from tiro.session.transcript import plain_text, summarize
 
 MESSAGE_CELLS = 60
 MAX_LISTED = 40
-
-
-def counted(count: int) -> str:
-    """So many messages."""
-    return "1 message" if count == 1 else f"{count} messages"
 
 
 def numbered(message: dict[str, Any]) -> list[str]:

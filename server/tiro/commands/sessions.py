@@ -16,7 +16,7 @@ from tiro.arguments import (
 )
 from tiro.errors import InvalidInputError
 from tiro.exits import Exit
-from tiro.screen_text import flat
+from tiro.screen_text import counted, flat
 
 SESSION_ROW = "{:<26} {:<16} {:>8}  {}\n"
 NO_SESSION = "No session is saved yet; `tiro ask` or an editor begins one"
@@ -139,7 +139,7 @@ def sessions_import(given: argparse.Namespace) -> int:
     if given.json:
         output.write_json(result)
     else:
-        output.write(f"{result['id']}: {result['total']} messages\n")
+        output.write(f"{result['id']}: {counted(result['total'], 'message')}\n")
     for note in result.get("notes", ()):
         output.note(note)
     return Exit.DONE

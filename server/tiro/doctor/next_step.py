@@ -67,7 +67,19 @@ def _to_a_model(found: Findings) -> str:
         return "pip install 'tiro[local]'"
     if found.model_because.startswith(SILENT):
         return f"start {name}, or correct its `base_url`: {found.model_because}"
-    return f"make {name} answer, or set another `model`: {found.model_because}"
+    return f"make {name} answer (see above), or {_another(found)}"
+
+
+def _another(found: Findings) -> str:
+    """How to set a model of a provider that can be used now, with the file and the line."""
+    ours = (path for path in found.config_files if path.startswith(found.config_directory))
+    file = next(ours, f"{found.config_directory}/config.yaml")
+    usable = (
+        one for one in found.providers if one.models and (one.reason or one.missing_key) is None
+    )
+    if (other := next(usable, None)) is None:
+        return f"set another `model` in {file}"
+    return f"put in {file} the line: model: {other.name}/{other.models[0]}"
 
 
 def _undownloaded(found: Findings) -> str | None:

@@ -17,7 +17,7 @@ def report(found: Findings) -> str:
         *_sessions(found),
         *map(_provider, found.providers),
         f"Local       {_local(found)}",
-        f"Model       {found.model or 'none can be used'} ({found.model_because})",
+        f"Model       {found.model or 'none can be used'} ({_because(found)})",
         f"Agent       {found.agent}",
         f"Editors     {_editors(found)}",
         found.next_step,
@@ -42,6 +42,12 @@ def _provider(one: ProviderFound) -> str:
     more = f" and {left} more" if left > 0 else ""
     remark = f" ({one.remark})" if one.remark else ""
     return f"  ok  {one.name:<12} {names}{more}{remark}"
+
+
+def _because(found: Findings) -> str:
+    """Why this model, without a reason that stands above already."""
+    is_above = any(one.reason == found.model_because for one in found.providers)
+    return "it cannot answer, see above" if is_above else found.model_because
 
 
 def _local(found: Findings) -> str:

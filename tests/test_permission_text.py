@@ -1,0 +1,38 @@
+"""What a person may answer to a permission request, and what is said of it."""
+
+from typing import Any
+
+import pytest
+
+from tiro.permission_text import decision, possible, question
+
+LASTING: dict[str, Any] = {"always": ["edit: a.py allow (in the workspace)"]}
+ONCE: dict[str, Any] = {"always": []}
+
+
+@pytest.mark.parametrize(
+    ("line", "decided"),
+    [
+        ("o", {"decision": "once"}),
+        (" Yes ", {"decision": "once"}),
+        ("r not yet", {"decision": "reject", "message": "not yet"}),
+        ("no, wait", {"decision": "reject", "message": "wait"}),
+        ("r", {"decision": "reject", "message": None}),
+        ("yes please", None),
+        ("", None),
+        ("q", None),
+    ],
+)
+def test_a_line_is_a_decision_or_none(line: str, decided: dict[str, Any] | None) -> None:
+    assert decision(line, LASTING) == decided
+    assert decision(line, ONCE) == decided
+
+
+def test_what_would_not_last_is_not_offered_for_always() -> None:
+    """And whoever types it all the same is asked again, told what is possible."""
+    assert decision("a", LASTING) == {"decision": "always"}
+    assert decision("a", ONCE) is None
+    assert "[a]lways" in question(LASTING)
+    assert "[a]lways" not in question(ONCE)
+    assert "a for the rest of this session" in possible(LASTING)
+    assert " a for" not in possible(ONCE)
