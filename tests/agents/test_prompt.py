@@ -7,7 +7,6 @@ import pytest
 from tests.fakes import ScriptedModel, fake_tool
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.prompt import (
-    SUMMARY_SENTENCE,
     build_request,
     build_system_prompt,
     request_size,
@@ -16,6 +15,7 @@ from tiro.agents.prompt import (
 from tiro.agents.turn_input import schemas_of
 from tiro.session.core import Core
 from tiro.session.messages import Message
+from tiro.session.shown import SUMMARY_SENTENCE
 
 MEMO = '## Session Memo\n\n{\n  "k": "é"\n}'
 SUMMARY = f"## Conversation Summary\n\n{SUMMARY_SENTENCE}\n\nEarlier."

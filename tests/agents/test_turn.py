@@ -552,7 +552,7 @@ def test_hook_runs_before_each_request_and_is_told() -> None:
     resized = Resized(decision={"type": "lite"}, evicted=1, tokens_before=9, tokens_after=5)
     calls = 0
 
-    async def before_step(_: object) -> Resized | None:
+    async def before_step(*_: object) -> Resized | None:
         nonlocal calls
         calls += 1
         return resized if calls == 2 else None
@@ -629,7 +629,7 @@ def test_nothing_after_the_end_of_an_answer_counts() -> None:
 
 
 def test_failing_hook_ends_the_turn_with_its_error() -> None:
-    async def before_step(_: object) -> Resized | None:
+    async def before_step(*_: object) -> Resized | None:
         raise ModelError("No room")
 
     turn = a_turn(says("x"), before_step=before_step)
@@ -710,7 +710,7 @@ class TickingModel(ScriptedModel):
                 yield delta
 
 
-async def _ticking_hook(_: object) -> None:
+async def _ticking_hook(*_: object) -> None:
     await asyncio.sleep(0)
 
 
@@ -942,7 +942,7 @@ def test_cancel_while_the_user_is_asked() -> None:
 
 
 def test_cancel_in_the_hook() -> None:
-    async def before_step(_: object) -> None:
+    async def before_step(*_: object) -> None:
         turn.cancel.set()
         await asyncio.Event().wait()
 

@@ -141,11 +141,13 @@ def test_b19_a_summary_that_never_comes_right_costs_one_request_a_turn(
 def full(start: StartServer, home: Home, provider: Provider) -> Server:
     """A request of 8,000 tokens at most of which 5,000 are fixed, with a trigger at 4,000."""
     in_window(home, 8_000, budget_ratio=0.5, memo={"enabled": True})
+    (home.config_dir / "agents").mkdir()
+    (home.config_dir / "agents" / "long.md").write_text("---\nmode: primary\n---\n" + WORDS * 600)
     server = start()
     provider.otherwise(
         lambda r: replies.text("ok" if r.tool_names else '{"memo": {"topic": "words"}}')
     )
-    server.request("tiro/memo/set", {"summary": WORDS * 670})
+    server.request("tiro/session/setAgent", {"name": "long"})
     fixed = server.request("tiro/session/contextSize")["breakdown"]
     assert 4_000 < sum(fixed.values()) < 6_500
     return server
@@ -158,7 +160,7 @@ def test_b20_nothing_is_tried_where_nothing_can_shrink(full: Server, provider: P
     assert len(provider.chats) == 3
     (told,) = full.request("tiro/status")["problems"]
     assert "4000" in told
-    full.request("tiro/memo/set", {"summary": ""})
+    full.request("tiro/session/setAgent", {"name": "build"})
     assert full.request("tiro/status")["problems"] == []
 
 

@@ -207,22 +207,26 @@ def test_a_compaction_that_cannot_be_shown_leaves_all_as_it_was(
 # --- a memo of any size ---------------------------------------------------------------------
 
 
-def test_a_memo_that_fills_the_window_is_named_and_costs_no_message(
+def test_a_memo_that_fills_the_window_is_shown_in_part_and_costs_no_message(
     start: StartServer, home: Home, provider: Provider
 ) -> None:
-    """B20: what cannot be shrunk is too large: nothing is asked or evicted, and it is named."""
+    """B20: the request shows its beginning and end, which is told once; nothing else changes."""
     in_window(home, WINDOW)
     server = start()
     fill(server, *(f"message {n}" for n in range(12)))
     server.request("tiro/memo/set", {"memo": {"all": "words and more " * 70_000}})
-    assert server.request("tiro/session/contextSize")["ratio"] > 20
-    error = begin_ask(server, "hello").error()
-    assert (error.kind, error.data["contextWindow"]) == ("contextOverflow", WINDOW)
-    assert "memo" in error.message
-    assert provider.chats == []
-    assert seqs(server) == list(range(1, 14))  # the question stays, too
+    sizes = server.request("tiro/session/contextSize")["breakdown"]
+    assert sizes["memo"] <= WINDOW / 4
+    for n in range(2):
+        assert ask(server, f"hello {n}")["stopReason"] == "end_turn"
+    assert "characters left out here" in provider.last.system
+    assert seqs(server) == list(range(1, 17))
+    assert len(server.request("tiro/memo/get")["memo"]["all"]) == 15 * 70_000
+    (problem,) = server.request("tiro/status")["problems"]
+    assert "memo is too long" in problem
+    assert [told["message"] for told in server.named("window/showMessage")] == [problem]
     server.request("tiro/memo/set", {"memo": {}})
-    assert ask(server, "hello again")["stopReason"] == "end_turn"
+    assert server.request("tiro/status")["problems"] == []
 
 
 def test_no_text_of_a_memo_breaks_what_is_stored(start: StartServer, provider: Provider) -> None:

@@ -5,9 +5,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tiro import ResizeError, Session
 from tiro.session import memo, summary
+from tiro.session.cap import MOST_TOKENS, Cap, cap_in
 from tiro.session.prompts import KEEP_WORDS
 from tiro.session.quality import FREE_GROWTH_CHARACTERS, pinned_texts, quoted
 from tiro.session.summary import Summarizer
@@ -72,6 +74,76 @@ def test_neither_may_be_longer_than_what_it_replaces(replaced: int, is_taken: bo
                 use()
 
 
+# --- the cap ---
+
+
+def letters(text: str) -> int:
+    """A token a character."""
+    return len(text)
+
+
+@pytest.mark.parametrize("replaced", [10, 50_000])
+def test_neither_may_take_more_than_its_share_of_the_window(replaced: int) -> None:
+    """However little or much it replaces; the reason tells both figures."""
+    cap = Cap(100, letters)
+    for use in (
+        lambda: memo.usable({"memo": {"a": "x" * 100}}, {}, replaced, (), cap),
+        lambda: summary.usable("x" * 101, "", replaced, (), cap),
+    ):
+        with pytest.raises(ResizeError, match=r"takes 1\d\d tokens, and it may take 100") as caught:
+            use()
+        assert caught.value.data["reason"] == "too_large"
+    assert memo.usable({"memo": {"a": "x" * 80}}, {}, replaced, (), cap)
+    assert summary.usable("x" * 100, "", replaced, (), cap)
+
+
+@pytest.mark.parametrize(
+    ("window", "tokens"), [(8_000, 1_200), (1, 1), (1_000_000, MOST_TOKENS), (None, MOST_TOKENS)]
+)
+def test_the_cap_is_a_share_of_the_window(window: int | None, tokens: int) -> None:
+    assert cap_in(window, letters).tokens == tokens
+
+
+def test_a_summarizer_tells_the_cap_and_cuts_what_was_too_long_before() -> None:
+    session, provider = Session(), Provider("x" * 501, "short")
+    session.change(summary=f"FIRST {'old ' * 10_000} LAST")
+    session.add_message("user", "hello").add_message("assistant", "yes")
+    summarizer = Summarizer(provider, "m", cap=Cap(500, letters))
+    with pytest.raises(ResizeError, match="501 tokens"):
+        session.compact(summarizer)
+    session.compact(summarizer)
+    assert session.summary == "short"
+    assert "at most" in provider.prompts[0]
+    text = provider.texts[1]
+    assert "FIRST" in text
+    assert "LAST" in text
+    assert len(text) < 1_200
+
+
+def test_a_memo_is_told_the_cap_and_what_was_too_long_is_cut_before() -> None:
+    """A refused one leaves cursor and memo; what it has not read waits for the next (U4.2)."""
+    session, asked = Session({"session.mode": "memo"}), list[Any]()
+    answers = ['{"memo": {"a": "%s"}}' % ("x" * 500), '{"memo": {"a": "y"}}']
+
+    async def model(messages: list[Any]) -> str:
+        asked.append(messages)
+        return answers.pop(0)
+
+    old = {"all": f"FIRST {'old ' * 10_000} LAST"}
+    session.change(memo=old)
+    session.handlers = replace(session.handlers, memo_model=model, memo_cap=Cap(500, letters))
+    session.add_message("user", "hello").add_message("assistant", "yes")
+    session.resize(force="lite")
+    assert session.memo["all"] == old["all"]
+    assert session.memo_cursor == 0
+    session.resize(force="lite")
+    assert session.memo["a"] == "y"
+    assert session.memo_cursor == 2
+    assert "at most" in asked[0][0]["content"]
+    assert all("FIRST" in said[1]["content"] and "LAST" in said[1]["content"] for said in asked)
+    assert len(asked[0][1]["content"]) < 1_500
+
+
 # --- pinned words ---------------------------------------------------------------------------
 
 
@@ -122,9 +194,11 @@ class Provider:
     def __init__(self, *replies: str) -> None:
         self.replies = list(replies)
         self.prompts: list[str] = []
+        self.texts: list[str] = []
 
     async def chat(self, **given: Any) -> str:
         self.prompts.append(given["messages"][0]["content"])
+        self.texts.append(given["messages"][1]["content"])
         return self.replies.pop(0)
 
 

@@ -390,7 +390,7 @@ class _Running:
 
     async def _prepare(self, overflow: ContextOverflowError | None = None) -> None:
         try:
-            resized = await self.turn.before_step(overflow)
+            resized = await self.turn.before_step(overflow, self._tell)
             facts, spent = self.turn.model.facts, self.turn.spending.usage
             budget, price = self.turn.settings.budget, facts.price_per_million
             check_budget(budget, spent, self._size().tokens, price)
@@ -398,10 +398,15 @@ class _Running:
         except Exception as error:
             self.inbox.put(_Failed(error))
 
+    def _tell(self, text: str) -> None:
+        self.inbox.put(Progress(text, None))
+
     async def _ask_model(self) -> None:
         try:
             turn = self.turn
-            self._weights = request_weights(turn.session, turn.system, self._schemas)
+            self._weights = request_weights(
+                turn.session, turn.system, self._schemas, turn.model.facts.context_window
+            )
             await self._read(turn.model.stream(request_of(turn)))
         except Exception as error:
             self.inbox.put(_Failed(error))

@@ -21,7 +21,9 @@ from tiro.tools.tool import EditRecorder, Tool, Unrecorded, shown_schema
 from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
 
 
-async def _no_resize(_: ContextOverflowError | None) -> events.Resized | None:
+async def _no_resize(
+    _: ContextOverflowError | None, tell: Callable[[str], None]
+) -> events.Resized | None:
     return None
 
 
@@ -46,13 +48,13 @@ class Turn(msgspec.Struct, kw_only=True):
     settings: TurnSettings = TurnSettings()
     rules: Rules = Rules()
     """The permission rules, without the session's own."""
-    before_step: Callable[[ContextOverflowError | None], Awaitable[events.Resized | None]] = (
-        _no_resize
-    )
+    before_step: Callable[
+        [ContextOverflowError | None, Callable[[str], None]], Awaitable[events.Resized | None]
+    ] = _no_resize
     """Brings the session under its limits before each request; what it did becomes an event.
 
     It is given the error with which a provider refused the request before as too long, and raises
-    it where the request cannot get shorter.
+    it where the request cannot get shorter; and something that passes on what it waits for.
     """
     ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]] = _reject
     """The question to the user."""

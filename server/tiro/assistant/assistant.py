@@ -27,6 +27,7 @@ from tiro.assistant.limits import configure
 from tiro.assistant.memory import Memory
 from tiro.assistant.model_choice import ModelRow, Models, load_adapters
 from tiro.assistant.new_turn import Means, begin_turn
+from tiro.assistant.pins import check_edit
 from tiro.assistant.prompt import Attachment, content_of, is_blank
 from tiro.assistant.results import Added, Exported, Status
 from tiro.assistant.running_turn import EventListener, TurnResult, entered
@@ -178,6 +179,11 @@ class Assistant:
         """The size of the next request, with a draft in it."""
         return self._measured(self.session, draft)
 
+    def too_long(self) -> list[str]:
+        """What of memory and instructions the next request does not show whole, a sentence each."""
+        session = self.session
+        return self.setup.too_long(session, self.models.facts(self._model_name(session)))
+
     async def explain(
         self,
         draft: Content | None = None,
@@ -304,8 +310,9 @@ class Assistant:
             return session
 
     async def edit_message(self, seq: int, content: Content) -> Session:
-        """Give a message another content."""
+        """Give a message another content; InvalidInputError where it is pinned and too long."""
         async with self._changing(during_turn=False) as session:
+            check_edit(session, seq, content, self.setup.budget(self.context_size()))
             history.edit(session, seq, content)
             return session
 
@@ -408,6 +415,7 @@ class Assistant:
         model = self.current_model()
         problems = [*self.setup.problems, *self.setup.instructions.problems]
         problems += self.setup.missing(self.session)
+        problems += self.too_long()
         problems += filter(None, [crowded(self.setup.budget(self.context_size()))])
         return Status(
             version=__version__,
@@ -430,8 +438,7 @@ class Assistant:
 
     def _measured(self, session: Session, draft: str = "") -> ContextSize:
         """The size of the session's next request; while a turn runs, for the model that answers."""
-        name = self.wanted_model(session, self.setup.agent_for(session, None), None)
-        name = name or self.models.first_usable
+        name = self._model_name(session)
         if self.turns.running is None and name is not None:
             session.meter.use(name, self.calibrations.of(name))
         return self.setup.measure(session, self.models.facts(name), draft)
@@ -447,6 +454,11 @@ class Assistant:
         self.setup = setup
         self.setup.apply_to(self.manager)
         self._replace_models()
+
+    def _model_name(self, session: Session) -> str | None:
+        """The model that the session's own agent will use, as far as it is known."""
+        name = self.wanted_model(session, self.setup.agent_for(session, None), None)
+        return name or self.models.first_usable
 
     def _open_models(self) -> Models:
         return self.setup.models(self.manager, self.secrets.add, self._observer)

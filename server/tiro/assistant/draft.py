@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 
-from tiro.agents.prompt import memo_text, summary_text
 from tiro.assistant.results import Preview
 from tiro.errors import ResizeError
 from tiro.session import resize
@@ -12,6 +11,7 @@ from tiro.session.changes import Add, Change, Evict, Set
 from tiro.session.messages import seqs_of
 from tiro.session.resize import Plan, ResizeDecision, ResizeOutcome
 from tiro.session.session import Session
+from tiro.session.shown import memo_text, summary_text
 from tiro.session.summary import Fold, store_fold
 
 COMPACTION = ResizeDecision("compact", "requested")

@@ -48,7 +48,7 @@ async def explain(
     if draft is not None:
         session.append(Message("user", draft))
     with contextlib.suppress(ContextOverflowError):  # what is too large to send is explained too
-        await turn.before_step(None)
+        await turn.before_step(None, _nobody)
     request = request_of(turn)
     parts = parts_of(turn.model.wire_request(request))
     seen = _seen(session, parts)
@@ -59,6 +59,10 @@ async def explain(
         left=left_out(session, seen, before),
         repairs=sorted([*seen.repairs, *moved_to_system(session)]),
     )
+
+
+def _nobody(_: str) -> None:
+    """Nothing is waited for here."""
 
 
 async def _unchanged(*_: object) -> None:

@@ -1,20 +1,31 @@
 """Making the next request fit the model's context window, within a turn (U8.2, U8.3)."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 
 import msgspec
 
 from tiro.agents.events import Resized
+from tiro.assistant.pins import in_the_way
 from tiro.errors import ContextOverflowError, TiroError
 from tiro.session.meter import ContextSize
-from tiro.session.resize import Budget, ResizeOutcome, commit, planned
+from tiro.session.resize import Budget, Plan, ResizeOutcome, commit, planned
 from tiro.session.session import Session
 
 OVERFLOW = 1.2
 """How far the estimate may be above the window before a request is not even tried."""
 SMALLER = 0.75
 """What a request keeps of its size after its provider refused it as too long."""
+LEAST_WINDOW = 1_000
+"""A refusal that names a smaller context window is not believed."""
+MOST_ERROR = 4
+"""How many times more or less than is known here a refusal may name."""
+WAIT_SECONDS = 30.0
+"""How long a reply waits for the memo; one that takes longer is written after the turn."""
+TELL_SECONDS = 2.0
+"""After how long the user is told what a reply waits for."""
+WAITING = "The memo of this conversation is being brought up to date"
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +58,12 @@ class Fitting:
     """Makes each request of one turn fit.
 
     What the user said in this turn, from `prompt_seq` on, stays. The memo is asked for once at most
-    before the reply, whatever there is to read: what it has not read then, it reads after the turn.
+    before the reply, and for `wait_seconds` at most, whatever there is to read: what it has not
+    read then, it reads after the turn. Where it was too slow once, no reply waits for it until it
+    has been read in the background.
     """
+
+    wait_seconds, tell_seconds = WAIT_SECONDS, TELL_SECONDS
 
     def __init__(
         self,
@@ -62,9 +77,14 @@ class Fitting:
         self._requests = 1
         self._has_failed = False
 
-    async def fitted(self, overflow: ContextOverflowError | None = None) -> Resized | None:
+    async def fitted(
+        self,
+        overflow: ContextOverflowError | None = None,
+        tell: Callable[[str], None] = lambda text: None,
+    ) -> Resized | None:
         """Bring the session under its limits before a request; None when it was.
 
+        `tell` hears what it waits for, where that takes long.
         Raises ContextOverflowError when the request is far too large all the same. After one that
         the provider refused as too long it must get shorter, or that error is raised again.
         """
@@ -74,18 +94,13 @@ class Fitting:
             budget = _smaller(size, overflow, self._prompt_seq)
         elif size.context_window is not None and _fixed(size) > size.context_window * OVERFLOW:
             raise _overfull(size)  # no message that left would help
-        outcome = await self._resized(budget, "deep" if overflow else None)
+        outcome = await self._resized(budget, "deep" if overflow else None, tell)
         if overflow is not None and not outcome.evicted:
-            raise overflow
+            raise _refused(overflow, in_the_way(self._session, size.context_window))
         after = size.tokens if outcome.decision is None else self._measured().tokens
         window = size.context_window
         if window is not None and after > window * OVERFLOW:
-            raise ContextOverflowError(
-                f"The request is about {after} tokens and the model takes {window}, even after a"
-                " resize; send less or choose a model with a larger context window",
-                tokens=after,
-                context_window=window,
-            )
+            raise _still_too_long(self._session, after, window)
         if outcome.decision is None or not (outcome.evicted or outcome.memo_refused):
             return None
         return Resized(
@@ -96,7 +111,9 @@ class Fitting:
             memo_refused=outcome.memo_refused,
         )
 
-    async def _resized(self, budget: Budget | None, force: str | None) -> ResizeOutcome:
+    async def _resized(
+        self, budget: Budget | None, force: str | None, tell: Callable[[str], None]
+    ) -> ResizeOutcome:
         """Resize; a memo that cannot be written must not end the turn.
 
         What the memo has not read stays pending for the summary, and unread for the next memo
@@ -104,7 +121,7 @@ class Fitting:
         """
         session, failure = self._session, None
         try:
-            plan = await planned(session, session.settings, force, budget, self._requests)
+            plan = await self._planned_in_time(budget, force, tell)
         except TiroError as error:
             failure = f"The memo was not brought up to date: {error}"
             log.warning("%s", failure)
@@ -118,6 +135,42 @@ class Fitting:
         if self._has_failed:  # it is tried again with the next resize
             plan = msgspec.structs.replace(plan, is_behind=False)
         return commit(session, plan)
+
+    async def _planned_in_time(
+        self, budget: Budget | None, force: str | None, tell: Callable[[str], None]
+    ) -> Plan | None:
+        """The plan, without what a memo that takes too long has read."""
+        session = self._session
+        if self._requests and not session.memo_is_slow:
+            telling = asyncio.get_running_loop().call_later(self.tell_seconds, tell, WAITING)
+            try:
+                async with asyncio.timeout(self.wait_seconds):
+                    return await planned(session, session.settings, force, budget, self._requests)
+            except TimeoutError:
+                session.memo_is_slow = True
+                log.warning("The memo of session %s takes too long for a reply", session.id)
+            finally:
+                telling.cancel()
+        return await planned(session, session.settings, force, budget, 0)
+
+
+def _refused(overflow: ContextOverflowError, pins: str | None) -> ContextOverflowError:
+    """What a provider refused and no resize makes shorter; with the pins, where they are why."""
+    if pins is None:
+        return overflow
+    return ContextOverflowError(f"{overflow}; {pins}", **overflow.data)
+
+
+def _still_too_long(session: Session, tokens: int, window: int) -> ContextOverflowError:
+    """The error for a request that no resize made short enough, naming the pins in its way."""
+    pins = in_the_way(session, window)
+    advice = f"{pins}, send less" if pins else "send less"
+    return ContextOverflowError(
+        f"The request is about {tokens} tokens and the model takes {window}, even after a resize;"
+        f" {advice} or choose a model with a larger context window",
+        tokens=tokens,
+        context_window=window,
+    )
 
 
 def _overfull(size: ContextSize) -> ContextOverflowError:
@@ -142,12 +195,14 @@ def _overfull(size: ContextSize) -> ContextOverflowError:
 def _smaller(size: ContextSize, overflow: ContextOverflowError, prompt_seq: int) -> Budget:
     """A budget below what was refused.
 
-    Where the provider tells its count and its window, our estimate is read as a share of them.
+    Where the provider tells its count and its window, our estimate is read as a share of them; a
+    window that no model has, or that is far from the known one, is not believed.
     """
     counted, window = overflow.data.get("tokens"), overflow.data.get("context_window")
     tokens = size.tokens
-    if counted and window:
-        tokens = min(tokens, size.tokens * window // counted)
+    least = max(LEAST_WINDOW, (size.context_window or 0) // MOST_ERROR)
+    if counted and window and window >= least:
+        tokens = min(tokens, size.tokens * window // min(counted, tokens * MOST_ERROR))
     return Budget(int(tokens * SMALLER), _fixed(size), hold_from=prompt_seq)
 
 

@@ -18,6 +18,10 @@ from tiro.session.session import Session
 REQUESTS = 4
 """How often a model is asked for one piece: a run that is too long for it is halved."""
 
+MOST_SECONDS = 600.0
+"""How long the reading of one piece may take."""
+TOO_SLOW = "the model gave no whole answer in {:.0f} seconds"
+
 Writing = Callable[[Core], contextlib.AbstractAsyncContextManager[None]]
 """The right to store something in a session; raises when it is not the current one any more."""
 
@@ -26,6 +30,8 @@ log = logging.getLogger(__name__)
 
 class Upkeep:
     """The one reading that may run."""
+
+    most_seconds = MOST_SECONDS
 
     def __init__(
         self,
@@ -54,6 +60,8 @@ class Upkeep:
         try:
             while await self._has_read(session):
                 pass
+        except TimeoutError:
+            self._on_reading(session, TOO_SLOW.format(self.most_seconds))
         except Exception as error:
             log.warning("The memo of session %s was not brought up to date: %s", session.id, error)
             if not is_overtaken(error):
@@ -69,7 +77,8 @@ class Upkeep:
             return False
         memo, cursor, budget = session.memo, session.memo_cursor, self._budget()
         runs = Runs(settings.limit("chars"), budget.chunk() if budget else None, REQUESTS)
-        reading = await read(session, memo, left, settings, runs)
+        async with asyncio.timeout(self.most_seconds):
+            reading = await read(session, memo, left, settings, runs)
         if reading.count:
             async with self._writing(session):
                 is_stored = keep_up(session, memo, cursor, reading)

@@ -18,6 +18,7 @@ from tiro.assistant.asked import Asked, overtaken
 from tiro.assistant.draft import COMPACTION, Draft, Watch, preview_of, preview_of_nothing, stale
 from tiro.assistant.memo_upkeep import Upkeep
 from tiro.assistant.model_choice import Models, chosen_of
+from tiro.assistant.pins import check_pins
 from tiro.assistant.results import MemoryView, Preview, Resized
 from tiro.assistant.running_turn import entered
 from tiro.assistant.setbacks import Setbacks
@@ -26,6 +27,7 @@ from tiro.errors import InvalidInputError, ResizeError, SessionInUseError
 from tiro.models.model import Model
 from tiro.session import history, resize, summary
 from tiro.session import memo as memos
+from tiro.session.cap import cap_in
 from tiro.session.core import Core
 from tiro.session.messages import Usage
 from tiro.session.resize import Budget, Plan, ResizeDecision, ResizeOutcome
@@ -120,6 +122,7 @@ class Memory:
                 raise stale()
             self._drop_draft()
             outcome = draft.commit(memo, summary)
+        self._assistant.tell_all(self._assistant.too_long())
         return self._resized(session, outcome, before)
 
     async def undo(self) -> Session:
@@ -163,6 +166,7 @@ class Memory:
         async with self.writing(self._assistant.session) as session:
             if given:
                 session.change(**given)
+        self._assistant.tell_all(self._assistant.too_long())
         return self.get()
 
     async def pin(self, seq: int, pinned: bool) -> list[int]:
@@ -171,20 +175,18 @@ class Memory:
         async with self.writing(self._assistant.session) as session:
             before = list(session.pins)
             history.pin(session, seq, pinned)
-            held = session.held()
-            tokens = sum(session.meter.message(m) for m in session.newest_first if m.seq in held)
-            if pinned and budget is not None and tokens > budget.tokens // 2:
+            try:
+                check_pins(session, budget if pinned else None)
+            except InvalidInputError:
                 session.change(pins=before)
-                raise InvalidInputError(
-                    f"The pinned messages would take {tokens} tokens, more than half of the"
-                    f" {budget.tokens} that a request may have; let others go first"
-                )
+                raise
         return list(session.pins)
 
     def use(self, session: Session, model: Model) -> None:
         """Let this model write the session's memo from now on."""
         chat = self._asking(session, model, memos.SCHEMA)
-        session.handlers = msgspec.structs.replace(session.handlers, memo_model=chat)
+        cap = cap_in(model.facts.context_window, session.meter.text)
+        session.handlers = msgspec.structs.replace(session.handlers, memo_model=chat, memo_cap=cap)
 
     async def after_turn(self, session: Session) -> None:
         """Start what a reply does not wait for: the summary, and the memo's rest; never raises.
@@ -305,8 +307,10 @@ class Memory:
         """Who writes summaries for this session, in pieces that fit the model's window."""
         chat = await self.chat(session, agent, session.settings["session.summary.model"])
         window = chat.model.facts.context_window
-        characters = MAX_CHARACTERS if window is None else min(MAX_CHARACTERS, window // 2)
-        return Summarizer(chat, chat.model.name, max_characters=characters)
+        characters = MAX_CHARACTERS if window is None else max(1, min(MAX_CHARACTERS, window // 2))
+        read_in = self._assistant.context_size().context_window
+        cap = cap_in(read_in, session.meter.text)
+        return Summarizer(chat, chat.model.name, max_characters=characters, cap=cap)
 
     async def chat(
         self, session: Session, agent: AgentInfo = NOBODY, model: str | None = None
@@ -332,7 +336,7 @@ class Memory:
         agent: AgentInfo = NOBODY,
     ) -> Chat:
         window = model.facts.context_window
-        most = MAX_OUTPUT_TOKENS if window is None else min(MAX_OUTPUT_TOKENS, window // 4)
+        most = MAX_OUTPUT_TOKENS if window is None else max(1, min(MAX_OUTPUT_TOKENS, window // 4))
 
         def count(usage: Usage) -> None:
             owner, before = self._unpaid

@@ -62,6 +62,7 @@ async def begin_turn(
         assistant.memory.use(session, chosen)
         before_turn(session)
         session.meter.use(chosen.name, assistant.calibrations.of(chosen.name))
+        assistant.tell_all(setup.too_long(session, chosen.facts, info))
         turn = _means(assistant, turn_id, session).turn(session, content, info, chosen)
     except BaseException:
         await holding.__aexit__(None, None, None)

@@ -14,7 +14,7 @@ import msgspec
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.delegate import Begin, delegate_tool
 from tiro.agents.permissions import PERMISSION_SETS, PermissionDecision, Rules
-from tiro.agents.prompt import request_size
+from tiro.agents.prompt import request_size, what_is_cut
 from tiro.agents.registry import AgentRegistry
 from tiro.agents.turn_input import Turn, offered_tools, schemas_of
 from tiro.assistant.agent_folders import AgentFolders
@@ -213,6 +213,14 @@ class Setup(msgspec.Struct, kw_only=True):
         tools = schemas_of(self.tools_of(agent)) if facts.takes_tools else []
         window = facts.context_window
         return request_size(session, self.system(agent), tools, draft=draft, context_window=window)
+
+    def too_long(
+        self, session: Core, facts: ModelFacts, agent: AgentInfo | None = None
+    ) -> list[str]:
+        """What of memory and instructions a request does not show whole, a sentence each."""
+        agent = agent or self.agent_for(session, None)
+        tools = schemas_of(self.tools_of(agent)) if facts.takes_tools else []
+        return what_is_cut(session, self.system(agent), tools, facts.context_window)
 
     def budget(self, size: ContextSize) -> Budget | None:
         """What a request may take, where `size` is that of the next one as it is."""

@@ -3,13 +3,13 @@
 import json
 from typing import Any
 
-from tiro.agents.prompt import MEMO_HEADING, SUMMARY_HEADING
 from tiro.assistant.instructions import HEADING
 from tiro.chat.memo_text import Kept, rewritten, text_of
 from tiro.chat.talk import Talk, messages
 from tiro.chat.told_messages import say_messages
 from tiro.errors import InvalidInputError
 from tiro.screen_text import one_line
+from tiro.session.shown import MEMO_HEADING, SUMMARY_HEADING
 
 LINE_CELLS = 80
 EDITS: dict[str, Kept | None] = {

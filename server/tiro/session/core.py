@@ -133,6 +133,8 @@ class Core:
         """The next seq when the memo was last brought up to date; 0: not in this process."""
         self.memo_goal = 0
         """Below which seq the memo still has to read what a resize left unread; 0: nothing."""
+        self.memo_is_slow = False
+        """Whether the memo took too long for a reply to wait for it, and was not read since."""
         self.clears = 0
         """How often the session became another one: what was begun before then is void."""
         self.created = self.updated = clock().astimezone(UTC)

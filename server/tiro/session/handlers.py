@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tiro.session.cap import Cap
 from tiro.session.messages import Message
 from tiro.session.settings import SessionSettings
 
@@ -39,6 +40,8 @@ class Handlers(msgspec.Struct, frozen=True):
     """Who writes the summary in the background; None: nobody does (U8.1)."""
     memo_model: Any = None
     """Who brings the memo up to date; None: what the setting `session.memo.model` holds."""
+    memo_cap: Cap | None = None
+    """What a model's memo may take; None is no limit."""
 
 
 def without_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from tiro.errors import ResizeError
+from tiro.session.cap import Cap
 from tiro.session.handlers import Handlers, awaited
 from tiro.session.messages import (
     Message,
@@ -85,21 +86,28 @@ async def updated(
     model = handlers.memo_model or settings.get("session.memo.model")
     if model is None:
         return Update()
+    cap = handlers.memo_cap
     request = {
-        "current_memo": before,
+        "current_memo": _readable(before, cap),
         "messages": list(map(_serialised, messages, named)),
         "attachments": attachments,
     }
     text = json.dumps(request, ensure_ascii=False, default=str)
-    reply = await _reply(model, [*settings.instructions(), *keep_words(pinned, before)], text)
+    limits = [] if cap is None else [cap.told()]
+    orders = [*settings.instructions(), *limits, *keep_words(pinned, before)]
+    reply = await _reply(model, orders, text)
     try:
-        return Update(usable(reply, before, len(text), pinned))
+        return Update(usable(reply, before, len(text), pinned, cap))
     except ResizeError as error:
         return Update(refused=str(error))
 
 
 def usable(
-    reply: Any, before: dict[str, Any], replaced: int, pinned: Sequence[str]
+    reply: Any,
+    before: dict[str, Any],
+    replaced: int,
+    pinned: Sequence[str],
+    cap: Cap | None = None,
 ) -> dict[str, Any] | None:
     """The memo in a model's reply; None where it found nothing to note.
 
@@ -111,7 +119,7 @@ def usable(
         raise refused("memo", "it is no JSON object", "no_object")
     if before and not found:
         raise refused("memo", "it is empty", "empty")
-    check_new(found, before, replaced, pinned, "memo")
+    check_new(found, before, replaced, pinned, "memo", cap)
     return found or None
 
 
@@ -141,6 +149,14 @@ def attachment_summaries(message: Message | Mapping[str, Any]) -> list[dict[str,
     content = message["content"]
     parts = content if isinstance(content, list) else []
     return [_summary(part) for part in parts if _has_summary(part)]
+
+
+def _readable(before: dict[str, Any], cap: Cap | None) -> Any:
+    """The memo as a model may be sent it; one that is far too long is a text without its middle."""
+    if cap is None:
+        return before
+    text = json.dumps(before, ensure_ascii=False, default=str)
+    return before if (kept := cap.readable(text)) == text else kept
 
 
 async def _named(message: Message, handlers: Handlers) -> list[dict[str, Any]]:

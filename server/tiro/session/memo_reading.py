@@ -14,7 +14,7 @@ from tiro.errors import ContextOverflowError
 from tiro.session.changes import Cover, Set
 from tiro.session.core import Core
 from tiro.session.dialogue import dialogue, shortened
-from tiro.session.memo import BOOKKEEPING, updated
+from tiro.session.memo import BOOKKEEPING, facts, updated
 from tiro.session.messages import Message, copied, seqs_of
 from tiro.session.quality import pinned_texts
 from tiro.session.settings import SessionSettings
@@ -83,12 +83,14 @@ def behind(core: Core) -> list[Message]:
 def keep_up(core: Core, before: Any, cursor: int, reading: Reading) -> bool:
     """Commit what was read of what was `behind`; False where memo or cursor are others by now."""
     with core.lock:
-        if (core.memo, core.memo_cursor) != (before, cursor) or core.memo_goal == 0:
+        known, is_dict = core.memo, isinstance(core.memo, dict)
+        is_same = facts(known) == facts(before) if is_dict else known == before
+        if not is_same or core.memo_cursor != cursor or core.memo_goal == 0:
             return False
-        kept = before.get(BOOKKEEPING) if isinstance(before, dict) else None
-        told = {} if kept is None else {BOOKKEEPING: kept}
-        memo = before if reading.memo is before else {**reading.memo, **told}
+        told = {BOOKKEEPING: known[BOOKKEEPING]} if is_dict and BOOKKEEPING in known else {}
+        memo = known if reading.memo is before else {**reading.memo, **told}
         at = core.stamp()
+        core.memo_is_slow = False
         core.commit(
             Cover(reading.covered, at),
             Set({"memo": memo, "memo_cursor": cursor + reading.count}, at),

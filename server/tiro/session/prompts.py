@@ -13,4 +13,5 @@ COMPACTION_PROMPT = (
     " wishes and limits the user named, and the decisions taken with their reasons. If an earlier"
     " summary is given, work it in. Be thorough and brief. Give the account and nothing else."
 )
+AT_MOST = "It may have {:,} words at most; a longer one is not taken."
 KEEP_WORDS = "Keep these texts word for word, the user has pinned them:"

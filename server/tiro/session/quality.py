@@ -1,8 +1,9 @@
 """Quality: which answers of a model may become a memo or a summary.
 
-What is empty, refused, cut off, only tool uses or thinking, longer than what it replaces, or lacks
-pinned words that the old one held, is not taken: the old one stays, and the error says why. Pinned
-messages never leave the window; what is guarded here are their words in what was written before.
+What is empty, refused, cut off, only tool uses or thinking, longer than what it replaces or than
+its cap, or lacks pinned words that the old one held, is not taken: the old one stays, and the error
+says why. Pinned messages never leave the window; what is guarded here are their words in what was
+written before.
 """
 
 import json
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tiro.errors import ResizeError
+from tiro.session.cap import Cap
 from tiro.session.core import Core
 from tiro.session.messages import text_of
 from tiro.session.prompts import KEEP_WORDS
@@ -39,8 +41,18 @@ def answer_in(reply: Any, what: str) -> Any:
     return answer
 
 
-def check_new(new: Any, old: Any, replaced: int, pinned: Iterable[str], what: str) -> None:
-    """ResizeError where `new` is longer than the characters it replaces, or lost pinned words."""
+def check_new(
+    new: Any,
+    old: Any,
+    replaced: int,
+    pinned: Iterable[str],
+    what: str,
+    cap: Cap | None = None,
+) -> None:
+    """ResizeError where `new` is longer than its cap or what it replaces, or lost pinned words."""
+    if cap is not None and (taken := cap.size(_as_sent(new))) > cap.tokens:
+        why = f"it takes {taken:,} tokens, and it may take {cap.tokens:,} in this model's window"
+        raise refused(what, why, "too_large")
     length = len(new if isinstance(new, str) else json.dumps(new, ensure_ascii=False, default=str))
     if length > replaced > FREE_GROWTH_CHARACTERS:
         raise refused(what, "it is longer than what it replaces", "too_long")
@@ -74,6 +86,13 @@ def keep_words(pinned: Iterable[str], old: Any) -> list[str]:
 def refused(what: str, why: str, reason: str) -> ResizeError:
     """The error for an answer that is not taken."""
     return ResizeError(f"The {what} cannot be used: {why}; the old one stays", reason=reason)
+
+
+def _as_sent(new: Any) -> str:
+    """A memo or summary as it stands in a system prompt."""
+    if isinstance(new, str):
+        return new
+    return json.dumps(new, ensure_ascii=False, indent=2, default=str)
 
 
 def _words(value: Any) -> str:

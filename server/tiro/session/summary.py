@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from tiro.errors import ContextOverflowError, ResizeError
+from tiro.session.cap import Cap
 from tiro.session.changes import Change, Cover, Evict, Set
 from tiro.session.core import Core
 from tiro.session.cut import legal_cut
@@ -52,10 +53,13 @@ class Summarizer:
         model: str | None,
         summary_model: str | None = None,
         max_characters: int = MAX_CHARACTERS,
+        cap: Cap | None = None,
     ) -> None:
         self.provider = provider
         self.model = summary_model or model
         self.max_characters = max_characters
+        self.cap = cap
+        """What a summary may take; None is no limit."""
         self.storing: Callable[[Core], AbstractAsyncContextManager[Any]] = _at_once
         """What is entered while a summary is stored, such as a lock; raising in it drops it."""
         self.on_failure: Callable[[Core, Exception], None] = lambda session, error: None
@@ -131,13 +135,15 @@ class Summarizer:
         if not text.strip():
             return previous  # they say nothing, and no provider takes an empty prompt
         if previous.strip():
-            text = f"{PREVIOUS_HEADING}\n{previous}\n\n{DIALOGUE_HEADING}\n{text}"
-        prompt = "\n".join([prompt, *keep_words(pinned, previous)])
+            known = previous if self.cap is None else self.cap.readable(previous)
+            text = f"{PREVIOUS_HEADING}\n{known}\n\n{DIALOGUE_HEADING}\n{text}"
+        limits = [] if self.cap is None else [self.cap.told()]
+        prompt = "\n".join([prompt, *limits, *keep_words(pinned, previous)])
         request = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
         reply = self.provider.chat(messages=request, tools=None, model=self.model)
         if inspect.isawaitable(reply):
             reply = await reply
-        return usable(reply, previous, len(text), pinned)
+        return usable(reply, previous, len(text), pinned, self.cap)
 
     async def _job(self, session: Core, manager: Any, first: list[Message], previous: str) -> None:
         clears, number = session.clears, session.summary_job
@@ -282,7 +288,13 @@ def store(
         return len(evicted or covered)
 
 
-def usable(reply: Any, previous: str, replaced: int, pinned: Sequence[str] = ()) -> str:
+def usable(
+    reply: Any,
+    previous: str,
+    replaced: int,
+    pinned: Sequence[str] = (),
+    cap: Cap | None = None,
+) -> str:
     """The text of a provider's answer, stripped; ResizeError naming why it cannot be a summary.
 
     `replaced` is the length of all that it stands for, the summary before it included.
@@ -291,7 +303,7 @@ def usable(reply: Any, previous: str, replaced: int, pinned: Sequence[str] = ())
     if not isinstance(text, str) or _is_object(text):
         raise refused("summary", "it is no text", "not_text")
     text = text.strip()
-    check_new(text, previous, replaced, pinned, "summary")
+    check_new(text, previous, replaced, pinned, "summary", cap)
     return text
 
 

@@ -1,0 +1,219 @@
+"""Making a request fit: how long a reply waits for the memo, and what stands in the way."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tiro import Session
+from tiro.agents.prompt import request_size
+from tiro.assistant.fit import Fitting, budget_of
+from tiro.assistant.memo_upkeep import Upkeep
+from tiro.assistant.pins import check_edit
+from tiro.errors import ContextOverflowError, InvalidInputError
+from tiro.session.core import Core
+from tiro.session.meter import ContextSize
+
+WINDOW = 2_000
+WORDS = "some words and more of them "
+
+
+class GatedModel:
+    """Writes a memo when its gate is open; counts how often it was asked, and given up."""
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+        self.asked = self.given_up = 0
+
+    async def write(self, messages: Sequence[Any]) -> str:
+        self.asked += 1
+        try:
+            await self.gate.wait()
+        except asyncio.CancelledError:
+            self.given_up += 1
+            raise
+        return json.dumps({"memo": {"times": self.asked}})
+
+
+class Talk:
+    """A session whose memo this model writes, turn by turn."""
+
+    def __init__(self) -> None:
+        self.session, self.model = Session({"session.mode": "memo"}), GatedModel()
+        self.session.handlers = replace(self.session.handlers, memo_model=self.model.write)
+        self.told: list[str] = []
+        self.failures: list[str] = []
+        self.upkeep = Upkeep(self.writing, lambda: None, self.has_read)
+
+    def has_read(self, _: Core, why: str | None) -> None:
+        if why is not None:
+            self.failures.append(why)
+
+    def writing(self, _: Core) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+    def size(self) -> ContextSize:
+        return request_size(self.session, "", context_window=WINDOW)
+
+    async def turn(self, wait: float = 60.0, told_after: float = 60.0) -> None:
+        """A turn that has to resize, up to its request."""
+        for _ in range(10):
+            self.session.add_message("user", WORDS * 40)
+        fitting = Fitting(self.session, self.size, 0.75, self.session.next_seq - 1)
+        fitting.wait_seconds, fitting.tell_seconds = wait, told_after
+        resized = await fitting.fitted(None, self.told.append)
+        assert resized is not None
+        assert resized.evicted > 0
+        assert resized.memo_refused is None
+        assert self.size().tokens < WINDOW
+
+
+def test_a_memo_that_is_too_slow_is_read_after_the_turn() -> None:
+    """N4.6: the turn goes on with the old one; none waits again before it has been read once."""
+
+    async def run() -> None:
+        talk = Talk()
+        await talk.turn(wait=0)
+        assert (talk.model.asked, talk.model.given_up) == (1, 1)
+        assert talk.session.memo_cursor == 0
+        await talk.turn()  # would wait for ever
+        assert talk.model.asked == 1
+        talk.upkeep.start(talk.session)
+        talk.model.gate.set()
+        await _until(lambda: talk.session.memo_cursor == 20)
+        asked = talk.model.asked
+        assert talk.session.memo["times"] == asked
+        assert talk.session.memo["last_resize"]["type"] == "deep"
+        await talk.turn()
+        assert talk.session.memo["times"] == asked + 1
+        assert talk.session.memo_cursor > 20
+        await talk.upkeep.close()
+
+    asyncio.run(run())
+
+
+def test_a_turn_in_the_middle_of_the_reading_does_not_undo_it() -> None:
+    """What a resize tells in the memo about itself is no other memo."""
+
+    async def run() -> None:
+        talk = Talk()
+        await talk.turn(wait=0)
+        talk.upkeep.start(talk.session)
+        await _until(lambda: talk.model.asked == 2)
+        await talk.turn()
+        talk.model.gate.set()
+        await _until(lambda: talk.session.memo_cursor == 20)
+        assert talk.session.memo["times"] == talk.model.asked
+        await talk.upkeep.close()
+
+    asyncio.run(run())
+
+
+def test_a_background_reading_ends_and_is_told() -> None:
+    async def run() -> None:
+        talk = Talk()
+        await talk.turn(wait=0)
+        talk.upkeep.most_seconds = 0
+        talk.upkeep.start(talk.session)
+        await _until(lambda: bool(talk.failures))
+        assert "no whole answer" in talk.failures[0]
+        assert talk.session.memo_cursor == 0
+        await talk.turn()
+        assert talk.model.asked == 2, "it is still too slow for a reply"
+
+    asyncio.run(run())
+
+
+def test_the_user_is_told_what_a_reply_waits_for() -> None:
+    async def run() -> None:
+        talk = Talk()
+        turn = asyncio.ensure_future(talk.turn(told_after=0))
+        await _until(lambda: bool(talk.told))
+        assert not turn.done()
+        talk.model.gate.set()
+        await turn
+        assert len(talk.told) == 1
+        assert "memo" in talk.told[0]
+        talk.told.clear()
+        await talk.turn()
+        assert talk.told == []
+
+    asyncio.run(run())
+
+
+# --- what a provider says about its window ---
+
+
+@pytest.mark.parametrize(
+    ("told", "left"),
+    [
+        ({"tokens": 1_900, "context_window": 100}, range(14, 20)),  # no model has that
+        ({"tokens": 10**9, "context_window": 2_000}, range(4, 10)),  # nor is so much sent
+        ({"tokens": 3_000, "context_window": 1_500}, range(7, 14)),
+        ({}, range(14, 20)),
+    ],
+)
+def test_one_refusal_does_not_empty_the_window(told: dict[str, Any], left: range) -> None:
+    """B20: a window and a count that cannot be are not believed; a quarter goes in any case."""
+    session = Session()
+    for n in range(40):
+        session.add_message("user", f"{n} {WORDS * 5}")
+
+    def size() -> ContextSize:
+        return request_size(session, "", context_window=WINDOW)
+
+    fitting = Fitting(session, size, None, session.next_seq - 1)
+    error = ContextOverflowError("Too long", **told)
+    asyncio.run(fitting.fitted(error))
+    assert len(session.messages) in left
+
+
+# --- pins ---
+
+
+def pinned() -> Session:
+    session = Session()
+    for _ in range(2):
+        session.add_message("user", WORDS * 230)
+        session.pin(session.next_seq - 1)
+    session.add_message("user", "and now?")
+    return session
+
+
+def test_pins_over_the_window_are_named_with_what_they_take() -> None:
+    """U2.8: the error says which to let go."""
+    session = pinned()
+
+    def size() -> ContextSize:
+        return request_size(session, "", context_window=WINDOW)
+
+    fitting = Fitting(session, size, 0.75, 3)
+    with pytest.raises(ContextOverflowError, match=r"pinned messages take 2,.* \(messages 1, 2\)"):
+        asyncio.run(fitting.fitted())
+    with pytest.raises(ContextOverflowError, match=r"Too long; pinned messages take") as caught:
+        asyncio.run(fitting.fitted(ContextOverflowError("Too long", tokens=5_000)))
+    assert caught.value.data["tokens"] == 5_000
+
+
+def test_an_edited_message_that_is_pinned_may_not_pass_the_cap() -> None:
+    """U2.8: growing it counts as pinning; shrinking it is always allowed."""
+    session = pinned()
+    budget = budget_of(request_size(session, "", context_window=WINDOW), 0.75)
+    with pytest.raises(InvalidInputError, match="more than half"):
+        check_edit(session, 1, WORDS * 231, budget)
+    check_edit(session, 1, WORDS * 229, budget)
+    check_edit(session, 3, WORDS * 900, budget)
+    check_edit(session, 1, WORDS * 231, None)
+
+
+async def _until(condition: Any) -> None:
+    """Let the tasks run until it holds."""
+    for _ in range(10_000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never came")
