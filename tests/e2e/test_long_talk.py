@@ -1,7 +1,8 @@
 """A conversation that never ends: 2,000 messages in a window of 8,000 tokens, with kill -9.
 
 The models are scripted: a summary or a memo holds exactly the facts that its request held, so a
-fact that is lost anywhere on the way is missed at the end.
+fact that is lost anywhere on the way is missed at the end. How much else it holds changes, from
+nothing to more than it was given.
 """
 
 import json
@@ -16,10 +17,13 @@ from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider, Recorded
 from tests.e2e.talk import result, stored, text_of, until, use, view
+from tiro.assistant.summary_upkeep import MOST_TURNS_SKIPPED
 
 WINDOW = 8_000
 FACT = re.compile(r"FACT-\d+")
 TAG = re.compile(r"\bm\d{4}\b")
+SHARES = (0.3, 0.95, 0.01, 1.5, 0.6)
+"""How long an answer is beside its request."""
 BATCHES, BATCH = 20, 84
 """With what the turns add they pass 2,000 messages."""
 
@@ -55,6 +59,7 @@ class Models:
         self.at_once = 0
         self.hold: replies.Hold | None = None
         self.turns = 0
+        self.is_wordy = True
 
     def answer(self, request: Recorded) -> replies.Reply:
         size = tokens_at_most(request)
@@ -66,8 +71,8 @@ class Models:
             return self._turn(usage)
         said = text_of(request.messages[-1]["content"])
         if "current_memo" in said:
-            facts = sorted(set(FACT.findall(said)))
-            return replies.text(json.dumps({"memo": {"facts": facts}}), usage=usage)
+            memo = {"facts": sorted(set(FACT.findall(said))), "more": self._more(said)}
+            return replies.text(json.dumps({"memo": memo}), usage=usage)
         return self._summary(request, said, usage)
 
     def _turn(self, usage: bytes) -> replies.Reply:
@@ -83,10 +88,15 @@ class Models:
         self.at_once = max(self.at_once, len(running) + 1)
         self.summaries.append(request)
         facts = " ".join(dict.fromkeys(FACT.findall(said)))
-        whole = replies.text(f"They know {facts}.", usage=usage)
+        whole = replies.text(f"They know {facts}. {self._more(said)}", usage=usage)
         if self.hold is None:
             return whole
         return replies.Reply([replies.ROLE, self.hold, *whole.steps[1:]])
+
+    def _more(self, said: str) -> str:
+        """Words that nobody needs, in some relation to what was read that lasts for some turns."""
+        share = SHARES[self.turns // 8 % len(SHARES)] if self.is_wordy else 0
+        return "more " * round(len(said) * share / 5)
 
 
 class Talk:
@@ -216,7 +226,9 @@ def test_two_thousand_messages_in_a_small_window(
         if models.hold is not None:
             check(talk)
             models.hold.release()
-    talk.ask()
+    models.is_wordy = False
+    for _ in range(MOST_TURNS_SKIPPED + 1):  # after so many failures it is asked again
+        talk.ask()
     until(lambda: waiting(check(talk)) == [])
     session = check(talk)
     assert len(session["archive"]) + len(session["messages"]) >= 2_000

@@ -249,6 +249,45 @@ def test_pins_may_not_take_half_of_the_budget(start: StartServer, home: Home) ->
     assert view(server)["pins"] == []
 
 
+def test_an_edited_pin_may_not_take_half_of_the_budget(start: StartServer, home: Home) -> None:
+    """U2.8: to let a pinned message grow is to pin more; nothing of it is changed."""
+    home.write_config(
+        providers={"fake": home.fake(models={"fake-model": {"context_window": 4000}})}
+    )
+    server = start()
+    add(server, "user", "short")
+    add(server, "user", "not pinned")
+    server.request("tiro/session/pin", {"seq": 1, "pinned": True})
+    long = "many words here " * 600
+    error = server.error("tiro/session/editMessage", {"seq": 1, "content": long})
+    assert error.code == -32602
+    assert "let others go" in error.message
+    assert view(server)["messages"][0]["content"] == "short"
+    server.request("tiro/session/editMessage", {"seq": 2, "content": long})
+
+
+def test_a_system_message_larger_than_the_window_ends_nothing(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """U3.9: it is sent without its middle, is told by its seq, and stays so outside the window."""
+    home.write_config(
+        providers={"fake": home.fake(models={"fake-model": {"context_window": 4000}})}
+    )
+    server = start()
+    add(server, "user", "before")
+    add(server, "system", f"FIRST {'many words here ' * 4000} LAST")
+    for n in range(3):
+        assert ask(server, f"turn {n}")["stopReason"] == "end_turn"
+    server.request("tiro/session/resize", {"force": "deep"})
+    server.request("tiro/session/configure", {"maxHistory": 2})
+    done = ask(server, "after")
+    assert done["contextSize"]["tokens"] < 4000
+    assert "FIRST" in provider.last.system
+    assert "LAST" in provider.last.system
+    (told,) = server.named("window/showMessage")
+    assert "System message 2 is too long" in told["message"]
+
+
 # --- the background summary -----------------------------------------------------------------
 
 

@@ -378,7 +378,8 @@ def test_configure_prunes_at_once_and_leaves_the_rest(server: Server) -> None:
         {"maxHistory": 0}, {"maxHistory": -1}, {"maxHistory": True}, {"maxHistory": 2.5},
         {"maxHistory": "3"}, {"mode": "other"}, {"mode": 5}, {"title": 5}, {"everyNTurns": "x"},
         {"limit": 5}, {"limit": {"chars": "x"}}, {"memoEnabled": "yes"}, {"summaryEnabled": 1},
-        {"title": "changed", "maxHistory": 0},
+        {"title": "changed", "maxHistory": 0}, {"everyNTurns": -1}, {"limit": {"chars": -1}},
+        {"limit": {"messages": -1}},
     ],
 )  # fmt: skip
 def test_configure_refuses_what_it_cannot_read(server: Server, params: dict[str, Any]) -> None:

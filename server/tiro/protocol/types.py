@@ -263,8 +263,8 @@ class SetAgentParams(Wire, frozen=True):
 class LimitParams(Wire, frozen=True):
     """Limits of the window; null switches one off."""
 
-    chars: int | UnsetType | None = UNSET
-    messages: int | UnsetType | None = UNSET
+    chars: Count | UnsetType | None = UNSET
+    messages: Count | UnsetType | None = UNSET
 
 
 class ConfigureParams(Wire, frozen=True):
@@ -274,7 +274,7 @@ class ConfigureParams(Wire, frozen=True):
     title: str | UnsetType | None = UNSET
     mode: Literal["lite", "memo"] | UnsetType = UNSET
     limit: LimitParams | UnsetType | None = UNSET
-    every_n_turns: int | UnsetType | None = UNSET
+    every_n_turns: Count | UnsetType | None = UNSET
     memo_enabled: bool | UnsetType | None = UNSET
     summary_enabled: bool | UnsetType | None = UNSET
 
