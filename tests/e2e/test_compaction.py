@@ -337,6 +337,25 @@ def test_a_reply_waits_for_one_memo_at_most(
     assert memo["lastResize"]["type"] == "deep"
 
 
+@pytest.mark.parametrize("first", [[], [replies.ROLE], [replies.ROLE, replies.text_chunk("{")]])
+def test_a_turn_that_waits_for_a_memo_is_cancelled_at_once(
+    start: StartServer, home: Home, provider: Provider, first: list[bytes]
+) -> None:
+    """U4.2: silent before its headers, before its text or within it; the next turn has a memo."""
+    in_window(home, 4_000, memo={"enabled": True}, max_history=None)
+    server, hold = start(), replies.Hold()
+    for n in range(20):
+        add(server, "user", f"OLD-{n} {WORDS * 30}")
+    provider.script(replies.Reply([*first, hold]))
+    turn = begin_ask(server, "one")
+    hold.wait()
+    server.request("tiro/turn/cancel")
+    assert turn.result()["stopReason"] == "cancelled"
+    provider.script(replies.text('{"memo": {"topic": "words"}}'))
+    assert ask(server, "two")["stopReason"] == "end_turn"
+    assert server.request("tiro/memo/get")["memo"]["topic"] == "words"
+
+
 def test_a_memo_that_its_user_writes_while_it_is_read_on_stays(
     start: StartServer, home: Home, provider: Provider
 ) -> None:

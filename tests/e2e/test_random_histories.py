@@ -38,6 +38,7 @@ TRIMMED = {**UNTRIMMED, "message_buffer_limit": 4, "message_buffer_min": 1}
 SEEN = {
     "resized", "compacted", "undone", "applied", "pinned", "let go", "edited", "taken back",
     "summary", "no summary", "late summary", "memo", "no memo", "covered",
+    "long summary", "long memo",
 }  # fmt: skip
 """What has to happen in every block, or it would show nothing about it."""
 
@@ -58,7 +59,7 @@ Answered = Callable[[dict[str, Any]], None]
 
 
 class Writer:
-    """The model of summaries and memos: some of them cannot be used, some come late."""
+    """The model of summaries and memos: some cannot be used, are far too long, or come late."""
 
     def __init__(self) -> None:
         self.did: Counter[str] = Counter()
@@ -70,7 +71,8 @@ class Writer:
         if request.tool_names:
             return by_its_prompt(request)
         text = str(request.messages[-1]["content"])
-        chance = zlib.crc32(text.encode()) % 8
+        number = zlib.crc32(text.encode())
+        chance, more = number % 8, ""
         kind = "memo" if text.startswith('{"current_memo"') else "summary"
         if chance == 0:
             self.did[f"no {kind}"] += 1
@@ -80,7 +82,11 @@ class Writer:
             return replies.error(400, "no")
         self.did[kind] += 1
         self.read += text
-        said = replies.text('{"memo": {"a": 1}}' if kind == "memo" else "They spoke.")
+        if chance == 2:
+            self.did[f"long {kind}"] += 1
+            more = "more " * (len(text) * (number // 8 % 150 + 1) // 500)
+        memo = json.dumps({"memo": {"a": 1, "more": more}})
+        said = replies.text(memo if kind == "memo" else f"They spoke. {more}")
         if chance > 4:
             self.did[f"late {kind}"] += 1
             return Reply([replies.ROLE, Pause(0.03), *said.steps[1:]])
