@@ -1,6 +1,7 @@
 """Quality: which answers of a model may become a memo or a summary."""
 
 import asyncio
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -132,16 +133,36 @@ def test_a_memo_is_told_the_cap_and_what_was_too_long_is_cut_before() -> None:
     old = {"all": f"FIRST {'old ' * 10_000} LAST"}
     session.change(memo=old)
     session.handlers = replace(session.handlers, memo_model=model, memo_cap=Cap(500, letters))
-    session.add_message("user", "hello").add_message("assistant", "yes")
+    session.add_message("user", "hello")
     session.resize(force="lite")
     assert session.memo["all"] == old["all"]
     assert session.memo_cursor == 0
     session.resize(force="lite")
     assert session.memo["a"] == "y"
-    assert session.memo_cursor == 2
+    assert session.memo_cursor == 1
     assert "at most" in asked[0][0]["content"]
     assert all("FIRST" in said[1]["content"] and "LAST" in said[1]["content"] for said in asked)
     assert len(asked[0][1]["content"]) < 1_500
+
+
+def test_a_memo_that_grows_with_what_it_reads_reads_less_at_once() -> None:
+    """A model that keeps half of all it is given still gets on, in smaller pieces."""
+    session, sizes = Session({"session.mode": "memo"}), list[int]()
+
+    async def model(messages: list[Any]) -> str:
+        given = json.loads(messages[1]["content"])
+        sizes.append(len(given["messages"]))
+        words = str(given["current_memo"]) + str(given["messages"])
+        return json.dumps({"memo": {"a": words[: len(words) // 2]}})
+
+    session.handlers = replace(session.handlers, memo_model=model, memo_cap=Cap(1_000, letters))
+    for n in range(32):
+        session.add_message("user", f"{n} {'x' * 80}")
+    session.resize(force="lite")
+    assert session.memo_cursor == 32
+    assert len(session.memo["a"]) <= 1_000
+    assert max(sizes) == 32
+    assert len(sizes) < 20
 
 
 # --- pinned words ---------------------------------------------------------------------------

@@ -61,6 +61,8 @@ class Update(msgspec.Struct, frozen=True):
     """The new memo; None where the old one stays."""
     refused: str | None = None
     """Why a model's answer was not taken, as a sentence."""
+    is_too_large: bool = False
+    """Whether that was its size: of fewer messages it may be shorter."""
 
 
 async def updated(
@@ -99,7 +101,7 @@ async def updated(
     try:
         return Update(usable(reply, before, len(text), pinned, cap))
     except ResizeError as error:
-        return Update(refused=str(error))
+        return Update(refused=str(error), is_too_large=error.data.get("reason") == "too_large")
 
 
 def usable(

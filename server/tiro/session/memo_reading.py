@@ -14,7 +14,7 @@ from tiro.errors import ContextOverflowError
 from tiro.session.changes import Cover, Set
 from tiro.session.core import Core
 from tiro.session.dialogue import dialogue, shortened
-from tiro.session.memo import BOOKKEEPING, facts, updated
+from tiro.session.memo import BOOKKEEPING, Update, facts, updated
 from tiro.session.messages import Message, copied, seqs_of
 from tiro.session.quality import pinned_texts
 from tiro.session.settings import SessionSettings
@@ -49,8 +49,8 @@ async def read(
 ) -> Reading:
     """The memo after these messages, run by run; each is read with the memo of the one before.
 
-    A run that is too long for the model is cut in two. Changes nothing; raises what the handler or
-    the model raises.
+    A run that is too long for the model, or makes the memo too long, is cut in two. Changes
+    nothing; raises what the handler or the model raises.
     """
     covered, count, asked, pinned = list[int](), 0, 0, pinned_texts(core)
     waiting = list(_cut(core, messages, runs))
@@ -62,6 +62,8 @@ async def read(
         except ContextOverflowError:
             if len(run) == 1:
                 raise
+            update = Update(is_too_large=True)
+        if update.is_too_large and len(run) > 1:
             waiting[:0] = [run[: len(run) // 2], run[len(run) // 2 :]]
             continue
         if update.refused is not None:
