@@ -1,7 +1,12 @@
 """What a rule for commands speaks for: everyday lines, and never what a table has wrong."""
 
+import os
+import shlex
+import shutil
 import string
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -180,17 +185,14 @@ def _extended(reader: Reader) -> Iterator[tuple[str, ...]]:
     unknown = [letter for letter in string.ascii_letters if letter not in known]
     unknown = [letter for letter in unknown if letter not in reader.single.split()]
     for option in _options(reader):
-        yield option, "--evil=x"
         yield option, "--evil"
-        yield option, "--", "--evil"
-        yield option, "-", "--evil"
-        yield option, "x", "--evil"
+        yield option, "--", "--evil=x"
+        yield option, "-", "x", "--evil"
         yield option, f"-{unknown[0]}"
     for letter in (*reader.flags, *reader.valued):
         for other in unknown:
             yield f"-{letter}{other}", "x"
-            yield f"-{letter}1{other}", "x"
-            yield f"-{letter}./{other}", "x"
+        yield f"-{letter}1./{unknown[0]}", "x"
 
 
 def test_an_option_that_is_not_known_hides_nowhere() -> None:
@@ -227,6 +229,30 @@ def test_a_word_more_than_a_program_may_get_hides_behind_no_option() -> None:
     for name, reader in readers.items():
         for option in _options(reader):
             assert risk_of((name, option, "a", "b"), 1) is not None
+
+
+def test_real_programs_only_read_with_what_the_tables_list(tmp_path: Path) -> None:
+    """B49: each option of one letter, alone and with what may stand behind it."""
+    (tmp_path / "a.txt").write_text("a\n")
+    lines = [
+        (name, option, "a.txt", "X")
+        for name, reader in READERS.items()
+        if shutil.which(name)
+        for option in (
+            *(f"-{letter}" for letter in (*reader.flags, *reader.valued, *reader.text)),
+            *(f"-{letter}1X" for letter in (*reader.valued, *reader.text)),
+            *(f"-{letter}oX" for letter in reader.text),
+        )
+    ]
+    tried = [line for line in lines if only_reads(line, deep=True) is not None]
+    assert len(tried) > 150
+    script = "".join(
+        f"{text} >/dev/null 2>&1 </dev/null; test -e X && echo {shlex.quote(text)}; rm -f X\n"
+        for text in map(shlex.join, tried)
+    )
+    done = subprocess.run(["sh"], cwd=tmp_path, input=script, capture_output=True, text=True)
+    assert (done.stdout, os.listdir(tmp_path)) == ("", ["a.txt"])
+    assert (tmp_path / "a.txt").read_text() == "a\n"
 
 
 @pytest.mark.parametrize(
