@@ -51,3 +51,14 @@ def test_where_no_agent_can_be_chosen_that_is_said(tmp_path: Path) -> None:
     (tmp_path / "agents" / "plan.md").unlink()
     folders = AgentFolders(tmp_path, [], "build")
     assert folders.registry.default == "plan"
+
+
+@pytest.mark.parametrize("name", ["build", "Build", "BUILD", "pl\uff41n", "bu-ild", "my agent"])
+def test_a_workspace_adds_no_agent_that_looks_like_another(tmp_path: Path, name: str) -> None:
+    """M5.11: a repository may not pass one off as `build`, nor as one of the user's own."""
+    put(tmp_path, "home/agents/My Agent.md", SEEN)
+    put(tmp_path, f"ws/.tiro/agents/{name}.md", SEEN)
+    folders = AgentFolders(tmp_path / "home", [tmp_path / "ws"], "build")
+    [problem] = folders.problems
+    assert "a workspace cannot replace it" in problem
+    assert (name in folders.registry.names()) == (name == "build")

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tiro.tools.command_line import parse_command_line
+from tiro.tools.command_line import MAX_COMMANDS, parse_command_line
 
 SHELLS = [shell for shell in ("sh", "bash", "dash") if shutil.which(shell)]
 
@@ -75,3 +75,9 @@ def test_random_plain_lines_have_the_words_that_shells_find() -> None:
         done = subprocess.run([shell], input=script.encode(), capture_output=True, timeout=60)
         shown = done.stdout.decode().split("\n")[:-1]
         assert shown == [words or "<>" for _, words in plain]
+
+
+def test_line_of_very_many_commands_is_not_plain() -> None:
+    assert len(parse_command_line("a;" * MAX_COMMANDS).commands) == MAX_COMMANDS
+    line = parse_command_line("a;" * (MAX_COMMANDS + 1))
+    assert (line.commands, line.unplain) == ((), "it is more than 100 commands")

@@ -78,3 +78,8 @@ def test_a_miss_always_has_an_answer(text: str, old: str) -> None:
 def test_a_miss_in_a_large_file_is_told_soon() -> None:
     text = "".join(f"some line {i} with {i * 7919 % 10007}\n" for i in range(50_000))
     assert "line 1;" in nearest_place(text, Replacement("some lime 0 with 0", ""))
+
+
+def test_a_miss_among_lines_that_are_all_alike_ends() -> None:
+    text, old = "x\n" * 200_000, "x\n" * 150_000 + "y"
+    assert nearest_place(text, Replacement(old, "new"))

@@ -80,6 +80,7 @@ def test_b49_a_repository_within_another_runs_nothing(tmp_path: Path) -> None:
     [
         "kill -STOP $PPID; sleep 30",
         "kill $PPID; sleep 30",
+        "kill -9 $PPID; wait",
     ],
 )
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs /proc")

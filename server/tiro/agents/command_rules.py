@@ -56,9 +56,10 @@ class CommandSubject(msgspec.Struct, frozen=True):
         wanted = _words_of(pattern.casefold())
         words = [word.casefold() for word in self.words]
         starts = range(len(words)) if self.is_unclear else beginnings(words)
+        pieces = (words[at : at + len(wanted)] for at in starts)
         return any(
-            _begins((basename(words[at]), *words[at + 1 :]), wanted) or _begins(words[at:], wanted)
-            for at in starts
+            _begins(piece, wanted) or _begins((basename(piece[0]), *piece[1:]), wanted)
+            for piece in pieces
         )
 
     def _only_reads(self, pattern: str) -> bool:

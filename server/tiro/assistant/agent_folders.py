@@ -3,8 +3,10 @@
 A workspace is not trusted: its agents take no name that there is already.
 """
 
+import re
 import threading
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tiro.agents.agent_files import read_agents
@@ -70,6 +72,15 @@ class AgentFolders:
                     yield (str(path), found.st_mtime_ns, found.st_size, found.st_ino)
 
 
+def _alike(name: str) -> Callable[[str], bool]:
+    """The test for names that a reader may take for this one: only letters and digits count."""
+
+    def folded(one: str) -> str:
+        return re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", one).casefold())
+
+    return lambda other: other == name or folded(other) == folded(name)
+
+
 def _add_agents(agents: AgentRegistry, own: Path, roots: Sequence[Path]) -> Iterator[str]:
     """Register the user's own agents, then those of workspaces; what is wrong with them."""
     found = read_agents(own)
@@ -81,12 +92,13 @@ def _add_agents(agents: AgentRegistry, own: Path, roots: Sequence[Path]) -> Iter
         here = read_agents(folder, root)
         yield from here.problems
         for agent in here.agents:
-            if agents.get(agent.name) is None:
+            alike = next(filter(_alike(agent.name), agents.names(hidden=True)), None)
+            if alike is None:
                 yield from _register(agents, agent, folder)
             else:
                 yield (
-                    f"{folder / agent.name}.md: there is an agent {agent.name!r} already; a"
-                    " workspace cannot replace it"
+                    f"{folder / agent.name}.md: there is an agent {alike!r} already; a"
+                    " workspace cannot replace it, nor add one that looks like it"
                 )
 
 

@@ -29,7 +29,10 @@ MAX_REST_BYTES = 1 << 20
 """A pipe holds less; so what still comes is printed by somebody who is left running."""
 
 NOT_STARTED = "The command could not be started ({why}); nothing was run"
-GONE = "The process that watches over the command ended unexpectedly; the command was ended too"
+GONE = (
+    "The process that watches over the command ended unexpectedly, and the command with it; what"
+    " left the command's process group may still run"
+)
 
 _PROGRAM = str(Path(__file__).with_name("command_keeper.py"))
 
@@ -49,6 +52,8 @@ class _Answer(msgspec.Struct):
     status: int = 0
     background: list[int] = []
     error: str | None = None
+    group: int | None = None
+    """The process group of the command, told before it is started; nothing else is told then."""
 
 
 class Command:
@@ -68,6 +73,7 @@ class Command:
         self._loop = asyncio.get_running_loop()
         self._on_output = on_output
         self._told = b""
+        self._group: int | None = None
         self._output: int | None = None
         self._is_told_to_end = False
         self._answer: asyncio.Future[_Answer] = self._loop.create_future()
@@ -97,6 +103,12 @@ class Command:
             with contextlib.suppress(OSError):  # the keeper may be gone
                 self._line.shutdown(socket.SHUT_WR)
             self._loop.call_later(PATIENCE_SECONDS, self._force)
+
+    def _end_group(self) -> None:
+        """End what a keeper has left that is gone itself: those who did not leave the group."""
+        if self._group is not None:
+            with contextlib.suppress(OSError):
+                os.killpg(self._group, signal.SIGKILL)
 
     def _force(self) -> None:
         """End a keeper that does not answer, such as one that its command has stopped."""
@@ -157,18 +169,21 @@ class Command:
             os.close(output)
 
     def _hear(self) -> None:
-        """Take what the keeper tells; it tells once, and its end is the end of everything."""
+        """Take what the keeper tells; of the command's start and of its end."""
         try:
             data = self._line.recv(READ_BYTES)
         except ConnectionError:  # it was killed before it had read all
             data = b""
-        self._told += data
-        if self._told.endswith(b"\n") and not self._answer.done():
-            self._answer.set_result(_understood(self._told))
+        *lines, self._told = (self._told + data).split(b"\n")
+        for answer in map(_understood, lines):
+            self._group = answer.group or self._group
+            if answer.group is None and not self._answer.done():
+                self._answer.set_result(answer)
         if data:
             return
         self._loop.remove_reader(self._line)
         if not self._answer.done():
+            self._end_group()
             self._answer.set_result(_Answer(error=GONE))
         self.end()
         self._line.close()

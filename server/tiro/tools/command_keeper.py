@@ -3,9 +3,10 @@
 It is run by its path with nothing but the standard library; `tools/command.py` talks to it. Its
 arguments: the two ends of the pipe that the command writes to and the directory, as file
 descriptors; the seconds of grace; the command with its arguments. Stdin is one end of a socket, and
-so is all else that it listens to, as nobody can open those through /proc. When the command has
-ended, one line of JSON goes to stdin: `status` (as Python shows it: below zero it is the signal)
-and `background`, the processes that it has left behind; or an `error` when it could not be started.
+so is all else that it listens to, as nobody can open those through /proc. Lines of JSON go to
+stdin: the `group` of the command before it is started, an `error` when it could not be; and when it
+has ended, `status` (as Python shows it: below zero it is the signal) and `background`, the
+processes that it has left behind.
 
 The socket is the life line too: when its other end closes, however its owner died, everything that
 the command has started is told to end, and killed when it does not. Until then background processes
@@ -165,13 +166,17 @@ def start(argv: list[str], directory: int, output: int) -> int:
     pid = os.fork()
     if pid == 0:
         try:
+            failed.close()
+            fails.recv(1)  # who it is has been told by then, whatever it does to this process
             become(argv, directory, output)
         except OSError as error:
             fails.send(str(error.errno or 0).encode())
         finally:
             os._exit(NOT_STARTED)
     fails.close()
+    tell({"group": pid})
     with failed:
+        failed.send(b"\0")
         number = failed.recv(READ_BYTES)
     if number:
         raise OSError(int(number), os.strerror(int(number)))

@@ -9,6 +9,8 @@ import re
 
 import msgspec
 
+MAX_COMMANDS = 100
+"""A line of more is not plain: nobody writes one, and each command has to be looked at."""
 JOINTS = ("&&", "||", ";", "|")
 
 EMPTY = "it is empty"
@@ -20,6 +22,7 @@ NOT_ASCII = "{character!r} stands outside quotation marks"
 DANGLING = "a command is missing beside {joint!r}"
 KEYWORD = "{word!r} is no command but a word of the shell"
 ASSIGNMENT = "{word!r} sets a variable"
+TOO_MANY = "it is more than {most} commands"
 DASHED = "{word!r} is an option in the place of a command"
 
 
@@ -155,5 +158,7 @@ class _Reader:
             raise _UnplainError(ASSIGNMENT.format(word=first))
         if not first or first[0] in "-+":
             raise _UnplainError(DASHED.format(word=first))
+        if len(self._commands) == MAX_COMMANDS:
+            raise _UnplainError(TOO_MANY.format(most=MAX_COMMANDS))
         self._commands.append(tuple(self._words))
         self._words = []

@@ -32,6 +32,8 @@ RUNNERS = word_set(
     "env xargs sudo doas su runuser pkexec nohup nice ionice chrt taskset time timeout watch setsid"
     " stdbuf script strace ltrace gdb lldb unshare nsenter chroot flock parallel setpriv capsh"
     " proot fakeroot chpst softlimit unbuffer dbus-run-session systemd-run rlwrap entr fd fdfind"
+    " prlimit setarch linux32 linux64 i386 x86_64 uname26 choom numactl runcon sg cgexec firejail"
+    " bwrap valgrind perf eatmydata faketime torsocks proxychains proxychains4 direnv doppler"
     # shells, and whatever holds one
     " sh bash dash zsh ksh mksh fish csh tcsh ash busybox toybox rbash pwsh powershell"
     " ssh scp sftp rsync telnet socat nc ncat netcat expect screen tmux at batch crontab"
@@ -61,6 +63,9 @@ _GIT_RUNNERS = word_set(
 )
 _RUN_WORDS = word_set("run exec x dlx shell start")
 """Second words with which a tool runs what stands behind them."""
+
+_OTHERS_RUNNERS = _RUN_WORDS - {"start", "shell"}
+"""Those behind which the program is not one of the tool's own."""
 
 SCRIPT_RUNNERS = word_set("npm pnpm")
 """Tools whose `run` takes the name of a script that the package itself lists, and nothing else."""
@@ -112,7 +117,14 @@ def hides_others(words: Sequence[str]) -> bool:
     if name == "git":
         return _git_risk(words, 2) is not None
     is_risky = not is_reader(name) and _option_risk(name, words, 1) is not None
-    return is_risky or risk_of(words, len(words)) is not None
+    return is_risky or _runs_others(name, words) or risk_of(words, len(words)) is not None
+
+
+def _runs_others(name: str, words: Sequence[str]) -> bool:
+    """Whether a tool runs a program by its name here, as in `uv run x` and `npm exec x`."""
+    at = _run_word(name, words)
+    is_own = program_of(name) is not None and words[at] == "run"
+    return 0 < at < len(words) - 1 and words[at] in _OTHERS_RUNNERS and not is_own
 
 
 def beginnings(words: Sequence[str]) -> list[int]:

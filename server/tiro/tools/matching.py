@@ -27,6 +27,8 @@ MAX_SHOWN_CHARS = 300
 MAX_SHOWN_PLACES = 10
 MAX_CANDIDATES = 5000
 MAX_CANDIDATE_CHARS = 500
+MAX_COMPARED_LINES = 5_000_000
+"""So many are compared in search of a loose match; a text of lines that are all alike has more."""
 
 
 class Replacement(msgspec.Struct, frozen=True):
@@ -114,9 +116,13 @@ def _loose_place(lines: list[str], given: list[str]) -> int | None:
     if not any(wanted):
         return None
     last = len(wanted) - 1
+    left = MAX_COMPARED_LINES
     for start in range(len(there) - last):
         if last == 0 and wanted[0] in there[start]:
             return start
+        left -= last if there[start].endswith(wanted[0]) else 0
+        if left < 0:
+            return None
         if (
             last
             and there[start].endswith(wanted[0])
