@@ -22,7 +22,7 @@ export async function run(): Promise<void> {
       })
       .on("pass", (test) => {
         counts.passed += 1;
-        say(`ok ${test.title}`);
+        say(`ok ${test.title} (${test.duration ?? 0} ms)`);
       })
       .on("fail", (test, error: Error) => {
         counts.failed += 1;

@@ -234,9 +234,8 @@ export const STEPS = {
     await ui.page.getByText(/The next request: about [\d,]+ of 8,192 tokens/).first().waitFor();
     await ui.row(/System prompt\s*[\d,]+ tokens · \d+ %/).waitFor();
     await ui.shot("context-size");
-    await ui.pick("Edit Memo and Summary");
-    await ui.editor.filter({ hasText: "What the model remembers" }).waitFor();
-    await ui.dropForm("memory.md");
+    await ui.row("Preview Resize").waitFor();
+    await ui.page.keyboard.press("Escape");
   },
 
   "a message has a menu, earlier prompts come back, and Enter steers a running answer": async (ui) => {
@@ -257,10 +256,13 @@ export const STEPS = {
     await until(() => ui.provider.requests.at(-1).messages.at(-1).content === "be short", "it is asked again");
     await ui.answered("You said: be short");
     await ui.chooseFor(ui.prompts.last(), "Edit Message");
-    await ui.editor.filter({ hasText: "be" }).waitFor();
+    await ui.page.locator('.tab.active[aria-label^="message.md"]').waitFor();
+    await ui.editor.filter({ hasText: /^be.short$/ }).waitFor();
     await ui.typeAtEnd(" and clear");
+    await ui.editor.filter({ hasText: /and.clear/ }).waitFor();
     await ui.page.keyboard.press("Control+Enter");
     await ui.prompts.last().filter({ hasText: "be short and clear" }).waitFor();
+    await ui.page.locator('.tab[aria-label^="message.md"]').waitFor({ state: "detached" });
   },
 
   "a resize is looked at, edited, applied and undone": async (ui) => {
