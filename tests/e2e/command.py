@@ -4,8 +4,9 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import IO, Any
 
 from tests.e2e.home import Home
 from tests.e2e.warm import WarmProcess
@@ -20,31 +21,45 @@ def run(
     *words: str,
     given: str = "",
     env: Mapping[str, str] | None = None,
+    stdout: IO[Any] | None = None,
+    stderr: IO[Any] | None = None,
     warm: WarmProcess | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end; forked from the warm process where there is one."""
+    """Run the command to its end; forked from the warm process where there is one.
+
+    With a `stdout` or `stderr` it writes there, and nothing of that is in the result.
+    """
     if env is None:
         env = home.environment()
     if warm is not None:
-        return _forked(home, *words, given=given, env=env, warm=warm)
+        return _forked(home, words, given, env, stdout, stderr, warm)
     return subprocess.run(
         [sys.executable, "-m", "tiro", *words],
         cwd=home.workspace,
         env=env,
         input=given,
-        capture_output=True,
+        stdout=subprocess.PIPE if stdout is None else stdout,
+        stderr=subprocess.PIPE if stderr is None else stderr,
         text=True,
         timeout=SECONDS,
     )
 
 
 def _forked(
-    home: Home, *words: str, given: str, env: Mapping[str, str], warm: WarmProcess
+    home: Home,
+    words: Sequence[str],
+    given: str,
+    env: Mapping[str, str],
+    stdout: IO[Any] | None,
+    stderr: IO[Any] | None,
+    warm: WarmProcess,
 ) -> subprocess.CompletedProcess[str]:
-    stderr, theirs = os.pipe()
-    command = warm.fork(env, home.workspace, theirs, words=words)
+    ours, theirs = os.pipe()
+    out_to = -1 if stdout is None else stdout.fileno()
+    err_to = theirs if stderr is None else stderr.fileno()
+    command = warm.fork(env, home.workspace, err_to, words=words, stdout=out_to)
     os.close(theirs)
-    with command.stdout, open(stderr, "rb") as complaints, ThreadPoolExecutor(2) as pool:
+    with command.stdout, open(ours, "rb") as complaints, ThreadPoolExecutor(2) as pool:
         said = [pool.submit(stream.read) for stream in (command.stdout, complaints)]
         try:
             with contextlib.suppress(BrokenPipeError), command.stdin:

@@ -15,6 +15,9 @@ from typing import Any
 
 NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 MAX_ID_LENGTH = 40
+ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""No text without one has a surrogate: UTF-8 has none. Nearly all texts need no other look."""
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 TOP_LEVEL = {
     "model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options",
@@ -55,7 +58,7 @@ def strict_json(raw: bytes) -> Any:
     """Parse as the strictest parser does: UTF-8, no NaN, no lone surrogates, no key twice."""
     text = raw.decode("utf-8")
     value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object_once)
-    if any("\ud800" <= char <= "\udfff" for char in json.dumps(value, ensure_ascii=False)):
+    if ESCAPED_SURROGATE.search(text) and SURROGATE.search(json.dumps(value, ensure_ascii=False)):
         raise ValueError("lone surrogate in a string")
     return value
 

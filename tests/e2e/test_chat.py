@@ -742,7 +742,7 @@ def test_ctrl_c_ends_a_pipe(provider: Provider, home: Home) -> None:
 
 @pytest.mark.parametrize(("is_full", "code"), [(True, FAILED), (False, UNREAD)])
 def test_pipe_ends_when_nothing_can_be_shown(
-    provider: Provider, home: Home, is_full: bool, code: int
+    tiro: Tiro, provider: Provider, home: Home, is_full: bool, code: int
 ) -> None:
     """A full disk or a reader that went away; the turn is stopped, and all is kept."""
     hold = Hold()
@@ -750,16 +750,7 @@ def test_pipe_ends_when_nothing_can_be_shown(
     reader, writer = os.pipe()
     os.close(reader)
     with open("/dev/full", "w") if is_full else os.fdopen(writer, "w") as stdout:
-        done = subprocess.run(
-            TIRO_CHAT,
-            cwd=home.workspace,
-            env=home.environment(),
-            input="slowly\nnever\n",
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=SECONDS,
-        )
+        done = tiro("chat", given="slowly\nnever\n", stdout=stdout)
     hold.release()
     told = r"tiro: Stdout cannot be written[^\n]*\n" if is_full else ""
     assert done.returncode == code
@@ -772,17 +763,9 @@ def test_pipe_ends_when_nothing_can_be_shown(
 
 
 @pytest.mark.parametrize("line", ["/help", "/quit", "/export md"])
-def test_command_that_cannot_be_shown_is_one_sentence(home: Home, line: str) -> None:
+def test_command_that_cannot_be_shown_is_one_sentence(tiro: Tiro, line: str) -> None:
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            TIRO_CHAT,
-            env=home.environment(),
-            input=f"/show\n{line}\n",
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=SECONDS,
-        )
+        done = tiro("chat", given=f"/show\n{line}\n", stdout=full)
     assert done.returncode == FAILED
     assert re.fullmatch(r"tiro: Stdout cannot be written[^\n]*\n", done.stderr)
 

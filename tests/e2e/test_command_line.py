@@ -417,19 +417,16 @@ def test_stdout_that_takes_nothing_is_one_sentence(
     """Full or closed: no traceback, exit code 1; also where each write goes out at once."""
     provider.script(replies.text("Blue."), *[replies.text("Loud.")] * 2)
     tiro("ask", "Which colour?")
-    full = "/dev/full"
+    for words in ("sessions show latest", "sessions export latest", "ask Talk", "schema", "doctor"):
+        with open("/dev/full", "wb") as full:
+            check_stdout_is_told(tiro(*words.split(), stdout=full), words)
     for words, target, is_unbuffered in (
-        ("sessions show latest", full, False),
-        ("sessions search colour", full, True),
-        ("sessions export latest", full, False),
-        ("ask Talk", full, False),
+        ("sessions search colour", "/dev/full", True),
         ("ask Talk", "&-", False),
-        ("schema", full, False),
         ("schema", "&-", False),
-        ("doctor", full, False),
-        ("chat --help", full, True),
-        ("--version", full, False),
-        ("--version", full, True),
+        ("chat --help", "/dev/full", True),
+        ("--version", "/dev/full", False),
+        ("--version", "/dev/full", True),
         ("--version", "&-", False),
     ):
         done = subprocess.run(
@@ -442,8 +439,12 @@ def test_stdout_that_takes_nothing_is_one_sentence(
             text=True,
             timeout=SECONDS,
         )
-        assert done.returncode == FAILED, words
-        assert re.fullmatch(r"tiro: Stdout (cannot be written|is closed)[^\n]*\n", done.stderr)
+        check_stdout_is_told(done, words)
+
+
+def check_stdout_is_told(done: subprocess.CompletedProcess[str], words: str) -> None:
+    assert done.returncode == FAILED, words
+    assert re.fullmatch(r"tiro: Stdout (cannot be written|is closed)[^\n]*\n", done.stderr)
 
 
 def test_stderr_that_takes_nothing_holds_up_nothing(
@@ -451,14 +452,18 @@ def test_stderr_that_takes_nothing_holds_up_nothing(
 ) -> None:
     """Full or closed: what is told beside the answer is lost, the answer and the code are not."""
     provider.script(*[replies.error(400, "bad weather"), replies.text("Better.")] * 2)
-    for target in ("/dev/full", "&-"):
-        done = subprocess.run(
-            f"printf '/fly\\nfirst\\nsecond\\n' | \"{sys.executable}\" -m tiro chat 2>{target}",
-            shell=True,
-            cwd=home.workspace,
-            env=home.environment(),
-            stdout=subprocess.PIPE,
-            text=True,
-            timeout=SECONDS,
-        )
+    given = "/fly\nfirst\nsecond\n"
+    with open("/dev/full", "wb") as full:
+        into_full = tiro("chat", given=given, stderr=full)
+    into_closed = subprocess.run(
+        f'"{sys.executable}" -m tiro chat 2>&-',
+        shell=True,
+        cwd=home.workspace,
+        env=home.environment(),
+        input=given,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=SECONDS,
+    )
+    for done in (into_full, into_closed):
         assert (done.returncode, done.stdout) == (WRONG_USE, "Better.\n")

@@ -96,14 +96,16 @@ class WarmProcess:
         stderr: int,
         umask: int = -1,
         words: Sequence[str] = ("serve",),
+        stdout: int = -1,
     ) -> Forked:
-        """Fork a command with pipes of its own."""
+        """Fork a command with pipes of its own, or with this as its stdout."""
         their_stdin, stdin = os.pipe()
-        stdout, their_stdout = os.pipe()
-        pid = self.begin(words, env, cwd, (their_stdin, their_stdout, stderr), umask)
+        ours, their_stdout = os.pipe()
+        target = their_stdout if stdout < 0 else stdout
+        pid = self.begin(words, env, cwd, (their_stdin, target, stderr), umask)
         os.close(their_stdin)
         os.close(their_stdout)
-        return Forked(pid, stdin, stdout)
+        return Forked(pid, stdin, ours)
 
     def begin(
         self,

@@ -45,7 +45,7 @@ from tiro.session.messages import Message
 
 PROVIDER = ProviderSettings(name="local", api="local")
 NAME = "smollm2-135m"
-UPDATES = sized(fast=2, normal=3, long=40)
+UPDATES = sized(fast=2, normal=2, long=40)
 SEEDS = sized(fast=1, normal=2, long=10)
 
 pytestmark = pytest.mark.timeout(240)
