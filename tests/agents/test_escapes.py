@@ -171,19 +171,22 @@ def test_no_command_runs_in_a_folder_outside(base: Path, folder: str) -> None:
     assert ended[0] in ("rejected", "failed")
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_no_line_gets_past_the_rules(base: Path, line: str) -> None:
+@pytest.mark.parametrize("n", range(8))
+def test_no_line_gets_past_the_rules(base: Path, n: int) -> None:
     """B49: X never exists, and nothing outside is seen or changed."""
-    before = beside(base)
-    command = {"command": in_control(real(line, base)), "timeout_seconds": 5}
-    ended, asked, results = attempt(base, ("run_command", command))
+    before, lines = beside(base), LINES[n::8]
+    commands = [{"command": in_control(real(line, base)), "timeout_seconds": 5} for line in lines]
+    ended, asked, results = attempt(base, *(("run_command", given) for given in commands))
+    ran = [
+        line for line, end in zip(lines, ended, strict=True) if end not in ("rejected", "failed")
+    ]
+    assert not ran, "something of it ran without a question"
     assert beside(base) == before
     assert not [*base.rglob("X")], "it ran"
     assert (base / "ws/a.txt").read_text() == "a\n"
     assert SECRET not in results
     for request in asked:
-        assert request.input == command, "what is shown is what would run"
-    assert ended in (["rejected"], ["failed"]), "something of it ran without a question"
+        assert request.input in commands, "what is shown is what would run"
 
 
 @pytest.mark.parametrize("n", range(3))
