@@ -8,7 +8,7 @@ import pytest
 from tests.e2e import replies
 from tests.e2e.client import Server
 from tests.e2e.provider import Provider
-from tests.e2e.talk import ask
+from tests.e2e.talk import ask, begin_ask
 
 
 def explained(server: Server, tool: str, given: dict[str, Any], **more: Any) -> tuple[str, ...]:
@@ -84,3 +84,30 @@ def test_lost_agent_asks_until_the_user_selects_one(server: Server, provider: Pr
     provider.script(replies.tools(("w3", "run_command", {"command": "true"})))
     ask(server, "go on")
     assert len(rules) == 2
+
+
+@pytest.mark.parametrize(("name", "is_written"), [("plan", False), ("build", True)])
+def test_an_answer_holds_under_the_agent_that_is_selected_by_then(
+    server: Server, provider: Provider, name: str, is_written: bool
+) -> None:
+    """M5.8: who changes to `plan` while a question is open lets nothing be written by a "yes"."""
+
+    answer = replies.Hold()
+
+    def late(_: Any) -> dict[str, Any]:
+        answer.reached.set()
+        answer.released.wait(10)
+        return {"decision": "once"}
+
+    server.on_request("tiro/permission/request", late)
+    provider.script(
+        replies.tools(("w1", "write_file", {"path": "new.txt", "content": "x"})),
+        replies.text("ok"),
+    )
+    turn = begin_ask(server, "go on")
+    answer.wait()
+    server.request("tiro/session/setAgent", {"name": name})
+    answer.release()
+    assert turn.result()["stopReason"] == "end_turn"
+    assert (server.home.workspace / "new.txt").exists() == is_written
+    server.request("tiro/session/setAgent", {"name": "build"})

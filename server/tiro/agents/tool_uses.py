@@ -16,6 +16,7 @@ import msgspec
 
 from tiro.agents.events import ToolUse, ToolUseShown, ToolUseStatus, TurnEvent, shown_result
 from tiro.agents.gate import Gate, Use
+from tiro.agents.permissions import PermissionDecision, Rules
 from tiro.agents.record import Record
 from tiro.errors import ToolError
 from tiro.models.model import ToolUseDone
@@ -108,6 +109,7 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     tools: dict[str, Tool]
     gate: Gate
+    rules_now: Callable[[], Rules]
     record: Record
     ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]]
     edits: Callable[[str], EditRecorder]
@@ -268,9 +270,7 @@ class ToolUses:
         gate, tool, record = self._needs.gate, use.tool, self._needs.record
         decision = gate.decide(use, record.remembered)
         if decision.kind == "deny":
-            told = DENIED.format(rule=decision.rule, source=decision.source)
-            told += ANOTHER_AGENT if decision.is_of_agent() else ""
-            return Leave(decision.rule, told)
+            return _denied(decision)
         preview = await tool.preview(given, tool_run) if tool.preview is not None else None
         if preview is not None and tool.effect != "execute":  # a command is shown as it will run
             preview = self._needs.secrets.text(preview)
@@ -291,6 +291,9 @@ class ToolUses:
         if answer.decision == "reject":
             message = f" They say: {answer.message}" if answer.message else ""
             return Leave(decision.rule, REJECTED.format(message=message), preview)
+        now = Gate(self._needs.rules_now(), gate.workspace).decide(use, record.remembered)
+        if now.kind == "deny":  # while the question was open the user has selected another agent
+            return _denied(now, preview)
         if answer.decision == "always":
             record.remember(gate.grants(use, record.remembered))
         return Leave(decision.rule, None, preview)
@@ -317,6 +320,11 @@ class ToolUses:
             max_output_chars=self._needs.max_output_chars,
             cancelled=self._cancelled[index],
         )
+
+
+def _denied(decision: PermissionDecision, preview: str | None = None) -> Leave:
+    told = DENIED.format(rule=decision.rule, source=decision.source)
+    return Leave(decision.rule, told + ANOTHER_AGENT * decision.is_of_agent(), preview)
 
 
 def output_chars(context_window: int | None) -> int:

@@ -445,6 +445,7 @@ class _Running:
             agent=self.turn.agent.name,
             tools=self._tools,
             gate=Gate(self.turn.rules, self.turn.workspace),
+            rules_now=self.turn.rules_now or (lambda: self.turn.rules),
             record=self._record,
             ask=self.turn.ask,
             edits=self.turn.edits,

@@ -48,6 +48,8 @@ class Turn(msgspec.Struct, kw_only=True):
     settings: TurnSettings = TurnSettings()
     rules: Rules = Rules()
     """The permission rules, without the session's own."""
+    rules_now: Callable[[], Rules] | None = None
+    """Those of the agent that the user has selected by now; what they deny, no answer allows."""
     before_step: Callable[
         [ContextOverflowError | None, Callable[[str], None]], Awaitable[events.Resized | None]
     ] = _no_resize

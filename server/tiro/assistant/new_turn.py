@@ -107,6 +107,9 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(
             alone,
             rules=msgspec.structs.replace(alone.rules, caller=caller.rules),
+            rules_now=lambda: msgspec.structs.replace(
+                alone.rules, caller=(caller.rules_now or (lambda: caller.rules))()
+            ),
             rules_in=caller.session,
             spending=caller.spending,
             on_usage=run.on_event,
@@ -126,6 +129,7 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
             system=setup.system(agent),
             settings=setup.settings.turn,
             rules=setup.rules_of(agent, session),
+            rules_now=lambda: setup.rules_of(setup.agents.get(session.agent) or agent, session),
             before_step=Fitting(
                 session,
                 lambda: setup.measure(session, model.facts, agent=agent),
