@@ -1,6 +1,8 @@
 """A workspace whose files are edited as tools do it, with the real ledger beside it."""
 
 import asyncio
+import atexit
+import functools
 import os
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
@@ -102,5 +104,13 @@ BEFORE_EDITS = "one\r\ntwo caf\u00e9\r\nthree\r\n".encode("latin-1")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine."""
-    return asyncio.run(work)
+    """The result of a coroutine; thousands share one event loop, for each would start threads."""
+    return _runner_of(os.getpid()).run(work)
+
+
+@functools.cache
+def _runner_of(_: int) -> asyncio.Runner:
+    """The event loop of this process; a fork makes its own."""
+    runner = asyncio.Runner()
+    atexit.register(runner.close)
+    return runner
