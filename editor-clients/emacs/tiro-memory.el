@@ -10,8 +10,8 @@
 ;; window and what is kept of it.  A resize is shown before it is done, and
 ;; what it would write can be edited first.
 ;;
-;; A memo is JSON of any form.  Emacs reads null and {} alike, so a memo is
-;; sent back only when its text was edited.
+;; A memo is JSON of any form.  Emacs reads null and {} alike, so the server
+;; gives its text too, and it is sent back only when that was edited.
 
 ;;; Code:
 
@@ -21,6 +21,8 @@
 (require 'tiro-message)
 (require 'tiro-session)
 (require 'tiro-view)
+
+(defvar tiro-confirm-compact)
 
 ;;;; Resize
 
@@ -44,10 +46,16 @@ With a prefix argument FORCE one even where the window is under its limits."
 
 (defun tiro-memory--show-preview (preview)
   "Show PREVIEW, the answer to previewResize, as a form."
-  (if (null (plist-get preview :draftId))
-      (message "Tiro: nothing would go, the window is under its limits; %s resizes it all the same"
-               (substitute-command-keys "\\[universal-argument] \\[tiro-resize]"))
-    (let ((memo (tiro-memory--json (plist-get preview :memo)))
+  (cond
+   ((null (plist-get preview :draftId))
+    (message "Tiro: nothing would go, the window is under its limits; %s resizes it all the same"
+             (substitute-command-keys "\\[universal-argument] \\[tiro-resize]")))
+   ((tiro-memory--gains-nothing-p preview)
+    (message "Tiro: there is nothing to gain: all %s would stay, and so would the %s tokens"
+             (tiro-view-messages (length (plist-get preview :keep)))
+             (plist-get preview :tokensBefore)))
+   (t
+    (let ((memo (plist-get preview :memoText))
           (summary (or (plist-get preview :summary) "")))
       (tiro-form-open
        "*tiro resize*" "applies it"
@@ -56,7 +64,13 @@ With a prefix argument FORCE one even where the window is under its limits."
              "\n\nSummary:\n" (cons 'summary summary))
        (lambda (texts)
          (tiro-memory--apply (plist-get preview :draftId)
-                             (tiro-memory--changed texts memo summary)))))))
+                             (tiro-memory--changed texts memo summary))))))))
+
+(defun tiro-memory--gains-nothing-p (preview)
+  "Return non-nil if what PREVIEW shows would change nothing to speak of."
+  (and (seq-empty-p (plist-get preview :evict))
+       (null (plist-get preview :memoRefused))
+       (= (plist-get preview :tokensBefore) (plist-get preview :tokensAfter))))
 
 (defun tiro-memory--preview-text (preview)
   "Say what the resize of PREVIEW would do."
@@ -102,11 +116,23 @@ With a prefix argument FORCE one even where the window is under its limits."
   (tiro-session-update)
   (tiro-session-tell 'notice "The window, memo and summary are those of before the last resize"))
 
+(defun tiro-memory--confirm-compact ()
+  "Do before a compaction what `tiro-confirm-compact' says.
+Return non-nil if it is to be previewed."
+  (tiro-session-check-idle)
+  (or (eq tiro-confirm-compact 'preview)
+      (not (or (null tiro-confirm-compact)
+               (y-or-n-p (substitute-command-keys
+                          (concat "Let a model fold all messages of the window into the summary"
+                                  " (\\[tiro-undo-resize] takes it back)? ")))
+               (user-error "Tiro: nothing was changed")))))
+
 (defun tiro-compact (&optional preview)
   "Fold the whole window into the summary, which a model writes.
 With a prefix argument PREVIEW it first, to edit the summary and apply
-or drop it.  Pinned messages stay; `tiro-undo-resize' takes it back."
-  (interactive "P")
+or drop it; otherwise `tiro-confirm-compact' says what happens before.
+Pinned messages stay; `tiro-undo-resize' takes it back."
+  (interactive (list (or current-prefix-arg (tiro-memory--confirm-compact))))
   (tiro-session-check-idle)
   (if preview (tiro-memory--preview "compact")
     (tiro-session-work-on "compacting" 'tiro/session/compact nil #'tiro-memory--tell-resize)))
@@ -117,7 +143,7 @@ or drop it.  Pinned messages stay; `tiro-undo-resize' takes it back."
   "Show and edit the memo and the summary of this session."
   (interactive)
   (let* ((known (tiro-session-call 'tiro/memo/get))
-         (memo (tiro-memory--json (plist-get known :memo)))
+         (memo (plist-get known :memoText))
          (summary (or (plist-get known :summary) "")))
     (tiro-form-open
      "*tiro memory*" "stores what was changed"
@@ -132,7 +158,7 @@ or drop it.  Pinned messages stay; `tiro-undo-resize' takes it back."
 (defun tiro-memory--store (changed memo summary)
   "Store CHANGED, a plist, in the place of the texts MEMO and SUMMARY."
   (let ((now (tiro-session-call 'tiro/memo/get)))
-    (unless (or (and (equal memo (tiro-memory--json (plist-get now :memo)))
+    (unless (or (and (equal memo (plist-get now :memoText))
                      (equal summary (or (plist-get now :summary) "")))
                 (y-or-n-p "They were changed meanwhile; write over them? "))
       (user-error "Tiro: nothing was stored")))
@@ -148,10 +174,6 @@ or drop it.  Pinned messages stay; `tiro-undo-resize' takes it back."
   (let ((new-memo (alist-get 'memo texts)) (new-summary (alist-get 'summary texts)))
     `(,@(unless (equal new-memo memo) (list :memo (tiro-memory--read new-memo)))
       ,@(unless (equal new-summary summary) (list :summary new-summary)))))
-
-(defun tiro-memory--json (value)
-  "Return VALUE, as it came over the wire, as JSON for the eye."
-  (if value (tiro-view-json value) "{}"))
 
 (defun tiro-memory--read (text)
   "Return the value of TEXT, JSON; a blank one is an empty memo."

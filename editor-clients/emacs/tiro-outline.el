@@ -50,7 +50,7 @@
     (tiro-view-show-text "*tiro session*"
                          (concat (or summary "The session is empty.") "\n\n"
                                  (tiro-outline--fields view)
-                                 (tiro-outline--memory view)
+                                 (tiro-outline--memory (tiro-session-call 'tiro/memo/get))
                                  (tiro-outline--messages view))
                          #'tiro-show-session #'tiro-outline-mode)
     (setq tiro-message-session (plist-get view :id))
@@ -75,13 +75,13 @@
        ("File" ,(and (plist-get view :path) (abbreviate-file-name (plist-get view :path)))))
      when value concat (format "%-9s %s\n" label value))))
 
-(defun tiro-outline--memory (view)
-  "Return the memo and the summary in VIEW under headings, where there are any."
-  (concat (when (plist-get view :memo)
-            (tiro-outline--section "* Memo" (tiro-view-json (plist-get view :memo))))
-          (unless (string-empty-p (or (plist-get view :summary) ""))
+(defun tiro-outline--memory (known)
+  "Return the memo and the summary in KNOWN under headings, where there are any."
+  (concat (when (plist-get known :memo)
+            (tiro-outline--section "* Memo" (plist-get known :memoText)))
+          (unless (string-empty-p (or (plist-get known :summary) ""))
             (tiro-outline--section "* Summary of what left the window"
-                                   (plist-get view :summary)))))
+                                   (plist-get known :summary)))))
 
 (defun tiro-outline--messages (view)
   "Return the messages in VIEW, each under a heading that carries its seq."

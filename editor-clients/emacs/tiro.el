@@ -63,6 +63,11 @@ A log makes Emacs several times slower while an answer arrives."
 Commands that Tiro runs see what is on the disk."
   :type 'boolean)
 
+(defcustom tiro-confirm-compact t
+  "What `tiro-compact' does before it folds the window into the summary."
+  :type '(choice (const :tag "Ask" t) (const :tag "Show a preview" preview)
+                 (const :tag "Nothing" nil)))
+
 (require 'tiro-agent)
 (require 'tiro-attached)
 (require 'tiro-attachment)

@@ -228,12 +228,21 @@ def test_tools_and_the_session(terminal: Terminal, provider: Provider) -> None:
     assert "* read_file notes.txt: done" in screen
 
 
-def test_preview_of_a_resize_from_the_menu(terminal: Terminal, provider: Provider) -> None:
+def test_preview_of_a_resize_from_the_menu(
+    terminal: Terminal, provider: Provider, home: Home
+) -> None:
     """All commands in a menu; the preview is edited, applied, shown and taken back."""
-    provider.script(replies.text("First answer."))
+    home.write_config(
+        providers={"fake": home.fake()}, session={"resize": {"max_keep_messages_count": 2}}
+    )
+    provider.script(replies.text("First answer."), replies.text("Second answer."))
     terminal.open_chat()
     terminal.ask("one")
     terminal.wait_for("First answer.")
+    terminal.wait_for("Tiro:idle")
+    terminal.ask("two")
+    terminal.wait_for("Second answer.")
+    terminal.wait_for("Tiro:idle")
     terminal.keys("C-c", "o", "?")
     screen = terminal.wait_for("Preview a resize")
     assert "Tiro: build · fake" in screen

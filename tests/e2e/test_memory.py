@@ -203,6 +203,7 @@ def test_with_everything_pinned_there_is_nothing_to_compact(
 def test_memo_and_summary_are_read_and_written(server: Server, provider: Provider) -> None:
     assert memory(server) == {
         "memo": {},
+        "memoText": "{}",
         "summary": "",
         "memoCursor": 0,
         "lastResize": None,
@@ -214,6 +215,8 @@ def test_memo_and_summary_are_read_and_written(server: Server, provider: Provide
     ask(server, "hi")
     system = provider.last.system
     assert '"name":"Ann"' in system.replace(" ", "")
+    server.request("tiro/memo/set", {"memo": {"å": {}, "none": None}})
+    assert memory(server)["memoText"] == '{\n  "å": {},\n  "none": null\n}'
     assert system.endswith("earlier")
 
 

@@ -12,6 +12,9 @@
     (tiro-session-call 'tiro/session/addMessage
                        `(:role "assistant" :content ,(format "answer-%d" n)))))
 
+(defconst tiro-memory-test-keep-two '(:session (:resize (:max_keep_messages_count 2)))
+  "Settings under which a forced resize takes something out of the window.")
+
 (defun tiro-memory-test-field (name text)
   "Make TEXT that of the field NAME of this form."
   (let ((places (alist-get name tiro-form--fields)))
@@ -48,25 +51,27 @@
       (should (= before (tiro-memory-test-window))))))
 
 (ert-deftest tiro-memory-resize-that-is-dropped-changes-nothing ()
-  (tiro-testing-with-server
-    (tiro-memory-test-fill 3)
-    (let ((said (tiro-testing-said
-                 (lambda ()
-                   (tiro-resize)
-                   (tiro-testing-wait "the answer" (lambda () (not (tiro-session-work tiro-session))))
-                   (accept-process-output nil 0.05)))))
-      (should (string-search "nothing would go" said))
-      (should-not (get-buffer "*tiro resize*")))
-    (tiro-resize t)
-    (tiro-testing-wait "the preview" (lambda () (get-buffer "*tiro resize*")))
-    (with-current-buffer "*tiro resize*"
-      (tiro-memory-test-field 'memo "{\"colour\": ")
-      (should (string-search "no JSON" (error-message-string
-                                        (should-error (tiro-form-apply) :type 'user-error))))
-      (tiro-form-drop))
-    (should-not (get-buffer "*tiro resize*"))
-    (should (= 6 (tiro-memory-test-window)))
-    (should-error (tiro-undo-resize) :type 'user-error)))
+  (let ((tiro-settings tiro-memory-test-keep-two))
+    (tiro-testing-with-server
+      (tiro-memory-test-fill 1)
+      (let ((said (tiro-testing-said
+                   (lambda ()
+                     (tiro-resize)
+                     (tiro-testing-wait "the answer" (lambda () (not (tiro-session-work tiro-session))))
+                     (accept-process-output nil 0.05)))))
+        (should (string-search "nothing would go" said))
+        (should-not (get-buffer "*tiro resize*")))
+      (tiro-memory-test-fill 2)
+      (tiro-resize t)
+      (tiro-testing-wait "the preview" (lambda () (get-buffer "*tiro resize*")))
+      (with-current-buffer "*tiro resize*"
+        (tiro-memory-test-field 'memo "{\"colour\": ")
+        (should (string-search "no JSON" (error-message-string
+                                          (should-error (tiro-form-apply) :type 'user-error))))
+        (tiro-form-drop))
+      (should-not (get-buffer "*tiro resize*"))
+      (should (= 6 (tiro-memory-test-window)))
+      (should-error (tiro-undo-resize) :type 'user-error))))
 
 (ert-deftest tiro-memory-compact-folds-the-window-and-is-undone ()
   "M7.1: the pinned message stays; one key takes the compaction back."
@@ -103,6 +108,35 @@
     (tiro-undo-resize)
     (should (= 4 (tiro-memory-test-window)))))
 
+(ert-deftest tiro-memory-compaction-is-asked-about-or-previewed ()
+  "One key too many folds nothing; the user says how much is asked."
+  (tiro-testing-with-server
+    (tiro-memory-test-fill 2)
+    (let (asked)
+      (tiro-chat-buffer)
+      (cl-letf (((symbol-function 'y-or-n-p) (lambda (text) (setq asked text) nil)))
+        (should-error (call-interactively #'tiro-compact) :type 'user-error)
+        (should (string-search "M-x tiro-undo-resize takes it back" asked))
+        (should-not (tiro-session-work tiro-session))
+        (let ((tiro-confirm-compact 'preview)) (call-interactively #'tiro-compact))
+        (tiro-testing-wait "the preview" (lambda () (get-buffer "*tiro resize*")))
+        (with-current-buffer "*tiro resize*" (tiro-form-drop))
+        (should (= 4 (tiro-memory-test-window)))
+        (let ((tiro-confirm-compact nil)) (call-interactively #'tiro-compact))
+        (tiro-testing-wait-for "4 messages left the window")))))
+
+(ert-deftest tiro-memory-resize-without-gain-is-not-offered ()
+  (tiro-testing-with-server
+    (tiro-memory-test-fill 1)
+    (should (string-search
+             "nothing to gain: all 2 messages would stay"
+             (tiro-testing-said
+              (lambda ()
+                (tiro-resize t)
+                (tiro-testing-wait "the answer" (lambda () (not (tiro-session-work tiro-session))))
+                (accept-process-output nil 0.05)))))
+    (should-not (get-buffer "*tiro resize*"))))
+
 (ert-deftest tiro-memory-work-is-cancelled ()
   "What waits for a model blocks nothing and can be ended."
   (tiro-testing-with-peer
@@ -123,13 +157,18 @@
     (tiro-testing-ask "hello")
     (tiro-edit-memory)
     (with-current-buffer "*tiro memory*"
-      (tiro-memory-test-field 'memo "{\"name\": \"Åsa\", \"empty\": {}}")
+      (tiro-memory-test-field 'memo "{\"name\": \"Åsa\", \"empty\": {}, \"none\": null}")
       (tiro-form-apply))
     (let ((known (tiro-session-call 'tiro/memo/get)))
-      (should (equal '(:name "Åsa" :empty nil) (plist-get known :memo)))
+      (should (equal '(:name "Åsa" :empty nil :none nil) (plist-get known :memo)))
       (should (equal "" (plist-get known :summary))))
+    (tiro-show-session)
+    (should (string-search "\"empty\": {}" (with-current-buffer "*tiro session*" (buffer-string))))
     (tiro-edit-memory)
     (with-current-buffer "*tiro memory*"
+      (should (string-search "\"empty\": {}," (buffer-string)))
+      (should (string-search "\"none\": null" (buffer-string)))
+      (should (string-search "\"Åsa\"" (buffer-string)))
       (tiro-memory-test-field 'summary "mine")
       (tiro-session-call 'tiro/memo/set '(:summary "of another"))
       (cl-letf (((symbol-function 'y-or-n-p) #'ignore))
@@ -140,20 +179,21 @@
 
 (ert-deftest tiro-memory-preview-takes-no-typing ()
   "Who has gone on typing stays where they are; what was edited is not lost."
-  (tiro-testing-with-server
-    (tiro-memory-test-fill 2)
-    (let* ((window (selected-window)) (buffer (window-buffer window)))
-      (tiro-resize t)
-      (cl-incf num-nonmacro-input-events)
-      (tiro-testing-wait "the preview" (lambda () (get-buffer "*tiro resize*")))
-      (should (eq window (selected-window)))
-      (should (eq buffer (window-buffer window))))
-    (tiro-next-attention)
-    (should (equal "*tiro resize*" (buffer-name)))
-    (tiro-memory-test-field 'summary "edited")
-    (cl-letf (((symbol-function 'y-or-n-p) #'ignore))
-      (should-error (tiro-form-open "*tiro resize*" "x" nil #'ignore) :type 'user-error))
-    (should (string-search "edited" (buffer-string)))))
+  (let ((tiro-settings tiro-memory-test-keep-two))
+    (tiro-testing-with-server
+      (tiro-memory-test-fill 2)
+      (let* ((window (selected-window)) (buffer (window-buffer window)))
+        (tiro-resize t)
+        (cl-incf num-nonmacro-input-events)
+        (tiro-testing-wait "the preview" (lambda () (get-buffer "*tiro resize*")))
+        (should (eq window (selected-window)))
+        (should (eq buffer (window-buffer window))))
+      (tiro-next-attention)
+      (should (equal "*tiro resize*" (buffer-name)))
+      (tiro-memory-test-field 'summary "edited")
+      (cl-letf (((symbol-function 'y-or-n-p) #'ignore))
+        (should-error (tiro-form-open "*tiro resize*" "x" nil #'ignore) :type 'user-error))
+      (should (string-search "edited" (buffer-string))))))
 
 (ert-deftest tiro-memory-pin-marks-the-message ()
   "Of a streamed talk and of a loaded one; the same message in both views."

@@ -416,6 +416,7 @@ export interface PreviewResult {
   evict: number[];
   keep: number[];
   memo: unknown;
+  memoText: string;
   summary: string;
   tokensBefore: number;
   tokensAfter: number;
@@ -444,6 +445,7 @@ export interface PinResult {
 /** Memo and summary, and how far they have come. */
 export interface MemoResult {
   memo: unknown;
+  memoText: string;
   summary: string;
   memoCursor: number;
   lastResize: unknown;

@@ -1,5 +1,6 @@
 """What the assistant's use cases answer."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +56,21 @@ class Resized(msgspec.Struct, frozen=True, kw_only=True):
     """Why the memo was not brought up to date, as a sentence."""
 
 
-class Preview(msgspec.Struct, frozen=True, kw_only=True):
+class _HoldsMemo(msgspec.Struct, frozen=True, kw_only=True):
+    memo: Any
+
+    @property
+    def memo_text(self) -> str:
+        """The memo as JSON to read and edit, for clients that cannot tell `{}` from null."""
+        return json.dumps(self.memo, ensure_ascii=False, indent=2)
+
+
+class Preview(_HoldsMemo, frozen=True, kw_only=True):
     """What a resize would do; `draft_id` is None where it would do nothing."""
 
     decision: ResizeDecision | None
     evict: list[int]
     keep: list[int]
-    memo: Any
     summary: str
     tokens_before: int
     tokens_after: int
@@ -69,10 +78,9 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     memo_refused: str | None = None
 
 
-class MemoryView(msgspec.Struct, frozen=True, kw_only=True):
+class MemoryView(_HoldsMemo, frozen=True, kw_only=True):
     """Memo and summary, and how far they have come."""
 
-    memo: Any
     summary: str
     memo_cursor: int
     last_resize: Any

@@ -492,6 +492,7 @@ class PreviewResult(Wire, frozen=True):
     evict: list[int]
     keep: list[int]
     memo: Any
+    memo_text: str
     summary: str
     tokens_before: int
     tokens_after: int
@@ -532,6 +533,8 @@ class MemoResult(Wire, frozen=True):
     """Memo and summary, and how far they have come."""
 
     memo: Any
+    memo_text: str
+    """The memo as indented JSON, for clients that cannot tell `{}` from null."""
     summary: str
     memo_cursor: int
     last_resize: Any
