@@ -160,15 +160,18 @@ def test_module_has_one_purpose(path: pathlib.Path) -> None:
     source = path.read_text("utf-8")
     is_short = len(source.splitlines()) <= MAX_MODULE_LINES
     assert is_short or name_of(path) in CATALOGUES, "split it by noun"
-    assert ast.get_docstring(ast.parse(source)), "its first line says what it is"
+    assert re.match(r'"""\S', source), "its first line says what it is"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_module_prints_nothing(path: pathlib.Path) -> None:
     """Stdout is the channel: one stray word breaks every client."""
+    source = path.read_text("utf-8")
+    if not re.search(r"\b(print|breakpoint|input)\s*\(", source):
+        return  # as nearly everywhere, and nothing need be parsed
     named = {
         node.func.id
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     allowed = {"input"} if name_of(path) in AT_THE_KEYBOARD else set()

@@ -116,12 +116,15 @@ def test_it_answers_with_usage_and_the_same_at_temperature_0(real_cache: Path) -
 
 
 @pytest.mark.local
-def test_a_request_that_does_not_fit_tells_both_numbers(real_cache: Path) -> None:
+def test_a_request_that_does_not_fit_tells_both_numbers_and_two_are_answered_at_once(
+    real_cache: Path,
+) -> None:
     async def scenario(model: LocalModel) -> None:
         with pytest.raises(ContextOverflowError) as caught:
             await deltas_of(model, asks("word " * 9000))
         assert caught.value.data["tokens"] > caught.value.data["context_window"] == 8192
-        finished(await deltas_of(model, asks("Hi")))
+        both = await asyncio.gather(*(deltas_of(model, asks(t)) for t in ("Hi", "Hello")))
+        assert [finished(deltas).stop_reason for deltas in both] == ["max_tokens"] * 2
 
     with_model(real_cache, scenario)
 
@@ -189,15 +192,6 @@ def test_a_cancel_while_it_reads_the_prompt_or_writes(real_cache: Path) -> None:
             await stream.aclose()
         # It would take minutes to come to this one had the long prompt not been given up.
         finished(await deltas_of(model, asks("Hi", max_output_tokens=1)))
-
-    with_model(real_cache, scenario)
-
-
-@pytest.mark.local
-def test_two_requests_are_answered_at_once(real_cache: Path) -> None:
-    async def scenario(model: LocalModel) -> None:
-        both = await asyncio.gather(*(deltas_of(model, asks(t)) for t in ("Hi", "Hello")))
-        assert [finished(deltas).stop_reason for deltas in both] == ["max_tokens"] * 2
 
     with_model(real_cache, scenario)
 
@@ -468,44 +462,38 @@ TOOL = {"type": "function", "function": {"name": "read", "description": "R", "pa
 START, END = "<|im_start|>", "<|im_end|>\n"
 
 
-@pytest.fixture
-def rendered(real_cache: Path) -> Callable[..., str]:
-    """What the real server makes of a chat with our format; the small model has the same tokens."""
-
-    def render(messages: list[dict[str, Any]], **more: Any) -> str:
-        async def run() -> str:
-            process = LocalProcess(
-                Wanted(
-                    weights=str(LocalModels(real_cache).file_of(NAME)),
-                    alias="x",
-                    context_window=512,
-                    threads=1,
-                    chat_template=chat_template_of("qwen2.5-coder-1.5b"),
-                )
-            )
-            await process.start()
-            try:
-                async with httpx.AsyncClient(verify=False, trust_env=False) as client:
-                    response = await client.post(
-                        f"{process.url}/apply-template",
-                        json={"messages": messages, **more},
-                        headers={"authorization": f"Bearer {process.api_key}"},
-                        timeout=60,
-                    )
-                prompt: str = response.json()["prompt"]
-                return prompt
-            finally:
-                await process.close()
-
-        return asyncio.run(run())
-
-    return render
+async def rendered(cache: Path, *requests: dict[str, Any]) -> list[str]:
+    """What the real server makes of chats with our format; the small model has the same tokens."""
+    process = LocalProcess(
+        Wanted(
+            weights=str(LocalModels(cache).file_of(NAME)),
+            alias="x",
+            context_window=512,
+            threads=1,
+            chat_template=chat_template_of("qwen2.5-coder-1.5b"),
+        )
+    )
+    await process.start()
+    try:
+        async with httpx.AsyncClient(verify=False, trust_env=False, timeout=60) as client:
+            key, url = {"authorization": f"Bearer {process.api_key}"}, process.url
+            answers = [
+                await client.post(f"{url}/apply-template", json=request, headers=key)
+                for request in requests
+            ]
+        return [answer.json()["prompt"] for answer in answers]
+    finally:
+        await process.close()
 
 
 @pytest.mark.local
-def test_qwens_tools_and_calls_stand_in_the_tags_it_knows(rendered: Callable[..., str]) -> None:
-    prompt = rendered(CHAT, tools=[TOOL])
-    system, *turns = prompt.removeprefix(START).split(START)
+def test_qwens_tools_and_calls_stand_in_the_tags_it_knows(real_cache: Path) -> None:
+    """And a plain chat has nothing about tools."""
+    hi = [{"role": "user", "content": "Hi"}]
+    with_tools, plain = asyncio.run(
+        rendered(real_cache, {"messages": CHAT, "tools": [TOOL]}, {"messages": hi})
+    )
+    system, *turns = with_tools.removeprefix(START).split(START)
     assert system.startswith("system\nBe brief.\n\n# Tools\n")
     assert '<tools>\n{"type": "function", "function": {"name": "read"' in system
     assert turns == [
@@ -518,13 +506,7 @@ def test_qwens_tools_and_calls_stand_in_the_tags_it_knows(rendered: Callable[...
         f"user\nThanks{END}",
         "assistant\n",
     ]
-
-
-@pytest.mark.local
-def test_qwens_plain_chat_has_nothing_about_tools(rendered: Callable[..., str]) -> None:
-    assert rendered([{"role": "user", "content": "Hi"}]) == (
-        f"{START}user\nHi{END}{START}assistant\n"
-    )
+    assert plain == f"{START}user\nHi{END}{START}assistant\n"
 
 
 def test_only_qwen_has_another_chat_format() -> None:
