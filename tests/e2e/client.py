@@ -24,6 +24,7 @@ from tests.e2e.warm import Forked, WarmProcess
 
 MAX_DISPLAY_BYTES = 1 << 20
 READ_BYTES = 1 << 16
+TIRO = (sys.executable, "-m", "tiro")
 UNSET: Any = object()
 
 Handler = Callable[[Any], Any]
@@ -91,7 +92,7 @@ class Server:
         umask: int = -1,
     ) -> None:
         self.home = home
-        self.command = list(command or [sys.executable, "-m", "tiro", "serve"])
+        self.command = list(command or [*TIRO, "serve"])
         self.env = {**home.environment(), **(env or {})}
         self.violations: list[str] = []
         self.notifications: list[dict[str, Any]] = []
@@ -119,7 +120,10 @@ class Server:
         self.process: subprocess.Popen[bytes] | Forked
         with self.stderr_path.open("wb") as stderr:
             if warm is not None:
-                self.process = warm.fork(self.env, self.home.workspace, stderr.fileno(), umask)
+                words = self.command[len(TIRO) :]
+                self.process = warm.fork(
+                    self.env, self.home.workspace, stderr.fileno(), umask, words
+                )
             else:
                 self.process = subprocess.Popen(
                     self.command,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import command, warm
-from tests.e2e.client import RpcError, Server
+from tests.e2e.client import TIRO, RpcError, Server
 from tests.e2e.command import Tiro
 from tests.e2e.home import SERVER, Home
 from tests.e2e.provider import Provider
@@ -115,7 +115,7 @@ def start(home: Home, warmth: WarmProcess | None) -> Iterator[StartServer]:
 
     def start_server(*, initialize: bool = True, at: Home | None = None, **given: object) -> Server:
         hello = {k: given.pop(k) for k in ("settings", "roots", "features") if k in given}
-        if "command" not in given:
+        if tuple(given.get("command", TIRO))[: len(TIRO)] == TIRO:  # type: ignore[arg-type]
             given["warm"] = warmth
         one = Server(at or home, **given)  # type: ignore[arg-type]  # passed through as given
         running.append(one)

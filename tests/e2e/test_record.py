@@ -20,8 +20,6 @@ from tests.e2e.talk import ask, begin_ask
 from tiro.recording.exchanges import Recording, read_recording
 from tiro.recording.lines import End, read_lines
 
-REAL_PROCESSES = True
-
 StartRecorded = Callable[..., Server]
 
 
