@@ -97,6 +97,7 @@ xargs
 env
 printf
 test
+[
 diff
 date
 file
@@ -518,6 +519,78 @@ source ./evil.sh
 sub/git status
 which ls; touch X
 xxd -r a.txt X
+ls 2>X
+ls 2>&1 >X
+ls 2>/dev/null >X
+ls >/dev/null; touch X
+ls &>/dev/null touch X
+ls &>/dev/null & touch X
+ls 2>&1 | tee ../outside/X
+cd sub &>/dev/null && cat to-far/k
+cd sub && ls &>/dev/null && cat ../in/k
+cd in &>/dev/null; cat k
+ls 2>&X
+ls >&X
+ls >/dev/null>X
+ls >/dev/../{base}/outside/X
+2>/dev/null touch X
+CI=1 touch X
+CI=1 PATH=. git status
+CI=$(touch X) ls
+NODE_ENV=../outside/k cat to-file
+GIT_PAGER=./evil git log
+PAGER='touch X' git log
+NODE_OPTIONS=--require=./evil ls
+CI=1 cat .env
+timeout 5 cat .env
+timeout 5 cat to-file
+timeout 5 ./evil
+timeout 5 sh -c 'touch X'
+timeout 5 env touch X
+timeout '5 ls' touch X
+timeout 5 timeout 5 touch X
+timeout 5 python3 evil.py
+timeout --foreground 5 touch X
+timeout 5 PATH=. ls; touch X
+time ./evil
+time cat .env
+time cd in && cat k
+time -o X ls
+time if touch X
+nice -n 5 touch X
+nice '-n 5 ' touch ls X
+nice -n '5 x' touch X
+nice cat to-file
+nice -n touch X
+timeout 5 find . -delete
+timeout 5 sed -i s/a/b/ a.txt
+git --no-pager -p log
+git --no-pager diff --output=X
+git --no-pager -c core.fsmonitor='touch X' status
+git --no-pager --exec-path=. status
+git -C to-dir status
+git -C to-up status
+git -C in -C ../.. status
+git -C sub --exec-path=. status
+git -C sub -c core.fsmonitor='touch X' status
+git -C sub diff --output=X
+git -C .git status
+git -C sub blame ../.env
+git -C sub evil
+git --no-pager -C ../outside status
+timeout 5 git -C ../outside status
+echo $? > X
+echo "$?$(touch X)"
+echo "\$(touch X)$?" `touch X`
+echo "\"$(touch X)"
+echo "a$"$(touch X)
+grep a$(touch X) a.txt
+grep "a\`touch X`" a.txt
+[ -f a ] && touch X
+[ -v 'a[$(touch X)]' ]
+[ -f a; touch X ]
+[ a -ef b ] || touch X
+[ 1 -eq 'a[$(touch X)]' ]
 ls\ttouch X\ntouch X
 ls\vtouch X;touch X
 git\u00a0status;touch X
@@ -979,7 +1052,7 @@ git diff -M --patch
 """.strip().split("\n")
 """Ways to see a secret that is committed, for an agent that may only see names."""
 
-PLAIN = """
+PLAIN = r"""
 git status
 git status -s
 git status --short --branch
@@ -1013,6 +1086,33 @@ pytest -xvs --tb=short sub --help
 python3 -m pytest -q --version
 git commit -q -m 'a: b, c@d' --allow-empty --dry-run
 git add -A sub
+ls 2>&1
+ls -la sub 2>/dev/null | head -3
+make -n -k all 2>&1 | tail -20
+pytest -q --version 2>&1 | tail -5
+cat nothing.txt 2>/dev/null || echo none
+which nothing >/dev/null 2>&1 && echo yes || echo no
+ls &>/dev/null && echo ok
+cat </dev/null
+timeout 60 pytest -q --version
+timeout 5s git status
+time ls
+nice -n 10 make -n -k all
+CI=1 pytest -q --version
+NO_COLOR=1 FORCE_COLOR=0 ls
+GIT_PAGER=cat git log -1 --oneline
+git --no-pager log --oneline -3
+git --no-pager diff --stat
+git -C sub status -s
+git -C sub --no-pager log --oneline -2
+cd sub 2>/dev/null && ls
+ls; echo "exit code: $?"
+ls >/dev/null; echo $?
+[ -f a.txt ] && echo yes
+test -d sub && echo yes
+grep -n "foo\|a" a.txt
+ls | grep txt$
+ls | grep -E "(txt|py)$"
 curl -sS -m 1 --fail -X POST -H 'Accept: a/b' -d '{"a": [1]}' http://127.0.0.1:9/
 """.strip().split("\n")
 """What the same rules are there for: none of these asks."""

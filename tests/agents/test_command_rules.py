@@ -269,3 +269,13 @@ def test_what_denies_sees_the_command_that_another_runs(line: str) -> None:
 def test_what_denies_takes_no_other_word_for_a_command(line: str) -> None:
     (subject,) = subjects_of(parse_command_line(line))
     assert not subject.may_be("rm *")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["timeout 5 git push", "git --no-pager push", "time git push", "nice -n 5 git --no-pager push",
+     "git -C sub push", "CI=1 git push 2>&1"],
+)  # fmt: skip
+def test_what_denies_sees_the_command_within_another(line: str) -> None:
+    (subject,) = subjects_of(parse_command_line(line))
+    assert subject.may_be("git push")

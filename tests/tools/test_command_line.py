@@ -21,6 +21,17 @@ SHELLS = [shell for shell in ("sh", "bash", "dash") if shutil.which(shell)]
         ("echo 'a b' \"c'd\" e'f'g ''", [["echo", "a b", "c'd", "efg", ""]]),
         ('echo \'$(x) `y` \\ "\' "é !"', [["echo", '$(x) `y` \\ "', "é !"]]),
         ("git show HEAD~1 HEAD^", [["git", "show", "HEAD~1", "HEAD^"]]),
+        ("a 2>&1 | b", [["a"], ["b"]]),
+        ("a 2>/dev/null c >/dev/null 2>&1", [["a", "c"]]),
+        ("2> /dev/null a 1>>/dev/null </dev/null", [["a"]]),
+        ("a &>/dev/null && b &> /dev/null", [["a"], ["b"]]),
+        ("a 2 >&2", [["a", "2"]]),
+        ("CI=1 NO_COLOR=1 a", [["a"]]),
+        ("LC_ALL=C.UTF-8 GIT_PAGER=cat a b=c", [["a", "b=c"]]),
+        ("time a b", [["time", "a", "b"]]),
+        ("[ -f a ] && b", [["[", "-f", "a", "]"], ["b"]]),
+        ('a "b\\|c" py$ "d$" "(e$|f$)"', [["a", "b\\|c", "py$", "d$", "(e$|f$)"]]),
+        ('echo $? "is: $?"', [["echo", "$?", "is: $?"]]),
     ],
 )
 def test_plain_line(line: str, commands: list[list[str]]) -> None:
@@ -34,10 +45,19 @@ def test_plain_line(line: str, commands: list[list[str]]) -> None:
     [
         *("", " ", "&& a", "a &&", "a |", "| a", ";", "a;;b", "a & b", "a &", "a |& b", "a &&& b"),
         *("a\nb", "a\rb", "a\x00", "a\x1b[0m", "a\u202eb", "a\u00a0b", "é", "'a", 'a"', "a \\"),
-        *("$x", "a $(b)", "a `b`", 'a "$b"', 'a "`b`"', 'a "\\b"', "a > b", "a < b"),
-        *("a <<b", "a 2>&1"),
+        *("a 2>&1x", "a 2>&3", "a >&x", "a 2>x", "a >/dev/nullx", "a >/dev/null/x", "a 2>/dev/tty"),
+        *("a x2>&1", "a 12>&1", "a '2'>&1", "a >/dev/null& b", "a &>/dev/null b", "a >|/dev/null"),
+        *("cd a &>/dev/null", "cd a && b &>/dev/null && c", "a 2>&1&", "a >&-", "a <>/dev/null"),
+        *("a >'/dev/null'x", ">/dev/null", "a && 2>&1", "a 2>/dev/null$x", "a 2>&1>b"),
+        *("CI=/x a", "CI=$x a", "CI=1", "CI=1; a", "'CI'=1 a", "CI='1' a", "PATH=1 a", "CI=1x=2 a"),
+        *("GIT_PAGER=x a", "PAGER=catx a", "time A=1 a", "time cd a", "time -p a", "time if a"),
+        *("a $? b", 'a "$?"', "$? a", "echo $?; a $?", 'echo "\\$?"', 'echo "$$?"', "echo ${?}"),
+        *('a "b\\$c"', 'a "b\\"', 'a "\\\\"', 'a "$b"', 'a "b$$"', 'a "$("', "a $'b'", 'a b$"c"'),
+        *("a [", "a [ ]", "a [b ]", "[-f a ]", "[b ]", "a ]", "[ -f a ]b", "time [ a ]"),
+        *("$x", "a $(b)", "a `b`", 'a "$b"', 'a "`b`"', "a > b", "a < b"),
+        "a <<b",
         *("a *", "a ?", "a [b]", "a {b,c}", "~", "a ~/b", "a b=~", "a !b", "! a", "a #b", "(a)"),
-        *("A=1 b", "A=1", "'A'=1 b", "if a", "{ a; }", "while a", "time a", "[[ a ]]"),
+        *("A=1 b", "A=1", "'A'=1 b", "if a", "{ a; }", "while a", "[[ a ]]"),
         *("-x a", "'' a"),
     ],
 )  # fmt: skip
@@ -62,15 +82,17 @@ def test_random_plain_lines_have_the_words_that_shells_find() -> None:
         "{",
         "é",
         "&",
+        *("$ ", '"$"', '"\\', '\\a"', " 2>&1", " 2>", ">", " </dev/null ", " >/dev/null"),
     ]
     lines = ["".join(chance.choices(alphabet, k=chance.randint(1, 14))) for _ in range(30_000)]
     plain = []
     for line in lines:
-        found = parse_command_line("printf '<%s>' " + line)
+        found = parse_command_line(f"p {line}")
         if found.unplain is None and len(found.commands) == 1:
-            plain.append((line, "".join(f"<{word}>" for word in found.commands[0][2:])))
+            plain.append((line, "".join(f"<{word}>" for word in found.commands[0][1:])))
     assert len(plain) > 2000
-    script = "".join(f"printf '<%s>' {line}\necho\n" for line, _ in plain)
+    show = "exec 3>&1; p() { printf '<%s>' \"$@\" >&3; }\n"
+    script = show + "".join(f"p {line}\necho\n" for line, _ in plain)
     for shell in SHELLS:
         done = subprocess.run([shell], input=script.encode(), capture_output=True, timeout=60)
         shown = done.stdout.decode().split("\n")[:-1]

@@ -15,6 +15,7 @@ import msgspec
 from tiro.agents.command_folders import About, Bans, found_in_folders
 from tiro.agents.command_rules import CommandSubject, stand_alone
 from tiro.agents.guarded import guarded_name
+from tiro.tools.command_core import within_git
 from tiro.tools.command_line import CommandLine, loose_words, parse_command_line
 from tiro.tools.git_settings import repository_doubt
 from tiro.tools.readers import only_reads
@@ -55,11 +56,15 @@ def command_aims(
     for words, at in zip(line.commands, places, strict=True):
         text = shlex.join(words) if alone else line.text
         paths = list(_paths_of(text, words, at or folder, roots, rights.is_banned))
+        core, inner = within_git(words)
+        if inner and at is not None:
+            at = Path(os.path.realpath(at / inner))
+            paths += _paths_of(text, core, at, roots, rights.is_banned)
         yield from paths
         yield from _guarded_paths(text, words, at or folder, roots)
         is_banned_here = any(one.about == "banned" for one in paths)
         is_free = at is not None and not is_banned_here and _shows_files(words, at)
-        doubt = None if at is None else _doubt(words, at)
+        doubt = None if at is None else _doubt(core, at, deep=inner != "")
         subject = CommandSubject(words, is_free=is_free, doubt=doubt)
         yield from _come_upon(text, subject, at or folder, roots, rights)
 
@@ -69,7 +74,9 @@ def _come_upon(
 ) -> Iterator[CommandAim]:
     """A command, and what it comes upon where its words alone would be allowed."""
     if rights.allows(subject) and only_reads(subject.words, deep=False) is None:
-        for found in found_in_folders(subject.words, folder, roots, rights.is_banned):
+        for found in found_in_folders(
+            within_git(subject.words)[0], folder, roots, rights.is_banned
+        ):
             if found.about == "unseen":
                 doubt = UNSEEN.format(path=found.path)
                 subject = CommandSubject(subject.words, is_free=False, doubt=doubt)
@@ -148,9 +155,9 @@ _LETTERS = re.compile("-[A-Za-z0-9]{1,20}")
 """Options of one letter; a value may follow each of them."""
 
 
-def _doubt(words: Sequence[str], folder: Path) -> str | None:
+def _doubt(words: Sequence[str], folder: Path, *, deep: bool) -> str | None:
     """Why a command that only reads may do more in this folder, or None."""
-    is_git = words[0] == "git" and only_reads(words, deep=False) is not None
+    is_git = words[0] == "git" and only_reads(words, deep=deep) is not None
     return repository_doubt(folder) if is_git else None
 
 

@@ -14,6 +14,7 @@ from posixpath import basename
 
 import msgspec
 
+from tiro.tools.command_core import core_of, within_git
 from tiro.tools.command_line import CommandLine, loose_words, parse_command_line
 from tiro.tools.command_risks import beginnings, hides_others, risk_of
 from tiro.tools.readers import only_reads
@@ -46,21 +47,31 @@ class CommandSubject(msgspec.Struct, frozen=True):
             return self._only_reads(pattern)
         wanted = _words_of(pattern)
         named = sum(1 for _ in takewhile(_is_written_out, wanted))
-        is_sure = self.is_plain and self.is_free and not _leaves_folder(self.words, wanted)
-        return is_sure and _begins(self.words, wanted) and risk_of(self.words, named) is None
+        words = self._judged()
+        is_sure = self.is_plain and self.is_free and not _leaves_folder(words, wanted)
+        return is_sure and _begins(words, wanted) and risk_of(words, named) is None
 
     def may_be(self, pattern: str) -> bool:
         """Whether this pattern, in a rule that denies or asks, fits anything in it."""
         if pattern in (READ_ONLY, MAY_BE_READ_ONLY):
             return self._only_reads(pattern)
         wanted = _words_of(pattern.casefold())
-        words = [word.casefold() for word in self.words]
+        words = tuple(word.casefold() for word in self.words)
         starts = range(len(words)) if self.is_unclear else beginnings(words)
-        pieces = (words[at : at + len(wanted)] for at in starts)
+        pieces = [words[at : at + len(wanted)] for at in starts]
+        if self.is_plain:
+            core, _ = within_git(self.words)
+            pieces.append(tuple(word.casefold() for word in core[: len(wanted)]))
         return any(
             _begins(piece, wanted) or _begins((basename(piece[0]), *piece[1:]), wanted)
             for piece in pieces
         )
+
+    def _judged(self) -> Sequence[str]:
+        """The command that is run in the end; git's `-C` is left out where it surely only reads."""
+        core, inner = within_git(self.words)
+        is_sure = not inner or (self.doubt is None and only_reads(core, deep=True) is not None)
+        return core if is_sure else core_of(self.words)
 
     def _only_reads(self, pattern: str) -> bool:
         is_sure = self.is_free and (self.doubt is None or pattern == MAY_BE_READ_ONLY)

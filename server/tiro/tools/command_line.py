@@ -3,6 +3,8 @@
 Law: a line counts as plain only if every shell (`sh`, dash, bash) takes it for exactly these simple
 commands with exactly these words. Whatever else there is, substitutions, redirections, patterns,
 keywords, or merely a character that is not known to be harmless, makes it a line that is not plain.
+Left out of its words is what changes nothing that is judged: output that goes nowhere or where the
+other output goes, and a few variables that no program takes for more than a wish.
 """
 
 import re
@@ -31,7 +33,7 @@ class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     commands: tuple[tuple[str, ...], ...] = ()
-    """The words of its simple commands, in order; empty when it is not plain."""
+    """The words of its simple commands, in order; empty when it is not plain. `$?` is a number."""
     joints: tuple[str, ...] = ()
     """What stands between them."""
     unplain: str | None = None
@@ -59,11 +61,27 @@ def word_set(text: str) -> frozenset[str]:
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,+@%=^")
 _KEYWORDS = word_set(
-    "if then else elif fi do done case esac while until for in function select time"
-    " coproc { } ! [[ ]]"
+    "if then else elif fi do done case esac while until for in function select coproc { } ! [[ ]]"
 )
 _QUOTES = re.compile(r"[\"'\\]")
 _BETWEEN_WORDS = re.compile(r"[\s;&|()<>`${}=,:\[\]*?!#\0]")
+
+
+_NOWHERE = re.compile(r"(?:[12]?>>?[ \t]*/dev/null|0?<[ \t]*/dev/null|[12]?>&[12])(?=[ \t;&|]|$)")
+_ALL_NOWHERE = re.compile(r"&>[ \t]*/dev/null(?=[ \t]*([;|]|&&|$))")
+"""Only at the end of a command: some shells run it in the background, and what follows apart."""
+_WISH = re.compile(
+    r"(?:(?:CI|DEBUG|FORCE_COLOR|NO_COLOR|COLUMNS|NODE_ENV|RUST_BACKTRACE|PYTHONUNBUFFERED"
+    r"|PYTHONDONTWRITEBYTECODE)=[a-z0-9]+|(?:LC_ALL|LANG)=C(?:\.UTF-8)?|(?:GIT_)?PAGER=cat)"
+    r"(?=[ \t])"
+)
+"""A variable, set for one command, that makes no program read, write or run anything else."""
+_TIMER = "time"
+"""A word of some shells and a program of others: what stands behind it is the command."""
+_STATUS = "$?"
+_END = re.compile(r"[ \t;&|]|$")
+_IN_DOUBLE = re.compile(r'(?:[^$`\\]|\\[^$`"\\]|\$\?|\$(?=[ \t)|]|$))*')
+"""What double quotation marks hold as it is, but for `$?`."""
 
 
 class _UnplainError(Exception):
@@ -80,6 +98,7 @@ class _Reader:
         self._joints: list[str] = []
         self._words: list[str] = []
         self._word: str | None = None
+        self._has_status = False
 
     def read(self) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
         """The commands and what joins them; _UnplainError for what is not plain."""
@@ -102,23 +121,48 @@ class _Reader:
         return tuple(self._commands), tuple(self._joints)
 
     def _take(self, character: str) -> None:
-        if character in " \t":
+        if (left_out := self._left_out()) > 0:
+            self._at += left_out
+        elif character in " \t":
             self._end_word()
             self._at += 1
         elif character in ";&|":
             self._join()
         elif character in "'\"":
             self._quote(character)
-        elif character in _PLAIN or self._is_plain_tilde(character):
-            self._word = (self._word or "") + character
-            self._at += 1
+        elif self._text.startswith(_STATUS, self._at):
+            self._has_status = True
+            self._add(_STATUS)
+        elif character in _PLAIN or self._stands_for_itself(character):
+            self._add(character)
         elif character.isascii():
             raise _UnplainError(SPECIAL.format(character=character))
         else:
             raise _UnplainError(NOT_ASCII.format(character=character))
 
-    def _is_plain_tilde(self, character: str) -> bool:
-        """Whether it is a tilde as in `HEAD~1`, which no shell takes for a home folder."""
+    def _add(self, letters: str) -> None:
+        self._word = (self._word or "") + letters
+        self._at += len(letters)
+
+    def _left_out(self) -> int:
+        """The length of what stands here and changes nothing, or 0."""
+        if self._word is not None:
+            return 0
+        tests = [_NOWHERE, _WISH] if not self._words else [_NOWHERE]
+        if self._words and not any(one[0] == "cd" for one in (*self._commands, self._words)):
+            tests.append(_ALL_NOWHERE)
+        found = next(filter(None, (test.match(self._text, self._at) for test in tests)), None)
+        return 0 if found is None else len(found[0])
+
+    def _stands_for_itself(self, character: str) -> bool:
+        """Whether it is one as in `HEAD~1`, `py$` or `[ -f a ]`, of which shells make no more."""
+        is_end = _END.match(self._text, self._at + 1) is not None
+        if character == "[":
+            return is_end and self._word is None and not self._words
+        if character == "]":
+            return is_end and self._word is None and self._words[:1] == ["["]
+        if character == "$":
+            return is_end and bool(self._word)
         return character == "~" and self._at > 0 and self._text[self._at - 1].isalnum()
 
     def _quote(self, mark: str) -> None:
@@ -126,9 +170,11 @@ class _Reader:
         if end < 0:
             raise _UnplainError(OPEN_QUOTE)
         inside = self._text[self._at + 1 : end]
-        special = next((c for c in inside if c in "$`\\"), None) if mark == '"' else None
-        if special is not None:
-            raise _UnplainError(SPECIAL.format(character=special))
+        if mark == '"':
+            sure = _IN_DOUBLE.match(inside)
+            if sure is not None and sure.end() < len(inside):
+                raise _UnplainError(SPECIAL.format(character=inside[sure.end()]))
+            self._has_status = self._has_status or _STATUS in inside
         self._word = (self._word or "") + inside
         self._at = end + 1
 
@@ -151,14 +197,17 @@ class _Reader:
             self._word = None
 
     def _end_command(self) -> None:
-        first = self._words[0]
-        if first in _KEYWORDS:
+        first = next((word for word in self._words if word != _TIMER), _TIMER)
+        if first in _KEYWORDS or (first == "cd" != self._words[0]):
             raise _UnplainError(KEYWORD.format(word=first))
         if "=" in first:
             raise _UnplainError(ASSIGNMENT.format(word=first))
         if not first or first[0] in "-+":
             raise _UnplainError(DASHED.format(word=first))
+        if self._has_status and first != "echo":
+            raise _UnplainError(SPECIAL.format(character="$"))
         if len(self._commands) == MAX_COMMANDS:
             raise _UnplainError(TOO_MANY.format(most=MAX_COMMANDS))
         self._commands.append(tuple(self._words))
         self._words = []
+        self._has_status = False

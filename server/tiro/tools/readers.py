@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from tiro.tools.command_core import within_git
 from tiro.tools.command_line import word_set
 
 Shows = Literal["nothing", "names", "text"]
@@ -54,6 +55,7 @@ def only_reads(words: Sequence[str], *, deep: bool) -> Reading | None:
 
     `deep` says whether it may read more than the files it names, such as all below a folder.
     """
+    words, _ = within_git(tuple(words))
     special = _SPECIAL.get(words[0])
     if special is not None:
         return special(words, deep)
@@ -391,6 +393,10 @@ def _test(words: Sequence[str], deep: bool) -> Reading | None:
 _DIGITS = re.compile(r"-?\d+")
 
 
+def _bracket(words: Sequence[str], deep: bool) -> Reading | None:
+    return _test(words[:-1], deep) if words[-1] == "]" else None
+
+
 _SPECIAL: dict[str, Callable[[Sequence[str], bool], Reading | None]] = {
     "git": _git,
     "find": _find,
@@ -400,6 +406,7 @@ _SPECIAL: dict[str, Callable[[Sequence[str], bool], Reading | None]] = {
     "echo": _echo,
     "printf": _printf,
     "test": _test,
+    "[": _bracket,
 }
 
 
