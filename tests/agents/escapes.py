@@ -587,6 +587,54 @@ echo "a$"$(touch X)
 grep a$(touch X) a.txt
 grep "a\`touch X`" a.txt
 [ -f a ] && touch X
+cat to-*
+cat to-dir/*
+cat in/*
+cat */k
+cat */to-far/k
+cat ../*/k
+cat .*
+cat .e*v
+cat to-d*/k
+ls {base}/outside/*
+ls to-dir/*
+ls ../*
+grep SECRET to-*
+grep SECRET in/*
+cd in && cat *
+cd in; cat *
+cp a.txt in/*
+cp pay/k i*
+cp a.txt to-d*
+cp sub/* to-file
+cp pay/k here && cat he*
+make -n | cat to-*
+git diff dash/*
+cd dash && git diff *
+cd dash && sort *
+cd dash && ls *
+cd dash && timeout 5 sort *.txt
+sort -o* a.txt
+sed -n *
+sed *
+./evi*
+evi* x
+python3 evil*
+python3 *
+bash evil*
+*
+ls * > X
+ls * ; touch X
+ls "$(touch X)"*
+echo *`touch X`
+ls ~/*
+ls **
+timeout 5 cat to-*
+git -C to-dir log k*
+awk -f ev*
+make -f ev*
+find to-*/ -name k
+[ -f * ] && touch X
 [ -v 'a[$(touch X)]' ]
 [ -f a; touch X ]
 [ a -ef b ] || touch X
@@ -1111,6 +1159,18 @@ ls >/dev/null; echo $?
 [ -f a.txt ] && echo yes
 test -d sub && echo yes
 grep -n "foo\|a" a.txt
+ls *.txt
+ls sub/*.txt
+head -n 1 sub/*.txt 2>/dev/null
+cat *.txt sub/b* | head -3
+grep -n a sub/*.txt
+grep -rn --include=*.txt a sub
+ls nothing-*
+cd sub && cat *.txt
+cp sub/*.txt pay
+git add sub/*.txt
+sed -n 1,3p sub/*.txt
+ls -d s*/
 ls | grep txt$
 ls | grep -E "(txt|py)$"
 curl -sS -m 1 --fail -X POST -H 'Accept: a/b' -d '{"a": [1]}' http://127.0.0.1:9/

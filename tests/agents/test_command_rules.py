@@ -271,6 +271,13 @@ def test_what_denies_takes_no_other_word_for_a_command(line: str) -> None:
     assert not subject.may_be("rm *")
 
 
+@pytest.mark.parametrize("line", ["*", ">", "$", "(", "#"])
+def test_line_without_words_asks(line: str) -> None:
+    (subject,) = subjects_of(parse_command_line(line))
+    assert not subject.is_covered_by("ls")
+    assert not subject.is_covered_by("*")
+
+
 @pytest.mark.parametrize(
     "line",
     ["timeout 5 git push", "git --no-pager push", "time git push", "nice -n 5 git --no-pager push",

@@ -72,6 +72,8 @@ def base(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> I
     for name in ("pay/k", "nested/.husky/x"):
         (ws / name).parent.mkdir(parents=True)
         (ws / name).write_text("escaped\n")
+    (ws / "dash").mkdir()
+    (ws / "dash/--output=X.txt").write_text("")
     (ws / "in").mkdir()
     (ws / "in/k").symlink_to("../../outside/k")
     os.mkfifo(ws / "fifo")

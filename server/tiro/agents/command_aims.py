@@ -16,8 +16,9 @@ from tiro.agents.command_folders import About, Bans, found_in_folders
 from tiro.agents.command_rules import CommandSubject, stand_alone
 from tiro.agents.guarded import guarded_name
 from tiro.tools.command_core import within_git
-from tiro.tools.command_line import CommandLine, loose_words, parse_command_line
+from tiro.tools.command_line import CommandLine, loose_words, parse_with_globs
 from tiro.tools.git_settings import repository_doubt
+from tiro.tools.globs import UncertainError, expanded_words
 from tiro.tools.readers import only_reads
 
 NOWHERE = "/dev/null"
@@ -46,13 +47,13 @@ def command_aims(
     command: str, folder: Path, roots: Sequence[Path], rights: Rights
 ) -> Iterator[CommandAim]:
     """All that a command line, run in this folder, is about; asks the disk."""
-    line = parse_command_line(command)
+    line = _expanded(parse_with_globs(command), folder)
     if line.unplain is not None:
         words = tuple(loose_words(command))
         yield from _paths_of(line.text, words, folder, roots, rights.is_banned)
         yield CommandAim(line=line.text, command=CommandSubject(words, is_plain=False))
         return
-    alone, places = stand_alone(line), _folders(line, folder)
+    alone, places = stand_alone(line) and not line.globs, _folders(line, folder)
     for words, at in zip(line.commands, places, strict=True):
         text = shlex.join(words) if alone else line.text
         paths = list(_paths_of(text, words, at or folder, roots, rights.is_banned))
@@ -67,6 +68,18 @@ def command_aims(
         doubt = None if at is None else _doubt(core, at, deep=inner != "")
         subject = CommandSubject(words, is_free=is_free, doubt=doubt)
         yield from _come_upon(text, subject, at or folder, roots, rights)
+
+
+def _expanded(line: CommandLine, folder: Path) -> CommandLine:
+    """The line with names for its patterns; not plain where it is not certain which."""
+    if not line.globs:
+        return line
+    places = _folders(line, folder)
+    try:
+        commands = [expanded_words(line, at, place) for at, place in enumerate(places)]
+    except UncertainError as error:
+        return CommandLine(text=line.text, unplain=str(error))
+    return msgspec.structs.replace(line, commands=tuple(commands))
 
 
 def _come_upon(

@@ -69,6 +69,8 @@ class CommandSubject(msgspec.Struct, frozen=True):
 
     def _judged(self) -> Sequence[str]:
         """The command that is run in the end; git's `-C` is left out where it surely only reads."""
+        if not self.is_plain:
+            return self.words
         core, inner = within_git(self.words)
         is_sure = not inner or (self.doubt is None and only_reads(core, deep=True) is not None)
         return core if is_sure else core_of(self.words)

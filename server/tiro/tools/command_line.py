@@ -36,17 +36,28 @@ class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
     """The words of its simple commands, in order; empty when it is not plain. `$?` is a number."""
     joints: tuple[str, ...] = ()
     """What stands between them."""
+    globs: tuple[tuple[int, int], ...] = ()
+    """Which words have a `*` that stands for names: the command's place, and the word's in it."""
     unplain: str | None = None
     """Why it is not plain, in words that follow on "because"."""
 
 
 def parse_command_line(text: str) -> CommandLine:
     """Take a line apart; never raises."""
+    line = parse_with_globs(text)
+    if line.globs:
+        return CommandLine(text=text, unplain=SPECIAL.format(character=_GLOB))
+    return line
+
+
+def parse_with_globs(text: str) -> CommandLine:
+    """The same, but that a `*` may stand in words for whoever looks up what it stands for."""
+    reader = _Reader(text)
     try:
-        commands, joints = _Reader(text).read()
+        commands, joints = reader.read()
     except _UnplainError as reason:
         return CommandLine(text=text, unplain=str(reason))
-    return CommandLine(text=text, commands=commands, joints=joints)
+    return CommandLine(text=text, commands=commands, joints=joints, globs=reader.globs())
 
 
 def loose_words(text: str) -> list[str]:
@@ -79,6 +90,9 @@ _WISH = re.compile(
 _TIMER = "time"
 """A word of some shells and a program of others: what stands behind it is the command."""
 _STATUS = "$?"
+_GLOB = "*"
+_NO_GLOB = re.compile(r"""[\'"$~]|\*\*""")
+"""What makes it uncertain, in a word as it is written, what a `*` in it stands for."""
 _END = re.compile(r"[ \t;&|]|$")
 _IN_DOUBLE = re.compile(r'(?:[^$`\\]|\\[^$`"\\]|\$\?|\$(?=[ \t)|]|$))*')
 """What double quotation marks hold as it is, but for `$?`."""
@@ -99,6 +113,12 @@ class _Reader:
         self._words: list[str] = []
         self._word: str | None = None
         self._has_status = False
+        self._begin = 0
+        self._globs: list[tuple[int, int]] = []
+
+    def globs(self) -> tuple[tuple[int, int], ...]:
+        """The places of the words in which a `*` stands outside of quotation marks."""
+        return tuple(self._globs)
 
     def read(self) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
         """The commands and what joins them; _UnplainError for what is not plain."""
@@ -121,6 +141,8 @@ class _Reader:
         return tuple(self._commands), tuple(self._joints)
 
     def _take(self, character: str) -> None:
+        if self._word is None:
+            self._begin = self._at
         if (left_out := self._left_out()) > 0:
             self._at += left_out
         elif character in " \t":
@@ -133,6 +155,9 @@ class _Reader:
         elif self._text.startswith(_STATUS, self._at):
             self._has_status = True
             self._add(_STATUS)
+        elif character == _GLOB:
+            self._add(_GLOB)
+            self._globs.append((len(self._commands), len(self._words)))
         elif character in _PLAIN or self._stands_for_itself(character):
             self._add(character)
         elif character.isascii():
@@ -193,6 +218,10 @@ class _Reader:
 
     def _end_word(self) -> None:
         if self._word is not None:
+            is_glob = (len(self._commands), len(self._words)) in self._globs
+            written = self._text[self._begin : self._at]
+            if is_glob and (not self._words or _NO_GLOB.search(written)):
+                raise _UnplainError(SPECIAL.format(character=_GLOB))
             self._words.append(self._word)
             self._word = None
 

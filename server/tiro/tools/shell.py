@@ -15,7 +15,7 @@ from typing import Any
 
 from tiro.errors import ToolError
 from tiro.tools.command import Command, Ended
-from tiro.tools.command_line import parse_command_line
+from tiro.tools.command_line import parse_with_globs
 from tiro.tools.environment import command_environment, reading_environment
 from tiro.tools.file_text import unsaved_files
 from tiro.tools.printed import Printed
@@ -108,7 +108,7 @@ def visible(command: str) -> str:
 
 def is_reading(command: str) -> bool:
     """Whether all of a command line is known to only read the files it names."""
-    line = parse_command_line(command)
+    line = parse_with_globs(command)
     reads = (only_reads(words, deep=False) is not None for words in line.commands)
     return line.unplain is None and all(reads)
 

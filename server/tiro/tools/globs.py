@@ -1,0 +1,91 @@
+"""What a `*` in a command line stands for: the names that fit it, as every shell finds them.
+
+Law: what shells may disagree about, or what depends on an order that is not certain, is no answer.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tiro.tools.command_core import within_git
+from tiro.tools.command_line import SPECIAL, CommandLine, word_set
+from tiro.tools.known_options import program_of
+from tiro.tools.readers import READERS, is_option, only_reads
+
+MAX_NAMES = 2000
+"""So many names are looked at for one pattern; one that needs more asks."""
+
+_LAST_IS_TARGET = word_set("cp mv install ln")
+
+
+class UncertainError(ValueError):
+    """It is not certain what a pattern stands for."""
+
+
+def expanded_words(line: CommandLine, at: int, folder: Path | None) -> tuple[str, ...]:
+    """The words of a command in a line, run in this folder, with names for its patterns.
+
+    Asks the disk. Raises UncertainError, also where a command of the line may make other names.
+    """
+    words = line.commands[at]
+    places = [word for command, word in line.globs if command == at]
+    if not places:
+        return words
+    others = [*line.commands] if "|" in line.joints else line.commands[:at]
+    if folder is None or any(only_reads(one, deep=True) is None for one in others if one != words):
+        raise UncertainError(SPECIAL.format(character="*"))
+    found: list[str] = []
+    for place, word in enumerate(words):
+        names = _names(word, folder) if place in places else [word]
+        if any(name.startswith("-") for name in names if name != word):
+            raise UncertainError(SPECIAL.format(character="*"))
+        if len(names) > 1 and not _takes_any_order(words, place):
+            raise UncertainError(SPECIAL.format(character="*"))
+        found += names
+    return tuple(found)
+
+
+def _takes_any_order(words: Sequence[str], place: int) -> bool:
+    """Whether the command makes the same of several words here, whichever comes first."""
+    core, _ = within_git(words)
+    before = core[1 : place - (len(words) - len(core))]
+    name = os.path.basename(core[0])
+    if name in _LAST_IS_TARGET and place == len(words) - 1:
+        return False
+    program = program_of(name)
+    is_alike = core[0] in READERS or (program is not None and not program.verbs and name != "tar")
+    return is_alike or any(not is_option(word) for word in before)
+
+
+def _names(pattern: str, folder: Path) -> list[str]:
+    """The names that fit a pattern, sorted, or the pattern itself where there is none."""
+    parts = pattern.split("/")
+    if "" in parts[:-1] or any(part.startswith(".") and "*" in part for part in parts):
+        raise UncertainError(SPECIAL.format(character="*"))
+    try:
+        heads = [""]
+        for part in parts:
+            heads = [name for head in heads for name in _step(head, part, folder)]
+            if len(heads) > MAX_NAMES:
+                raise UncertainError(SPECIAL.format(character="*"))
+    except OSError as error:
+        raise UncertainError(SPECIAL.format(character="*")) from error
+    return sorted(heads) or [pattern]
+
+
+def _step(head: str, part: str, folder: Path) -> Iterator[str]:
+    """The names below one that fit the next part of a pattern."""
+    start = f"{head}/" if head else ""
+    place = folder / start
+    if not part:
+        yield from [start] if place.is_dir() else []
+    elif "*" not in part:
+        yield from [start + part] if os.path.lexists(f"{place}/{part}") else []
+    elif place.is_dir():
+        test = re.compile(".*".join(map(re.escape, part.split("*"))), re.DOTALL)
+        for count, name in enumerate(os.listdir(place)):
+            if count >= MAX_NAMES or not name.isprintable():
+                raise UncertainError(SPECIAL.format(character="*"))
+            if not name.startswith(".") and test.fullmatch(name):
+                yield start + name
