@@ -602,6 +602,8 @@ ls ../*
 grep SECRET to-*
 grep SECRET in/*
 cd in && cat *
+cd i* && cat k*
+cd i*/ && cat k
 cd in; cat *
 cp a.txt in/*
 cp pay/k i*

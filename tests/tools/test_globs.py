@@ -49,7 +49,8 @@ def test_random_patterns_stand_for_what_shells_find(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["ls .*", "ls a//*", "ls nothing && make && ls *", "make | ls *",
+    ["ls .*", "ls a//*", "ls nothing && make && ls *", "make | ls *", "cd das* && ls *",
+     "make b* && make b*",
      "cp sub *", "cp a *", "python *", "sed -n *", "tar *", "ls -*", "timeout 5 sed *"],
 )  # fmt: skip
 def test_pattern_that_is_not_certain(tmp_path: Path, line: str) -> None:

@@ -32,8 +32,9 @@ def expanded_words(line: CommandLine, at: int, folder: Path | None) -> tuple[str
     places = [word for command, word in line.globs if command == at]
     if not places:
         return words
-    others = [*line.commands] if "|" in line.joints else line.commands[:at]
-    if folder is None or any(only_reads(one, deep=True) is None for one in others if one != words):
+    others = [*line.commands[:at], *(line.commands[at + 1 :] if "|" in line.joints else ())]
+    may_change = any(only_reads(one, deep=True) is None for one in others)
+    if folder is None or words[0] == "cd" or may_change:
         raise UncertainError(SPECIAL.format(character="*"))
     found: list[str] = []
     for place, word in enumerate(words):
