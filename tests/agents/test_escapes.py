@@ -261,6 +261,17 @@ def test_cd_leads_where_it_says(base: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert SECRET not in results
 
 
+@pytest.mark.parametrize("name", ["GLOBIGNORE", "BASHOPTS"])
+def test_pattern_fits_no_hidden_file(
+    base: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """B48: whatever the shells of whoever started the server are set to."""
+    (base / "ws/pay/.env").write_text(SECRET)
+    monkeypatch.setenv(name, "dotglob")
+    ended, _, results = attempt(base, ("run_command", {"command": "cat pay/*"}))
+    assert (ended, SECRET in results) == (["done"], False)
+
+
 # What a repository brings must not run for an agent that only reads (B49)
 
 READING = [
