@@ -9,6 +9,7 @@ or end it with `shutdown()`, `kill()` or `close()`.
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,6 +29,10 @@ TIRO = (sys.executable, "-m", "tiro")
 UNSET: Any = object()
 
 Handler = Callable[[Any], Any]
+
+
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+"""U+0000 in JSON; behind an escaped backslash it is text about one."""
 
 
 class RpcError(Exception):
@@ -399,7 +404,7 @@ class Server:
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             self._violate(f"no JSON-RPC message: {body[:200]!r}")
             return
-        if b"\\u0000" in body:
+        if _NUL.search(body):
             self._violate(f"a NUL on the wire: {body[:200]!r}")
         with self._changed:
             self._sort(message, len(body))

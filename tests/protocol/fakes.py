@@ -12,6 +12,7 @@ from tiro.agents import events
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.permissions import PermissionDecision
 from tiro.assistant.edits import FileEdits
+from tiro.assistant.results import MemoryView, Preview
 from tiro.errors import (
     AgentNotFoundError,
     InvalidInputError,
@@ -187,9 +188,9 @@ class FakeAssistant:
         return await self.resize()
 
     async def preview(self, force: Any = None) -> Any:
-        return SimpleNamespace(
+        return Preview(
             decision=None, evict=[], keep=[], memo={}, summary="", tokens_before=1,
-            tokens_after=1, draft_id=None, memo_refused=None,
+            tokens_after=1, draft_id=None,
         )  # fmt: skip
 
     async def apply(self, draft_id: str, memo: Any, summary: Any) -> Any:
@@ -202,7 +203,7 @@ class FakeAssistant:
         return [seq] if pinned else []
 
     def get(self) -> Any:
-        return SimpleNamespace(
+        return MemoryView(
             memo={}, summary="", memo_cursor=0, last_resize=None, summary_in_progress=False
         )
 
