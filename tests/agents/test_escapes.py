@@ -272,6 +272,45 @@ def test_pattern_fits_no_hidden_file(
     assert (ended, SECRET in results) == (["done"], False)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cd near/../../.. && cd .. && cat outside/k",
+        "cd near/../.. && cat outside/k",
+        "cd near && cd ../.. && cat outside/k",
+        "cd near && cd .. && cd .. && cat outside/k",
+        "cd sub && cd ../near/../.. && cat outside/k",
+        "cd ./near/. && cd ./../.. && cat outside/k",
+        "cd .. && cat s.txt",
+    ],
+)
+def test_cd_gets_back_out_of_no_link(
+    base: Path, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B48: a shell takes `..` by the name it went in by, whatever the link leads to."""
+    (base / "ws/deep/er/est").mkdir(parents=True)
+    (base / "ws/near").symlink_to("deep/er/est")
+    (base / "ws-secret/l").symlink_to("../ws")
+    (base / "ws-secret/s.txt").write_text(SECRET)
+    monkeypatch.setenv("PWD", str(base / "ws-secret/l"))
+    plan = Rules(agent=AGENTS["plan"].permission, default=STRICT_SET)
+    for rules in (plan, RULES):
+        ended, _, results = attempt(base, ("run_command", {"command": line}), rules=rules)
+        assert (ended, SECRET in results) == (["rejected"], False)
+
+
+def test_no_folder_is_taken_from_the_environment(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (base / "ws-secret/l").symlink_to("../ws/sub")
+    monkeypatch.setenv("PWD", str(base / "ws-secret/l"))
+    given = {"command": "cd .. && cd sub && cd .. && pwd", "cwd": "sub"}
+    plan = Rules(agent=AGENTS["plan"].permission, default=STRICT_SET)
+    ended, _, results = attempt(base, ("run_command", given), rules=plan)
+    assert ended == ["done"]
+    assert f"{base}/ws\n" in results
+
+
 # What a repository brings must not run for an agent that only reads (B49)
 
 READING = [

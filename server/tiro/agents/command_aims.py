@@ -101,7 +101,8 @@ def _come_upon(
 def _folders(line: CommandLine, folder: Path) -> list[Path | None]:
     """The folder that each command runs in; None where that is not known.
 
-    It is known behind a `cd` as long as nothing runs when the `cd` fails.
+    It is known behind a `cd` as long as nothing runs when the `cd` fails, and `..` leads to the
+    same folder by the names, as most shells take it, and by the links.
     """
     changes = [words[0] == "cd" for words in line.commands]
     if not any(changes):
@@ -116,10 +117,14 @@ def _folders(line: CommandLine, folder: Path) -> list[Path | None]:
     if not is_known:
         return [None] * len(changes)
     found: list[Path | None] = []
+    named = folder
     for words, is_change in zip(line.commands, changes, strict=True):
         found.append(folder)
         if is_change:
+            named = Path(os.path.normpath(named / words[1]))
             folder = Path(os.path.realpath(folder / words[1]))
+            if folder != Path(os.path.realpath(named)):
+                return [None] * len(changes)
     return found
 
 
