@@ -105,6 +105,7 @@ EVERYDAY = {
     "curl": """
         curl -s http://127.0.0.1:9/; curl -XPOST http://127.0.0.1:9/; curl -I http://127.0.0.1:9/
         curl -X POST -d '{"a": 1}' -H 'Content-Type: a/b' http://127.0.0.1:9/
+        curl -d '{"url": "http://a/[1]"}' https://a/; curl localhost:3000/a; curl -s localhost
         curl -sSf -m5 http://a/; curl -H 'From: a@b.c' http://a/
     """,
     "tar *": """
@@ -286,3 +287,18 @@ def test_line_without_words_asks(line: str) -> None:
 def test_what_denies_sees_the_command_within_another(line: str) -> None:
     (subject,) = subjects_of(parse_command_line(line))
     assert subject.may_be("git push")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["curl '[f-f]ile:/a/%2eenv'", "curl '{f}ile:/x'", "curl -s 'fil[e-e]:/x'", "curl file:/x",
+     "curl -H -d '{f}ile:/x'", "curl -sd x '{f}ile:/x'", "curl gopher://h/x", "curl ftp://h/x",
+     "curl 'http://h/{a,b}'", "curl 'http://h/[1-9]'", "curl -g '[f-f]ile:/x'", "curl h/x",
+     "curl -d a -H b '{f}ile:/x' http://h/", "curl 'localhost{:,/}x'", "curl localhostx",
+     "curl -Gd x -m 5 'file:/x'", "curl -m5 '{f}ile:/x'", "curl --data=x '{f}ile:/x'"],
+)  # fmt: skip
+def test_curl_gets_nothing_but_plain_pages(line: str) -> None:
+    """B49: its own patterns spell addresses that no rule sees."""
+    (subject,) = subjects_of(parse_command_line(line))
+    assert not subject.is_covered_by("curl")
+    assert not subject.is_covered_by("curl *")

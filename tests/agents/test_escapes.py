@@ -315,7 +315,7 @@ def test_no_folder_is_taken_from_the_environment(
 
 READING = [
     *("git status", "git status -s", "git log -1", "git log --stat", "git diff --stat"),
-    *("git blame a", "git describe --always --dirty", "git show --stat", "git ls-files -m"),
+    *("git blame a", "git describe --always", "git show --stat", "git ls-files -m"),
 ]
 
 
@@ -370,6 +370,74 @@ def test_reading_git_shows_no_committed_secret(base: Path) -> None:
         base, *(("run_command", {"command": one}) for one in lines), rules=rules
     )
     assert SECRET not in results
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("git push ./bare", "git push bare", "git push bar", "git push origin", "git fetch bare"),
+        *("git push . HEAD:x", "git pull -q bare", "git clone bare x", "git clone ./bare x"),
+        *("git push {base}/ws/bare", "git push file://{base}/ws/bare", "git remote add o ./bare"),
+        *("git remote set-url o bare", "git submodule add ./bare", "git -C sub push ../bare"),
+        *("cp -r bare new && git push new HEAD:x", "git ls-remote bare", "git clone -b x bare y"),
+        *("git clone bare.git x", "git push -q -u bare main", "git remote add -f o .."),
+        *("git apply x.patch", "git apply --index x.patch", "git am x.patch", "git -C sub am x"),
+        *("git diff --no-index a.txt sub", "git diff --no-index sub .", "git -C sub apply ../p"),
+    ],
+)
+def test_git_runs_and_writes_nothing_that_its_words_hide(base: Path, line: str) -> None:
+    """B49: hooks of a repository on this disk run; a patch writes by names that nobody sees."""
+    ws = base / "ws"
+    for name in ("bare", "bar.git"):
+        subprocess.run(["git", "init", "-q", "--bare", name], cwd=ws, check=True)
+        shutil.copy(ws / "evil", ws / name / "hooks/pre-receive")
+    given = {"command": real(line, base)}
+    rules = Rules(
+        config={"bash": {"git *": "allow", "cp": "allow"}, "edit": "allow", "write": "allow"},
+        default=STRICT_SET,
+    )
+    assert attempt(base, ("run_command", given), rules=rules)[0] == ["rejected"]
+    assert not [*base.rglob("X")]
+
+
+def test_git_exchanges_with_what_lies_elsewhere(base: Path) -> None:
+    git = ["git", "remote", "add", "up", "https://127.0.0.1:9/a.git"]
+    subprocess.run(git, cwd=base / "ws", check=True)
+    lines = (
+        *(
+            "git push up HEAD:main",
+            "git fetch -p up",
+            "git pull --rebase up main",
+            "git push -u up",
+        ),
+        *("git clone https://127.0.0.1:9/a.git b", "git remote add o https://127.0.0.1:9/a.git"),
+        *(
+            "git fetch --depth 1 up",
+            "git push",
+            "git remote -v",
+            "git clone --depth 1 -b x https://127.0.0.1:9/a.git c",
+        ),
+    )
+    rules = Rules(config={"bash": {"git *": "allow"}}, default=STRICT_SET)
+    ended, asked, _ = attempt(base, *(("run_command", {"command": x}) for x in lines), rules=rules)
+    assert (set(ended), asked) == ({"done"}, [])
+
+
+def test_diff_outside_of_a_repository_reads_no_denied_file(base: Path) -> None:
+    shutil.rmtree(base / "ws/.git")
+    ended, _, results = attempt(base, ("run_command", {"command": "git diff sub ."}))
+    assert (ended, SECRET in results) == (["rejected"], False)
+
+
+def test_reading_git_leaves_the_index_as_it_is(base: Path) -> None:
+    ws = changed_repository(base)
+    (ws / "a.txt").write_text("a\n")  # as it was, but for its time
+    os.utime(ws / "a.txt", (1, 1))
+    before = (ws / ".git/index").read_bytes()
+    lines = [*READING, "git diff --stat HEAD", "git diff --numstat -w"]
+    rules = Rules(agent=AGENTS["plan"].permission, default=STRICT_SET)
+    attempt(base, *(("run_command", {"command": line}) for line in lines), rules=rules)
+    assert (ws / ".git/index").read_bytes() == before
 
 
 @pytest.mark.parametrize("form", ["%n", "abc%n", "%s%5n", "%%%n", "%-n", "%.3n"])

@@ -17,7 +17,7 @@ from tiro.agents.command_rules import CommandSubject, stand_alone
 from tiro.agents.guarded import guarded_name
 from tiro.tools.command_core import within_git
 from tiro.tools.command_line import CommandLine, loose_words, parse_with_globs
-from tiro.tools.git_settings import repository_doubt
+from tiro.tools.git_settings import local_source, repository_doubt
 from tiro.tools.globs import UncertainError, expanded_words
 from tiro.tools.readers import only_reads
 
@@ -66,6 +66,8 @@ def command_aims(
         is_banned_here = any(one.about == "banned" for one in paths)
         is_free = at is not None and not is_banned_here and _shows_files(words, at)
         doubt = None if at is None else _doubt(core, at, deep=inner != "")
+        source = local_source(core, at) if at is not None and core[0] == "git" else None
+        is_free, doubt = is_free and source is None, source or doubt
         subject = CommandSubject(words, is_free=is_free, doubt=doubt)
         yield from _come_upon(text, subject, at or folder, roots, rights)
 

@@ -2,7 +2,7 @@
 
 A search, a comparison or a copy reads all below a folder; a copy also writes by the names of what
 it copies, through links that lie there already. So these folders are walked before the command may
-run, up to a limit. An unpacked archive writes by names that nobody sees.
+run, up to a limit. An unpacked archive and a patch write by names that nobody sees.
 """
 
 import os
@@ -16,7 +16,7 @@ import msgspec
 
 from tiro.agents.guarded import guarded_name
 from tiro.tools.command_line import word_set
-from tiro.tools.git_settings import followed_paths
+from tiro.tools.git_settings import followed_paths, is_in_repository
 from tiro.tools.readers import only_reads
 
 About = Literal["outside", "banned", "guarded", "unseen"]
@@ -65,6 +65,9 @@ def found_in_folders(
     named = [word for word in rest if not word.startswith("-")]
     if name == "git":
         yield from look.followed(words, folder)
+        is_diff = list(words[1:2]) == ["diff"]
+        if is_diff and ("--no-index" in words or not is_in_repository(folder)):
+            yield from look.read(named[1:], folder)
     elif name in COPIERS:
         yield from look.copied(rest, named, folder, is_deep=name == "mv" or _is_deep(rest))
     elif name in SEARCHERS and (name in ALWAYS_DEEP or _is_deep(rest)):
@@ -72,7 +75,8 @@ def found_in_folders(
         yield from look.read([*named, *["."] * (len(named) < 2)], folder, is_hidden=is_hidden)
     elif name in PACKERS:
         yield from look.read(named, folder)
-    if name in UNPACKERS or ("tar" in name and name in PACKERS and any(_unpacks(rest))):
+    is_patch = name == "git" and list(words[1:2]) in (["apply"], ["am"])
+    if is_patch or name in UNPACKERS or ("tar" in name and name in PACKERS and any(_unpacks(rest))):
         yield Found(folder / ".git", "guarded")
 
 

@@ -194,6 +194,26 @@ def _git_risk(words: Sequence[str], named: int) -> str | None:
     return None if word is None else NOT_KNOWN.format(word=word, name=f"git {name}")
 
 
+def _unplain_url(words: Sequence[str]) -> str | None:
+    """The first word that curl may take for an address other than one of the web, or None."""
+    is_value = False
+    for word in words[1:]:
+        if not is_value and not is_option(word) and not _WEB_URL.fullmatch(word):
+            return word
+        is_value = not is_value and _CURL_VALUED.fullmatch(word) is not None
+    return None
+
+
+_WEB_URL = re.compile(
+    r"(https?://|(localhost|127\.0\.0\.1)(?=[:/]|$)(:\d+(?=/|$))?)[^\[\]{}]*", re.IGNORECASE
+)
+_CURL_VALUED = re.compile(
+    r"-[A-Za-z0-9]*?[mHXAdeu]|--(request|header|user-agent|data|data-raw|json|max-time"
+    r"|connect-timeout|retry|retry-delay|referer|user|max-redirs)"
+)
+"""Options of curl that take the next word for their value."""
+
+
 def _option_risk(name: str, words: Sequence[str], named: int) -> str | None:
     """What the words of a command behind those that are named may make of it, or None."""
     known, rest = program_of(name), list(words[named:])
@@ -202,7 +222,7 @@ def _option_risk(name: str, words: Sequence[str], named: int) -> str | None:
         return None if word is None else OPTION.format(word=word)
     if known is PROGRAMS["tar"] and rest and named == 1 and not rest[0].startswith("-"):
         rest[0] = f"-{rest[0]}"  # each of these letters takes its value from the words behind
-    word = unknown_word(known, rest)
+    word = unknown_word(known, rest) or (_unplain_url(words) if name == "curl" else None)
     return None if word is None else NOT_KNOWN.format(word=word, name=name)
 
 

@@ -34,11 +34,12 @@ READING = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTO
 """With these git writes no index, and brings nothing from elsewhere."""
 READING_CONFIG = {
     "core.hooksPath": os.devnull,
+    "diff.autoRefreshIndex": "false",
     "log.showSignature": "false",
     "diff.submodule": "short",
     "submodule.recurse": "false",
 }
-"""Without these what only reads would run hooks, a program for signatures, or git elsewhere."""
+"""Without these what only reads would run hooks, write, check signatures, or run git elsewhere."""
 
 
 def reading_environment(environment: Mapping[str, str]) -> dict[str, str]:

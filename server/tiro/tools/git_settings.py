@@ -7,7 +7,7 @@ What `.gitattributes` says does nothing unless a setting names the program.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tiro.tools.command_line import word_set
@@ -19,6 +19,13 @@ ELSEWHERE = "{file} leads to a repository elsewhere"
 BARE = "{file} is a repository without a folder of its own"
 UNREADABLE = "{file} cannot be read"
 TOO_DEEP = "the submodules of {file} are too many to look at"
+
+LOCAL = "{word!r} may be a repository on this disk"
+
+EXCHANGERS = word_set("push fetch pull clone ls-remote")
+"""Commands that run something in the repository that they are given, where it lies on this disk."""
+_ELSEWHERE = re.compile(r"(https?|ssh|git)://[\w@:.-]+/|[\w.-]+@[\w.-]+:")
+_REMOTE = re.compile(r"remote\..+\.url")
 
 MAX_BYTES = 1 << 20
 MAX_REPOSITORIES = 200
@@ -81,6 +88,57 @@ def followed_paths(folder: Path) -> Iterator[Path]:
     tree = _repository_above(folder)
     if tree is not None:
         yield from (tree / name for name in followed_files(_git_folder(tree)))
+
+
+def local_source(words: Sequence[str], folder: Path) -> str | None:
+    """Why a git command that exchanges commits may do it with a repository on this disk, or None.
+
+    The programs that such a repository names are run. The folder is a real path. Asks the disk.
+    """
+    name, rest = words[1] if len(words) > 1 else "", words[2:]
+    others = [word for word in rest if not word.startswith("-")]
+    if name == "remote":
+        others = others[2:] if others[:1] in (["add"], ["set-url"]) else []
+        suspect = next((word for word in others if not _ELSEWHERE.match(word)), None)
+    elif name in EXCHANGERS:
+        others = [word for word in others if not word.isdecimal()]
+        suspect = next((word for word in others if _is_local(folder / word)), None)
+        if name == "clone":
+            is_sure = any(map(_ELSEWHERE.match, others))
+        else:
+            is_sure = (
+                not others or others[0] in _remotes(folder) or bool(_ELSEWHERE.match(others[0]))
+            )
+        suspect = suspect or (None if is_sure else " ".join(others[:1]))
+    else:
+        return None
+    return None if suspect is None else LOCAL.format(word=suspect)
+
+
+def _is_local(path: Path) -> bool:
+    """Whether git may take this path for a repository, or for what stands for one."""
+    tries = [path, Path(f"{path}.git")]
+    return any(
+        one.is_file() or os.path.lexists(one / ".git") or _is_repository(one) for one in tries
+    )
+
+
+def _remotes(folder: Path) -> set[str]:
+    """The names of other repositories that the settings of this one have an address for."""
+    tree = _repository_above(folder)
+    try:
+        data = _git_folder(tree) if tree is not None else folder
+        if os.path.lexists(data / "commondir"):
+            data = Path(os.path.realpath(data / _text_of(data / "commondir").rstrip("\r\n")))
+        keys = [key for key, _ in _settings_in(data / "config")]
+    except (OSError, ValueError):
+        return set()
+    return {key[len("remote.") : -len(".url")] for key in keys if _REMOTE.fullmatch(key)}
+
+
+def is_in_repository(folder: Path) -> bool:
+    """Whether git, run in this folder, finds a repository."""
+    return _repository_above(folder) is not None
 
 
 class _DoubtError(ValueError):

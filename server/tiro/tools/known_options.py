@@ -169,7 +169,7 @@ PROGRAMS: dict[str, Program] = {
         " request header user-agent data data-raw json max-time connect-timeout retry retry-delay"
         " retry-all-errors compressed http1.1 http2 ipv4 ipv6 no-progress-meter progress-bar"
         " referer user max-redirs no-buffer",
-        risky=r"(?i)file:|[\[{].*://",
+        risky="(?i)file:",
     ),
     "jq": _program(
         flags="rcnesSajCMR",

@@ -240,7 +240,7 @@ GIT_READERS: dict[str, Reader] = {
         flags="Rwbza",
         valued="MC",
         long=_DIFF_LONG,
-        deep=f"{_DIFF_DEEP} no-index",
+        deep=_DIFF_DEEP,
     ),
     "branch": Reader(
         shows="names", flags="avr", long="list all remotes show-current verbose", most=0
@@ -255,7 +255,7 @@ GIT_READERS: dict[str, Reader] = {
         shows="names", flags="cdmostz", long="cached deleted modified others exclude-standard stage"
     ),
     "ls-tree": Reader(shows="names", flags="rtdlz", long="name-only full-tree long"),
-    "describe": Reader(shows="names", long="tags always dirty long all abbrev match"),
+    "describe": Reader(shows="names", long="tags always long all abbrev match", deep="dirty"),
     "shortlog": Reader(shows="names", flags="snec", long="summary numbered email all since until"),
     "blame": Reader(shows="text", flags="wslefn", valued="L", long="date show-name porcelain"),
     "grep": Reader(
