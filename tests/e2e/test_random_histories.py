@@ -82,7 +82,7 @@ class Writer:
             return replies.error(400, "no")
         self.did[kind] += 1
         self.read += text
-        if chance == 2:
+        if chance in (2, 3):
             self.did[f"long {kind}"] += 1
             more = "more " * (len(text) * (number // 8 % 150 + 1) // 500)
         memo = json.dumps({"memo": {"a": 1, "more": more}})

@@ -387,6 +387,16 @@ def test_undo_brings_back_window_memo_and_summary(kind: str) -> None:
         resize.undo(session)
 
 
+@pytest.mark.parametrize("kind", ["lite", "deep"])
+def test_a_resize_that_changes_nothing_is_not_the_one_to_undo(kind: str) -> None:
+    """Such as one that a turn makes by itself, of which nobody hears."""
+    session = talk(Session(), "one", "two", "three")
+    session.set_limit(messages=2).resize("lite")
+    session.resize(kind)
+    resize.undo(session)
+    assert texts(session.messages) == ["one", "two", "three"]
+
+
 def test_undo_brings_back_nothing_that_was_taken_back() -> None:
     """U1.4."""
     session = talk(Session(), "one", "two", "three")

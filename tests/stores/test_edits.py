@@ -180,6 +180,27 @@ def test_a_damaged_journal_takes_nothing_from_a_live_session(
     assert [file.read_bytes() for file in kept] == ([left] if left else [])
 
 
+def test_two_that_went_on_from_a_damaged_journal_both_keep_theirs(
+    make_manager: Make, manager: SessionManager
+) -> None:
+    """U9.8: nothing is overwritten in silence, also where the numbers of changes agree."""
+    session, path = started(manager)
+    session.add_message("user", "3")
+    other = make_manager()
+    theirs = other.load(path)
+    with other.writing(theirs):
+        theirs.add_message("user", "theirs")
+    path.with_suffix(".journal").write_bytes(b"")
+    with manager.writing(session):
+        session.add_message("user", "ours")
+    with other.writing(theirs):
+        theirs.add_message("user", "5")
+    assert texts(session) == ["0", "1", "2", "3", "ours"]
+    assert texts(theirs) == ["0", "1", "2", "3", "theirs", "5"]
+    stored = [texts(make_manager().load(file)) for file in path.parent.glob("*.json")]
+    assert sorted(stored) == [texts(session), texts(theirs)]
+
+
 @pytest.mark.parametrize("how", ["save", "writing", "message"])
 def test_a_file_removed_by_hand_comes_back_with_the_next_change(
     make_manager: Make, manager: SessionManager, how: str

@@ -398,7 +398,6 @@ def _changes(core: Core, plan: Plan) -> list[Change]:
     """A plan as changes."""
     at = core.stamp()
     fields = {
-        "undo": undoable(core),
         "memo": _told(plan.memo, plan.decision, core.turns),
         "memo_cursor": plan.cursor,
         "last_resize_turn": core.turns,
@@ -411,7 +410,16 @@ def _changes(core: Core, plan: Plan) -> list[Change]:
         changes.append(Evict(evict, at))
     if plan.covered:
         changes.append(Cover(plan.covered, at))
+    if changes or "summary" in fields or _said(plan.memo) != _said(core.memo):
+        fields["undo"] = undoable(core)  # else the resize before it stays the one to undo
     return [*changes, Set(fields, at)]
+
+
+def _said(memo: Any) -> Any:
+    """The memo without the bookkeeping of resizes."""
+    if not isinstance(memo, dict):
+        return memo
+    return {key: value for key, value in memo.items() if key != memos.BOOKKEEPING}
 
 
 def _told(memo: Any, decision: ResizeDecision, turn: int) -> Any:

@@ -106,6 +106,21 @@ class Reading(msgspec.Struct):
         rows = [*core.archive_rows, *core.oldest_first()]
         return [m for m in rows if (m.seq or 0) >= next_seq and m.seq not in added]
 
+    def contradicts(self, core: Core) -> bool:
+        """Whether a message here has another one's number, as where two went on from one file.
+
+        An edit by hand leaves the time of a message, and one that it adds has none.
+        """
+        added = [change.message for _, change in self.changes if isinstance(change, Add)]
+        ours = {m.seq: m for m in (*core.archive_rows, *core.newest_first)}
+        return any(
+            (mine := ours.get(theirs.seq)) is not None
+            and theirs.timestamp is not None
+            and mine.timestamp != theirs.timestamp
+            and mine.content != theirs.content
+            for theirs in (*self.stored.archive, *self.stored.messages, *added)
+        )
+
     def saved_at(self, core: Core) -> datetime:
         """When the session that was restored from here was stored last."""
         return max(core.updated, from_rfc3339(self.stored.timestamp) or core.updated)

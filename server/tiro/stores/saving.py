@@ -219,7 +219,8 @@ class Saving:
             return
         except SessionNotFoundError:
             return  # it went away just now; the next write sees to that
-        if reading.stored.fields["id"] != session.id or session.n != files.stored_n:
+        is_other = reading.stored.fields["id"] != session.id or reading.contradicts(session)
+        if is_other or session.n != files.stored_n:
             self._fork(session)  # another session stands there, or changes of ours are not in it
         else:
             self._take_over(session, files, reading)
