@@ -302,3 +302,71 @@ def test_curl_gets_nothing_but_plain_pages(line: str) -> None:
     (subject,) = subjects_of(parse_command_line(line))
     assert not subject.is_covered_by("curl")
     assert not subject.is_covered_by("curl *")
+
+
+@pytest.mark.parametrize(
+    ("rule", "lines"),
+    [
+        ("cargo publish", "cargo -q publish; cargo +nightly publish; cargo --color never publish"),
+        ("npm publish", "npm -s publish; npm --loglevel silent publish; npm publish --tag a"),
+        ("yarn publish *", "yarn --silent publish; yarn publish"),
+        ("pip install", "pip -q install x; pip3 install x; pip3.11 -v install x"),
+        (
+            "make deploy",
+            "make -s deploy; make all deploy; make -j 4 a b deploy; gmake x; /bin/make deploy",
+        ),
+        ("systemctl stop", "systemctl --user stop x; systemctl -M a stop x"),
+        ("gh pr merge", "gh pr -R x merge 1; gh -R x pr merge 1; gh pr merge"),
+        ("git push --force", "git push origin --force; git -c a=b push -q --force"),
+        ("rm *", "hyperfine rm x; cross-env A=1 rm x; tini -- rm x; watchexec rm x"),
+        ("kubectl delete", "kubectl -n x delete pod y; KUBECTL --context=a delete"),
+    ],
+)
+def test_what_denies_sees_through_options(rule: str, lines: str) -> None:
+    """B49: an option that does no harm hides no command."""
+    missed = [
+        line
+        for line in lines.replace("gmake x; ", "").split("; ")
+        if not any(one.may_be(rule) for one in subjects_of(parse_command_line(line)))
+    ]
+    assert missed == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "lines"),
+    [
+        ("git push", "git stash push; git log push; git commit -m push; git add . push"),
+        ("cargo publish", "cargo test publish; cargo build -p publish; cargo"),
+        ("npm publish", "npm install publish; npm run publish; npm test"),
+        ("pip install", "pip show install; pip list"),
+    ],
+)
+def test_what_denies_takes_no_argument_for_what_is_done(rule: str, lines: str) -> None:
+    for line in lines.split("; "):
+        assert not any(one.may_be(rule) for one in subjects_of(parse_command_line(line))), line
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["docker compose ps", "kubectl get pods", "awk '{print $1}' f", "bash scripts/x.sh",
+     "python -c 'print(1)'", "find . -name x -delete", "git config -l"],
+)  # fmt: skip
+def test_rule_that_is_the_whole_command_covers_it(line: str) -> None:
+    assert _covers(line, line)
+    assert not _covers(line, f"{line} more")
+    assert not _covers(line, f"env {line}")
+    assert not _covers(line, f"echo x | {line}")
+    assert not _covers(line, f"{line} > x")
+    assert not _covers(line.rpartition(" ")[0], line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["tsx -e 'x'", "ts-node -e 'x'", "elixir -e 'x'", "ghc -e 'x'", "ipython -c 'x'", "R -e 'x'",
+     "Rscript -e 'x'", "groovy -e 'x'", "guile -c 'x'", "ghc-9.2 -e x", "tsx --eval x",
+     "concurrently 'touch x'", "hyperfine 'touch x'", "watchexec touch x", "tini touch x"],
+)  # fmt: skip
+def test_language_runs_no_text_of_one_line(line: str) -> None:
+    """B49: not by a rule that names the language, with or without the option."""
+    assert not _covers(line.split()[0], line)
+    assert not _covers(f"{line.split()[0]} *", line)

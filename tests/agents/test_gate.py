@@ -570,6 +570,8 @@ GUARDED = [
     *(".git/config", ".git", "sub/.git/hooks/x", ".GIT/config", "src/.git", "link/config"),
     *(".tiro/agents/build.md", ".tiro/config.yaml", ".Tiro/x", ".tiro/plan/p.md", ".vscode/x.json"),
     *(".husky/pre-commit", ".envrc", ".idea/workspace.xml", "src/../.git/config", "src/to-git/x"),
+    *(".githooks/x", ".pre-commit-config.yaml", "src/.dir-locals.el", "a.code-workspace", ".npmrc"),
+    *(".devcontainer/devcontainer.json", ".zed/tasks.json", ".mise.toml", ".cargo/config.toml"),
 ]
 
 
@@ -589,6 +591,10 @@ def test_rule_that_names_a_guarded_file_allows_it(room: Path) -> None:
     for pattern in (".git/info/exclude", ".git/**", "**/.git/*/*"):
         named = Rules(config={"write": {pattern: "allow", "*": "ask"}})
         given = {"path": ".git/info/exclude"}
+        assert decided(room, named, "write_file", given).kind == "allow"
+    for pattern in ("*.code-workspace", "a.code-workspace"):
+        named = Rules(config={"write": {pattern: "allow", "*": "ask"}})
+        given = {"path": "a.code-workspace"}
         assert decided(room, named, "write_file", given).kind == "allow"
     gate = Gate(OPENLY, Workspace(RecordingEditor(room)))
     use = gate.look(TOOLS["write_file"], {"path": ".git/info/exclude"})
@@ -639,3 +645,7 @@ def test_line_of_very_many_words_takes_no_square_of_them(room: Path) -> None:
     """Each word is compared by itself: 14,000 took seconds in the event loop."""
     rules = Rules(config={"bash": {"a b": "ask", "*": "allow"}}, default=STRICT_SET)
     assert decided(room, rules, "run_command", command("a;" * 14_000)).kind == "ask"
+    rules = Rules(config={"bash": {"a b": "deny", "make b": "deny"}}, default=STRICT_SET)
+    for line in ("env " + "-x a " * 6000, "env " + "make " * 6000):
+        assert decided(room, rules, "run_command", command(line)).kind == "ask"
+        assert decided(room, rules, "run_command", command(f"{line} b")).kind == "deny"

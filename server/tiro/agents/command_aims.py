@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tiro.agents.command_folders import About, Bans, found_in_folders
-from tiro.agents.command_rules import CommandSubject, stand_alone
+from tiro.agents.command_rules import CommandSubject, fed_commands, stand_alone
 from tiro.agents.guarded import guarded_name
 from tiro.tools.command_core import within_git
 from tiro.tools.command_line import CommandLine, loose_words, parse_with_globs
@@ -54,7 +54,7 @@ def command_aims(
         yield CommandAim(line=line.text, command=CommandSubject(words, is_plain=False))
         return
     alone, places = stand_alone(line) and not line.globs, _folders(line, folder)
-    for words, at in zip(line.commands, places, strict=True):
+    for words, at, is_fed in zip(line.commands, places, fed_commands(line), strict=True):
         text = shlex.join(words) if alone else line.text
         paths = list(_paths_of(text, words, at or folder, roots, rights.is_banned))
         core, inner = within_git(words)
@@ -68,7 +68,7 @@ def command_aims(
         doubt = None if at is None else _doubt(core, at, deep=inner != "")
         source = local_source(core, at) if at is not None and core[0] == "git" else None
         is_free, doubt = is_free and source is None, source or doubt
-        subject = CommandSubject(words, is_free=is_free, doubt=doubt)
+        subject = CommandSubject(words, is_free=is_free, doubt=doubt, is_fed=is_fed)
         yield from _come_upon(text, subject, at or folder, roots, rights)
 
 

@@ -3,11 +3,12 @@
 A pattern is tested word by word on the beginning of a simple command, with `*` for any characters
 within a word: `git status` fits `git status -s`, and not `git statusfoo`. What allows has to be
 sure: it speaks for no line that is not plain, and for no command that may run or write more than
-its beginning says. What denies or asks need not be: there it is looked for anywhere in the line.
+its beginning says, unless a pattern is all of it. What denies or asks need not be sure: there it is
+looked for anywhere in the line, and with other words between its own.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import takewhile
 from posixpath import basename
@@ -15,8 +16,9 @@ from posixpath import basename
 import msgspec
 
 from tiro.tools.command_core import core_of, within_git
-from tiro.tools.command_line import CommandLine, loose_words, parse_command_line
+from tiro.tools.command_line import CommandLine, loose_words, parse_command_line, word_set
 from tiro.tools.command_risks import beginnings, hides_others, risk_of
+from tiro.tools.known_options import unnumbered
 from tiro.tools.readers import only_reads
 
 READ_ONLY = "<read-only>"
@@ -35,6 +37,8 @@ class CommandSubject(msgspec.Struct, frozen=True):
     """False where it names a file that it must not read, or its folder is not known."""
     doubt: str | None = None
     """Why it may do more here than read, as its words say."""
+    is_fed: bool = False
+    """Whether another command of a pipe writes what it may take for a script."""
 
     @property
     def is_unclear(self) -> bool:
@@ -49,6 +53,8 @@ class CommandSubject(msgspec.Struct, frozen=True):
         named = sum(1 for _ in takewhile(_is_written_out, wanted))
         words = self._judged()
         is_sure = self.is_plain and self.is_free and not _leaves_folder(words, wanted)
+        if is_sure and self._is_written_out_by(wanted):
+            return True
         return is_sure and _begins(words, wanted) and risk_of(words, named) is None
 
     def may_be(self, pattern: str) -> bool:
@@ -58,13 +64,16 @@ class CommandSubject(msgspec.Struct, frozen=True):
         wanted = _words_of(pattern.casefold())
         words = tuple(word.casefold() for word in self.words)
         starts = range(len(words)) if self.is_unclear else beginnings(words)
-        pieces = [words[at : at + len(wanted)] for at in starts]
-        if self.is_plain:
-            core, _ = within_git(self.words)
-            pieces.append(tuple(word.casefold() for word in core[: len(wanted)]))
-        return any(
-            _begins(piece, wanted) or _begins((basename(piece[0]), *piece[1:]), wanted)
-            for piece in pieces
+        if _stands_at(words, starts, wanted):
+            return True
+        core = within_git(self.words)[0] if self.is_plain else ()
+        return core != self.words and _stands_at([one.casefold() for one in core], [0], wanted)
+
+    def _is_written_out_by(self, wanted: Sequence[tuple[str, re.Pattern[str]]]) -> bool:
+        """Whether these are its words, each as it is, and nothing unseen is handed to it."""
+        names = tuple(word for word, _ in wanted)
+        return (
+            len(names) > 1 and names == self.words and not self.is_fed and "*" not in "".join(names)
         )
 
     def _judged(self) -> Sequence[str]:
@@ -85,8 +94,13 @@ def subjects_of(line: CommandLine, free: Sequence[bool] = ()) -> tuple[CommandSu
     if line.unplain is not None:
         return (CommandSubject(tuple(loose_words(line.text)), is_plain=False),)
     free = free or [True] * len(line.commands)
-    pairs = zip(line.commands, free, strict=True)
-    return tuple(CommandSubject(words, is_free=is_free) for words, is_free in pairs)
+    pairs = zip(line.commands, free, fed_commands(line), strict=True)
+    return tuple(CommandSubject(words, is_free=one, is_fed=is_fed) for words, one, is_fed in pairs)
+
+
+def fed_commands(line: CommandLine) -> list[bool]:
+    """Which simple commands of a plain line stand behind a pipe."""
+    return [joint == "|" for joint in (";", *line.joints)]
 
 
 def stand_alone(line: CommandLine) -> bool:
@@ -125,6 +139,53 @@ def _leaves_folder(words: Sequence[str], wanted: Sequence[tuple[str, re.Pattern[
 
 def _test(word: str) -> re.Pattern[str]:
     return re.compile(".*".join(map(re.escape, word.split("*"))), re.DOTALL)
+
+
+def _stands_at(
+    words: Sequence[str], starts: Iterable[int], wanted: Sequence[tuple[str, re.Pattern[str]]]
+) -> bool:
+    """Whether what a pattern means begins at one of these words, with others between its own.
+
+    Only options, with what may be their values, stand before the word that says what is done.
+    Takes a time that grows with the number of words, not with its square.
+    """
+    tests = [test for _, test in (wanted[:-1] if wanted[1:] and wanted[-1][0] == "*" else wanted)]
+    least = 0
+    for start in starts if tests and words else ():
+        if start < least or not _is_named(words[start], tests[0]):
+            continue
+        if len(tests) == 1:
+            return True
+        least = _second_word(words, start, tests[1])
+        if least == len(words):
+            return False  # nor does it stand behind a later start
+        if tests[1].fullmatch(words[least]):
+            left = iter(words[least + 1 :])
+            return all(any(map(test.fullmatch, left)) for test in tests[2:])
+    return False
+
+
+def _is_named(word: str, test: re.Pattern[str]) -> bool:
+    name = basename(word)
+    return any(map(test.fullmatch, (word, name, unnumbered(name))))
+
+
+def _second_word(words: Sequence[str], start: int, test: re.Pattern[str]) -> int:
+    """Where a word fits, or says that something else is done; the number of words otherwise."""
+    is_any = unnumbered(basename(words[start])) in _TARGETS
+    before = ""
+    for at in range(start + 1, len(words)):
+        word = words[at]
+        if test.fullmatch(word):
+            return at
+        if not is_any and word[:1] not in ("-", "+") and not before.startswith("-"):
+            return at
+        before = word
+    return len(words)
+
+
+_TARGETS = word_set("make gmake just rake ninja ant mvn mvnw gradle gradlew task invoke inv nox")
+"""Programs that do all that their words name, in any order."""
 
 
 def _begins(words: Sequence[str], wanted: Sequence[tuple[str, re.Pattern[str]]]) -> bool:

@@ -8,8 +8,13 @@ them; whatever else it allows, there it asks.
 from tiro.tools.command_line import word_set
 from tiro.tools.patterns import parts_of
 
-GUARDED = word_set(".git .tiro .vscode .idea .husky .envrc")
+GUARDED = word_set(
+    ".git .tiro .vscode .idea .husky .envrc .githooks .pre-commit-config.yaml .dir-locals.el"
+    " .devcontainer .devcontainer.json .zed .mise.toml .cargo .npmrc"
+)
 """Names of such files and folders; in any case of letters, as many disks do not tell it."""
+ENDING = ".code-workspace"
+"""What the name of such a file may end in, whatever stands before it."""
 WRITERS = ("edit", "write")
 """The keys of rules about writing."""
 ASKS = "{rule} ({name} asks until a rule names it)"
@@ -17,9 +22,11 @@ ASKS = "{rule} ({name} asks until a rule names it)"
 
 def guarded_name(path: str) -> str | None:
     """The first of these names in a path, or None."""
-    return next((part for part in parts_of(path.casefold()) if part in GUARDED), None)
+    parts = parts_of(path.casefold())
+    return next((part for part in parts if part in GUARDED or part.endswith(ENDING)), None)
 
 
 def speaks_for(pattern: str, name: str) -> bool:
     """Whether a pattern names such a file or folder."""
-    return name in parts_of(pattern.casefold())
+    parts = parts_of(pattern.casefold())
+    return name in parts or (name.endswith(ENDING) and f"*{ENDING}" in parts)

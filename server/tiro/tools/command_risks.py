@@ -34,6 +34,7 @@ RUNNERS = word_set(
     " proot fakeroot chpst softlimit unbuffer dbus-run-session systemd-run rlwrap entr fd fdfind"
     " prlimit setarch linux32 linux64 i386 x86_64 uname26 choom numactl runcon sg cgexec firejail"
     " bwrap valgrind perf eatmydata faketime torsocks proxychains proxychains4 direnv doppler"
+    " cross-env cross-env-shell hyperfine tini dumb-init watchexec concurrently"
     # shells, and whatever holds one
     " sh bash dash zsh ksh mksh fish csh tcsh ash busybox toybox rbash pwsh powershell"
     " ssh scp sftp rsync telnet socat nc ncat netcat expect screen tmux at batch crontab"
@@ -50,7 +51,10 @@ RUNNERS = word_set(
 )
 """Commands of which no beginning says what they do."""
 
-LANGUAGES = word_set("python perl ruby node nodejs java php lua luajit deno bun Rscript julia")
+LANGUAGES = word_set(
+    "python perl ruby node nodejs java php lua luajit deno bun Rscript julia tsx ts-node elixir ghc"
+    " runghc runhaskell ipython R groovy guile"
+)
 """They run a script, a module, or a text; only a rule that names the script speaks for it."""
 
 _MODULE_OPTION = re.compile("-[a-zA-Z]*m")
