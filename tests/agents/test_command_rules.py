@@ -319,6 +319,7 @@ def test_curl_gets_nothing_but_plain_pages(line: str) -> None:
         ("gh pr merge", "gh pr -R x merge 1; gh -R x pr merge 1; gh pr merge"),
         ("git push --force", "git push origin --force; git -c a=b push -q --force"),
         ("rm *", "hyperfine rm x; cross-env A=1 rm x; tini -- rm x; watchexec rm x"),
+        ("rm", "chronic rm x; dotenv rm x; cpulimit -l 5 -- rm x; caffeinate rm x"),
         ("kubectl delete", "kubectl -n x delete pod y; KUBECTL --context=a delete"),
     ],
 )
@@ -364,7 +365,8 @@ def test_rule_that_is_the_whole_command_covers_it(line: str) -> None:
     "line",
     ["tsx -e 'x'", "ts-node -e 'x'", "elixir -e 'x'", "ghc -e 'x'", "ipython -c 'x'", "R -e 'x'",
      "Rscript -e 'x'", "groovy -e 'x'", "guile -c 'x'", "ghc-9.2 -e x", "tsx --eval x",
-     "concurrently 'touch x'", "hyperfine 'touch x'", "watchexec touch x", "tini touch x"],
+     "concurrently 'touch x'", "hyperfine 'touch x'", "watchexec touch x", "tini touch x",
+     "run-parts x"],
 )  # fmt: skip
 def test_language_runs_no_text_of_one_line(line: str) -> None:
     """B49: not by a rule that names the language, with or without the option."""

@@ -35,6 +35,7 @@ RUNNERS = word_set(
     " prlimit setarch linux32 linux64 i386 x86_64 uname26 choom numactl runcon sg cgexec firejail"
     " bwrap valgrind perf eatmydata faketime torsocks proxychains proxychains4 direnv doppler"
     " cross-env cross-env-shell hyperfine tini dumb-init watchexec concurrently"
+    " chronic ifne dotenv cpulimit caffeinate catchsegv run-parts"
     # shells, and whatever holds one
     " sh bash dash zsh ksh mksh fish csh tcsh ash busybox toybox rbash pwsh powershell"
     " ssh scp sftp rsync telnet socat nc ncat netcat expect screen tmux at batch crontab"
@@ -61,9 +62,9 @@ _MODULE_OPTION = re.compile("-[a-zA-Z]*m")
 _TEXT_OPTIONS = re.compile(r"-[a-zA-Z]*[ceEprRiIx]|--(eval|print|exec|require|import|run)\b.*|-")
 
 _GIT_RUNNERS = word_set(
-    "bisect difftool mergetool submodule filter-branch config help instaweb daemon send-"
-    " email gui gitk citool hook archive maintenance credential svn p4 cvsserver upload-"
-    " pack receive-pack remote-ext remote-fd fast-import bundle var"
+    "bisect difftool mergetool submodule filter-branch config help instaweb daemon"
+    " send-email send-pack gui gitk citool hook archive maintenance credential svn p4 cvsserver"
+    " upload-pack receive-pack remote-ext remote-fd fast-import bundle var"
 )
 _RUN_WORDS = word_set("run exec x dlx shell start")
 """Second words with which a tool runs what stands behind them."""
