@@ -93,19 +93,19 @@ def test_the_result_waits_for_the_end_of_a_turn_that_runs(
         ("pin", {"seq": 1, "pinned": True}),
     ],
 )
-@pytest.mark.parametrize("name", ["compact", "resize"])
+@pytest.mark.parametrize("name", ["compact", "resize", "previewResize"])
 def test_who_changes_the_session_meanwhile_wins(
     server: Server, asked: Begin, name: str, method: str, params: Any
 ) -> None:
-    """N4.8, U4.4: the answer is dropped, in the old session too."""
+    """N4.8, U4.4: the answer is dropped, in the old session too, and nobody waits for it."""
     server.request("tiro/session/configure", {"memoEnabled": True, "limit": {"messages": 1}})
     id_ = server.request("tiro/session/getId")["id"]
     force = {} if name == "compact" else {"force": "deep"}
     pending, hold = asked(name, '{"memo": {"topic": "x"}}' if force else "So far.", **force)
     server.request(f"tiro/session/{method}", params)
     before = view(server, limit=9)
-    hold.release()
     error = pending.error()
+    hold.release()
     assert (error.kind, error.data["reason"]) == ("resizeFailed", "overtaken")
     after = view(server, limit=9)
     for field in ("messages", "archived", "summary", "memo", "pins", "id"):

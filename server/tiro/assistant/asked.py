@@ -1,7 +1,8 @@
 """A session while a model is asked about it: what is written is stored between turns, or dropped.
 
 While a model writes, everything else goes on. Messages that are added meanwhile are kept and follow
-the result (U4.5); whoever ends the session, takes messages back, edits or pins one, wins (N4.8).
+the result (U4.5); whoever ends the session, takes messages back, edits or pins one, wins (N4.8):
+nobody waits for the model then.
 """
 
 import asyncio
@@ -29,14 +30,27 @@ class Asked:
     ) -> None:
         self._turns, self._manager = assistant.turns, assistant.manager
         self._session, self._writing = session, writing
-        self._is_rewritten = False
+        self._is_rewritten = self._is_storing = self._is_given_up = False
 
     def __enter__(self) -> Self:
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        self._turns.asked.add(self.give_up)
         self._forget = self._session.observe(self._see)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._forget()
+        self._turns.asked.discard(self.give_up)
+        if not self._is_given_up or self._task is None:
+            return
+        if self._task.uncancel() == 0 and kind is asyncio.CancelledError:
+            raise overtaken() from None
+
+    def give_up(self) -> None:
+        """End the waiting for a result that could not be stored any more."""
+        if self._task is not None and not (self._is_given_up or self._is_storing):
+            self._is_given_up = True
+            self._task.cancel()
 
     @contextlib.asynccontextmanager
     async def storing(self, _: Core) -> AsyncIterator[None]:
@@ -52,6 +66,7 @@ class Asked:
             async with self._writing(self._session):
                 self._check()
                 if self._turns.running is None:
+                    self._is_storing = True
                     yield
                     return
 
@@ -60,7 +75,9 @@ class Asked:
             raise overtaken()
 
     def _see(self, _: int, changes: tuple[Change, ...]) -> None:
-        self._is_rewritten |= not all(map(_leaves_messages, changes))
+        if not self._is_storing and not all(map(_leaves_messages, changes)):
+            self._is_rewritten = True
+            self._loop.call_soon_threadsafe(self.give_up)
 
 
 def overtaken() -> ResizeError:

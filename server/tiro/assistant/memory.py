@@ -96,10 +96,11 @@ class Memory:
         watch = Watch(session)
         try:
             plan: Plan | Fold | None
-            if force == COMPACT:
-                plan = await self._folded(session)
-            else:
-                plan = await self._planned(session, force)
+            with Asked(self._assistant, session, self.writing):
+                if force == COMPACT:
+                    plan = await self._folded(session)
+                else:
+                    plan = await self._planned(session, force)
         except BaseException:
             watch.close()
             raise

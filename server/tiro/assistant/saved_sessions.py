@@ -72,6 +72,7 @@ class SavedSessions:
         await self._turns.cancel()
         session = self._manager.current
         self._manager.reset()
+        self._turns.overtake()
         if session is None:
             return Cleared(0, None)
         saved = None
@@ -103,6 +104,7 @@ class SavedSessions:
         file = self._manager.path_of(loaded)
         if current is not None and file is not None and self._manager.path_of(current) == file:
             await self._turns.cancel()
+            self._turns.overtake()
             await asyncio.to_thread(self._manager.end, current)
             loaded = await asyncio.to_thread(self._manager.load, file)
         else:

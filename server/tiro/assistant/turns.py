@@ -41,6 +41,8 @@ class Turns:
     def __init__(self, on_event: EventListener) -> None:
         self._on_event = on_event
         self._waiting: list[Callable[[], None]] = []
+        self.asked: set[Callable[[], None]] = set()
+        """What ends the waiting for models that are asked besides the turn."""
         self.running: RunningTurn | None = None
         self._starting: StartingTurn | None = None
         self.beside_others: Callable[[Awaitable[Any]], Awaitable[Any]] = _awaited
@@ -96,6 +98,11 @@ class Turns:
             action()
         else:
             self._waiting.append(action)
+
+    def overtake(self) -> None:
+        """End what a model is asked besides the turn: its session is not the current one now."""
+        for give_up in tuple(self.asked):
+            give_up()
 
     async def cancel(self, turn_id: str | None = None) -> bool:
         """Stop the turn; False when there is none, TurnNotFoundError for another id."""
