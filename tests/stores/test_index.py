@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 
 from tests.stores.conftest import Make
 from tests.stores.look import names
+from tiro.stores import index
 from tiro.stores.index import SavedSession
 from tiro.stores.manager import SessionManager
 from tiro.stores.reading import Reading, read_session
@@ -42,6 +45,24 @@ def write(directory: Path, id: str, **fields: Any) -> Path:
     whole = {"id": id, "messages": [], "updated_at": "2026-01-01T00:00:00.000Z", **fields}
     path.write_text(json.dumps(whole))
     return path
+
+
+def test_a_journal_that_goes_while_it_is_looked_at_hides_no_session(
+    manager: SessionManager, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when another thread or process brings its session to rest, which is one file then."""
+    write(directory, "a")
+    journal, looking_at = directory / "a.journal", index._looking_at
+    journal.touch()
+
+    @contextmanager
+    def looking_as_it_goes(directory: Path) -> Iterator[Any]:
+        with looking_at(directory) as found:
+            journal.unlink()
+            yield found
+
+    monkeypatch.setattr(index, "_looking_at", looking_as_it_goes)
+    assert ids(manager) == ["a"]
 
 
 def test_a_row_says_what_the_files_say(manager: SessionManager) -> None:

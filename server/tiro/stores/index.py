@@ -119,11 +119,11 @@ class Index:
                 row = known(name)
                 try:
                     status = entry.stat()
-                    journal = journals.get(name[:-5])
-                    beside = journal.stat() if journal is not None else None
                 except OSError:
                     changed.append((name, None))
                     continue
+                journal = journals.get(name[:-5])
+                beside = _stat(journal) if journal is not None else None
                 if (
                     row is None
                     or not row.is_settled
@@ -146,6 +146,8 @@ class Index:
             else:
                 rows[name] = row
         for name in [name for name in rows if name not in names]:
+            if os.path.lexists(self._directory / name):
+                continue  # it was replaced while the directory was read, which may leave it out
             differences += 1
             del rows[name]
         self._unwritten += differences
@@ -227,6 +229,14 @@ def _looking_at(directory: Path) -> Iterator[tuple[_Entries, _Entries]]:
     finally:
         if descriptor is not None:
             os.close(descriptor)
+
+
+def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
+    """What the system says of a file; None when it went away, as a journal does at rest."""
+    try:
+        return entry.stat()
+    except OSError:
+        return None
 
 
 def _journal_signature(status: os.stat_result) -> tuple[int, int, int] | None:
