@@ -101,7 +101,7 @@ def by_its_prompt(request: Recorded) -> Reply:
     if kind == "tools" and messages[-1]["role"] != "tool":
         return replies.tools(("a", "glob", {"pattern": "*"}), ("a", "no_such", {}), before="look")
     if kind == "slow":
-        return replies.stream(replies.text_chunk("half"), Pause(60))
+        return replies.stream(replies.text_chunk("half"), Pause(20))
     if kind == "half":
         return Reply([replies.ROLE, replies.text_chunk("half"), Break()])
     if kind == "refused":
