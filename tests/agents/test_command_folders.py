@@ -1,5 +1,6 @@
 """What a command comes upon below folders, and what it does not (B48, B49)."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tiro.agents.permissions import STRICT_SET, PermissionDecision, Rules
 from tiro.tools.workspace import Workspace
 
 TOOLS = tools_by_name()
-NAMES = ("grep", "rg", "cp", "mv", "diff", "tar", "unzip", "ls", "git diff", "install")
+NAMES = ("grep", "rg", "cp", "mv", "diff", "tar", "unzip", "ls", "git diff", "install", "git blame")
 
 
 @pytest.fixture
@@ -68,6 +69,18 @@ def test_what_lies_below_a_folder_is_asked_about(room: Path, line: str, told: st
     decision = decided(room, line)
     assert decision.kind == "ask"
     assert told in decision.rule
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [("git blame src/a.py", "allow"), ("git blame keys/k.pem", "ask"), ("git diff", "ask")],
+)
+def test_what_git_follows_counts_only_where_all_of_it_is_shown(
+    room: Path, line: str, kind: str
+) -> None:
+    for command in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", *command], cwd=room, check=True)
+    assert decided(room, line).kind == kind
 
 
 def test_folder_that_is_too_large_asks(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -507,7 +507,7 @@ def test_what_failed_in_one_session_delays_no_other(server: Server, provider: Pr
         until(lambda: not memory(server)["summaryInProgress"])
 
 
-def test_a_draft_dies_with_a_change_while_it_was_made(server: Server, provider: Provider) -> None:
+def test_a_preview_ends_with_a_change_while_it_is_made(server: Server, provider: Provider) -> None:
     """Protocol: one that came while the memo's model was asked ends the preview."""
     talk(server, 3)
     server.request("tiro/session/configure", {"mode": "memo", "limit": {"messages": 2}})

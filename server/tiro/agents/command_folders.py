@@ -63,10 +63,11 @@ def found_in_folders(
     name, rest = basename(words[0]), words[1:]
     look = _Look(roots, is_banned, _follows(name, rest))
     named = [word for word in rest if not word.startswith("-")]
+    verb = rest[0] if name == "git" and rest else ""
     if name == "git":
-        yield from look.followed(words, folder)
-        is_diff = list(words[1:2]) == ["diff"]
-        if is_diff and ("--no-index" in words or not is_in_repository(folder)):
+        if verb != "blame":  # it shows the one file that it names
+            yield from look.followed(words, folder)
+        if verb == "diff" and ("--no-index" in words or not is_in_repository(folder)):
             yield from look.read(named[1:], folder)
     elif name in COPIERS:
         yield from look.copied(rest, named, folder, is_deep=name == "mv" or _is_deep(rest))
@@ -75,8 +76,11 @@ def found_in_folders(
         yield from look.read([*named, *["."] * (len(named) < 2)], folder, is_hidden=is_hidden)
     elif name in PACKERS:
         yield from look.read(named, folder)
-    is_patch = name == "git" and list(words[1:2]) in (["apply"], ["am"])
-    if is_patch or name in UNPACKERS or ("tar" in name and name in PACKERS and any(_unpacks(rest))):
+    if (
+        verb in ("apply", "am")
+        or name in UNPACKERS
+        or ("tar" in name and name in PACKERS and any(_unpacks(rest)))
+    ):
         yield Found(folder / ".git", "guarded")
 
 
@@ -139,8 +143,7 @@ class _Look:
 
     def followed(self, words: Sequence[str], folder: Path) -> Iterator[Found]:
         """The files that git follows and must not be read, where it shows the text of files."""
-        is_text = only_reads(words, deep=True) is not None and words[1:2] != ["blame"]
-        if not is_text:
+        if only_reads(words, deep=True) is None:
             return
         try:
             for path in followed_paths(folder):

@@ -6,6 +6,7 @@ recordings, what tools give back, and the environment of commands.
 
 import json
 import re
+import struct
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -140,7 +141,7 @@ def _escaped(text: str, which: str, digits: str) -> str:
     """The text as a JSON writer has it that escapes these characters by their numbers."""
     return "".join(
         f"\\u{unit:{digits}}" if chr(unit) in which or unit > 0x7F else json.dumps(chr(unit))[1:-1]
-        for unit in memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
+        for (unit,) in struct.iter_unpack("<H", text.encode("utf-16-le", "surrogatepass"))
     )
 
 

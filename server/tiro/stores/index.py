@@ -146,8 +146,6 @@ class Index:
             else:
                 rows[name] = row
         for name in [name for name in rows if name not in names]:
-            if os.path.lexists(self._directory / name):
-                continue  # it was replaced while the directory was read, which may leave it out
             differences += 1
             del rows[name]
         self._unwritten += differences
