@@ -127,8 +127,8 @@ suite("Tiro", () => {
   });
 
   test("an answer is cancelled in mid-stream, and the next one comes", async () => {
-    const running = ask("slow");
-    await until(async () => (await lastRequests()).at(-1) === "slow", "the provider was asked");
+    const running = ask("slow 4000");
+    await until(async () => (await lastRequests()).at(-1) === "slow 4000", "the provider was asked");
     await pause(300);
     assert.deepEqual(await run("tiro.cancel"), { cancelled: true });
     const result = await running;
@@ -197,8 +197,8 @@ suite("Tiro", () => {
   });
 
   test("Clear Session in mid-answer ends it, and nothing of it comes later", async () => {
-    const running = ask("slow");
-    await pause(300);
+    const running = ask("slow 4000");
+    await until(async () => (await lastRequests()).at(-1) === "slow 4000", "the provider was asked");
     await run<ClearResult>("tiro.clearSession");
     assert.equal((await running)?.stopReason, "cancelled");
     await ask("hello");
