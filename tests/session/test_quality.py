@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tiro import ResizeError, Session
-from tiro.session import memo, summary
+from tiro.session import memo, resize, summary
 from tiro.session.cap import MOST_TOKENS, Cap, cap_in
 from tiro.session.prompts import KEEP_WORDS
 from tiro.session.quality import FREE_GROWTH_CHARACTERS, pinned_texts, quoted
@@ -102,12 +103,18 @@ def test_neither_may_take_more_than_its_share_of_the_window(replaced: int) -> No
     ("window", "tokens"), [(8_000, 1_200), (1, 1), (1_000_000, MOST_TOKENS), (None, MOST_TOKENS)]
 )
 def test_the_cap_is_a_share_of_the_window(window: int | None, tokens: int) -> None:
-    assert cap_in(window, letters).tokens == tokens
+    assert cap_in(letters, window).tokens == tokens
 
 
-def test_a_summarizer_tells_the_cap_and_cuts_what_was_too_long_before() -> None:
+def test_the_smallest_window_counts() -> None:
+    """Who writes it and who reads it need not be the same model."""
+    assert cap_in(letters, 100_000, None, 8_000).tokens == 1_200
+
+
+def test_a_summarizer_tells_the_cap_and_is_sent_the_one_before_whole() -> None:
     session, provider = Session(), Provider("x" * 501, "short")
-    session.change(summary=f"FIRST {'old ' * 10_000} LAST")
+    old = f"FIRST {'old ' * 240}LAST"
+    session.change(summary=old)
     session.add_message("user", "hello").add_message("assistant", "yes")
     summarizer = Summarizer(provider, "m", cap=Cap(500, letters))
     with pytest.raises(ResizeError, match="501 tokens"):
@@ -115,34 +122,63 @@ def test_a_summarizer_tells_the_cap_and_cuts_what_was_too_long_before() -> None:
     session.compact(summarizer)
     assert session.summary == "short"
     assert "at most" in provider.prompts[0]
-    text = provider.texts[1]
-    assert "FIRST" in text
-    assert "LAST" in text
-    assert len(text) < 1_200
+    assert all(old in text for text in provider.texts)
 
 
-def test_a_memo_is_told_the_cap_and_what_was_too_long_is_cut_before() -> None:
-    """A refused one leaves cursor and memo; what it has not read waits for the next (U4.2)."""
-    session, asked = Session({"session.mode": "memo"}), list[Any]()
-    answers = ['{"memo": {"a": "%s"}}' % ("x" * 500), '{"memo": {"a": "y"}}']
+def test_a_summary_that_cannot_be_sent_whole_is_not_replaced() -> None:
+    """U4.1: what a model did not see is not in its answer; what it should have read waits."""
+    session, provider = Session(), Provider("short")
+    session.change(summary="old " * 251)
+    session.add_message("user", "hello").add_message("assistant", "yes")
+    before = session.snapshot()
+    with pytest.raises(ResizeError, match=r"takes 1,004 tokens .* given 1,000") as caught:
+        session.compact(Summarizer(provider, "m", cap=Cap(500, letters)))
+    assert caught.value.data["reason"] == "unreadable"
+    assert session.snapshot() == before
+    assert provider.texts == []
+
+
+def memo_session(old: dict[str, Any], *answers: str) -> tuple[Session, list[str]]:
+    """A session whose memo of 500 tokens these answers become, and what its model was sent."""
+    session, asked, left = Session({"session.mode": "memo"}), list[str](), list(answers)
 
     async def model(messages: list[Any]) -> str:
-        asked.append(messages)
-        return answers.pop(0)
+        asked.append("".join(message["content"] for message in messages))
+        return left.pop(0)
 
-    old = {"all": f"FIRST {'old ' * 10_000} LAST"}
     session.change(memo=old)
     session.handlers = replace(session.handlers, memo_model=model, memo_cap=Cap(500, letters))
     session.add_message("user", "hello")
+    return session, asked
+
+
+def test_a_memo_is_told_the_cap_and_sent_the_one_before_whole() -> None:
+    """A refused one leaves cursor and memo; what it has not read waits for the next (U4.2)."""
+    old = f"FIRST {'old ' * 230}LAST"
+    answers = ['{"memo": {"a": "%s"}}' % ("x" * 500), '{"memo": {"a": "y"}}']
+    session, asked = memo_session({"all": old}, *answers)
     session.resize(force="lite")
-    assert session.memo["all"] == old["all"]
+    assert session.memo["all"] == old
     assert session.memo_cursor == 0
     session.resize(force="lite")
     assert session.memo["a"] == "y"
     assert session.memo_cursor == 1
-    assert "at most" in asked[0][0]["content"]
-    assert all("FIRST" in said[1]["content"] and "LAST" in said[1]["content"] for said in asked)
-    assert len(asked[0][1]["content"]) < 1_500
+    assert "at most" in asked[0]
+    assert all(old in text for text in asked)
+
+
+def test_a_memo_that_cannot_be_sent_whole_is_not_replaced() -> None:
+    """U4.1: its model is not even asked; a model that can read it goes on where it was."""
+    old = {"all": "old " * 250}
+    session, asked = memo_session(old, '{"memo": {"a": "y"}}')
+    found = asyncio.run(resize.resize(session, session.settings, "deep"))
+    assert re.search(r"takes 1,0\d\d tokens .* given 1,000", found.memo_refused or "")
+    assert session.memo["all"] == old["all"]
+    assert (session.memo_cursor, asked) == (0, [])
+    session.handlers = replace(session.handlers, memo_cap=Cap(600, letters))
+    session.resize(force="lite")
+    assert (session.memo["a"], session.memo_cursor) == ("y", 1)
+    assert old["all"] in asked[0]
 
 
 def test_a_memo_that_grows_with_what_it_reads_reads_less_at_once() -> None:

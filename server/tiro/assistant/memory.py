@@ -186,7 +186,7 @@ class Memory:
     def use(self, session: Session, model: Model) -> None:
         """Let this model write the session's memo from now on."""
         chat = self._asking(session, model, memos.SCHEMA)
-        cap = cap_in(model.facts.context_window, session.meter.text)
+        cap = cap_in(session.meter.text, model.facts.context_window)
         session.handlers = msgspec.structs.replace(session.handlers, memo_model=chat, memo_cap=cap)
 
     async def after_turn(self, session: Session) -> None:
@@ -310,7 +310,7 @@ class Memory:
         window = chat.model.facts.context_window
         characters = MAX_CHARACTERS if window is None else max(1, min(MAX_CHARACTERS, window // 2))
         read_in = self._assistant.context_size().context_window
-        cap = cap_in(read_in, session.meter.text)
+        cap = cap_in(session.meter.text, window, read_in)
         return Summarizer(chat, chat.model.name, max_characters=characters, cap=cap)
 
     async def chat(

@@ -1,10 +1,9 @@
-"""How long a memo or a summary may be that a model writes: a share of the context window."""
+"""How long a memo or a summary may be that a model writes or rewrites: shares of its window."""
 
 from collections.abc import Callable
 
 import msgspec
 
-from tiro.session.dialogue import shortened
 from tiro.session.prompts import AT_MOST
 
 WINDOW_SHARE = 0.15
@@ -25,13 +24,12 @@ class Cap(msgspec.Struct, frozen=True):
         """The sentence for the model that writes it."""
         return AT_MOST.format(max(1, int(self.tokens * WORDS_A_TOKEN)))
 
-    def readable(self, old: str) -> str:
-        """The one before as a model may be sent it: without its middle where it is far too long."""
-        taken, most = self.size(old), 2 * self.tokens
-        return old if taken <= most else shortened(old, len(old) * most // taken)
+    def readable(self) -> int:
+        """How long the one before may be, which is sent whole or not replaced at all."""
+        return 2 * self.tokens
 
 
-def cap_in(window: int | None, size: Callable[[str], int]) -> Cap:
-    """The cap for the context window of the model that will read it; None is one not known."""
-    share = MOST_TOKENS if window is None else max(1, int(window * WINDOW_SHARE))
-    return Cap(min(MOST_TOKENS, share), size)
+def cap_in(size: Callable[[str], int], *windows: int | None) -> Cap:
+    """The cap for models that write and read it, with these context windows; None: not known."""
+    shares = (max(1, int(window * WINDOW_SHARE)) for window in windows if window is not None)
+    return Cap(min([MOST_TOKENS, *shares]), size)

@@ -28,7 +28,7 @@ from tiro.session.messages import (
     result_text,
     tool_uses_of,
 )
-from tiro.session.quality import answer_in, check_new, keep_words, refused
+from tiro.session.quality import answer_in, check_new, check_old, keep_words, refused
 from tiro.session.settings import SessionSettings
 
 BOOKKEEPING = "last_resize"
@@ -89,8 +89,12 @@ async def updated(
     if model is None:
         return Update()
     cap = handlers.memo_cap
+    try:
+        check_old(json.dumps(before, ensure_ascii=False, default=str), "memo", cap)
+    except ResizeError as error:
+        return Update(refused=str(error))
     request = {
-        "current_memo": _readable(before, cap),
+        "current_memo": before,
         "messages": list(map(_serialised, messages, named)),
         "attachments": attachments,
     }
@@ -151,14 +155,6 @@ def attachment_summaries(message: Message | Mapping[str, Any]) -> list[dict[str,
     content = message["content"]
     parts = content if isinstance(content, list) else []
     return [_summary(part) for part in parts if _has_summary(part)]
-
-
-def _readable(before: dict[str, Any], cap: Cap | None) -> Any:
-    """The memo as a model may be sent it; one that is far too long is a text without its middle."""
-    if cap is None:
-        return before
-    text = json.dumps(before, ensure_ascii=False, default=str)
-    return before if (kept := cap.readable(text)) == text else kept
 
 
 async def _named(message: Message, handlers: Handlers) -> list[dict[str, Any]]:

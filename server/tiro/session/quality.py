@@ -2,8 +2,8 @@
 
 What is empty, refused, cut off, only tool uses or thinking, longer than what it replaces or than
 its cap, or lacks pinned words that the old one held, is not taken: the old one stays, and the error
-says why. Pinned messages never leave the window; what is guarded here are their words in what was
-written before.
+says why. None replaces an old one that its model could not be sent whole. Pinned messages never
+leave the window; what is guarded here are their words in what was written before.
 """
 
 import json
@@ -39,6 +39,17 @@ def answer_in(reply: Any, what: str) -> Any:
     if is_blank:
         raise refused(what, "it is empty", "empty")
     return answer
+
+
+def check_old(old: str, what: str, cap: Cap | None) -> None:
+    """ResizeError where a model cannot be sent the one before whole: then it must stay."""
+    if cap is None or (taken := cap.size(old)) <= (most := cap.readable()):
+        return
+    raise ResizeError(
+        f"The {what} takes {taken:,} tokens and this model can be given {most:,} of it, so it stays"
+        " as it is; shorten it or choose a model with a larger context window",
+        reason="unreadable",
+    )
 
 
 def check_new(

@@ -26,7 +26,14 @@ from tiro.session.dialogue import dialogue, runs
 from tiro.session.handlers import awaited
 from tiro.session.messages import Message, as_message, seqs_of
 from tiro.session.prompts import COMPACTION_PROMPT, SUMMARY_PROMPT
-from tiro.session.quality import answer_in, check_new, keep_words, pinned_texts, refused
+from tiro.session.quality import (
+    answer_in,
+    check_new,
+    check_old,
+    keep_words,
+    pinned_texts,
+    refused,
+)
 from tiro.session.resize import undoable
 
 PREVIOUS_HEADING = "Earlier summary:"
@@ -129,14 +136,15 @@ class Summarizer:
         """One summary of these messages and the one before it, asked for once and checked.
 
         Pinned texts that the one before holds must be in it. Raises ResizeError with
-        the reason for an unusable answer, and what the provider raises.
+        the reason for an unusable answer, or for one before that no request could hold whole, and
+        what the provider raises.
         """
         text = dialogue(messages, self.max_characters)
         if not text.strip():
             return previous  # they say nothing, and no provider takes an empty prompt
         if previous.strip():
-            known = previous if self.cap is None else self.cap.readable(previous)
-            text = f"{PREVIOUS_HEADING}\n{known}\n\n{DIALOGUE_HEADING}\n{text}"
+            check_old(previous, "summary", self.cap)
+            text = f"{PREVIOUS_HEADING}\n{previous}\n\n{DIALOGUE_HEADING}\n{text}"
         limits = [] if self.cap is None else [self.cap.told()]
         prompt = "\n".join([prompt, *limits, *keep_words(pinned, previous)])
         request = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
