@@ -302,8 +302,11 @@ def test_a_small_file_of_any_origin_is_imported(server: Server) -> None:
     assert Path(shown["path"]).parent == server.home.sessions
     lines = [{"_type": "metadata", "key": "cli:1", "summary": "s"}, *rows]
     shown = import_(server, text="\n".join(map(json.dumps, lines)) + "\n{broken\n")
-    assert (shown["id"], shown["summary"]) == ("cli:1", "s")
-    assert shown["notes"] == ["1 line is broken and was left out"]
+    assert (shown["id"], shown["summary"]) == ("cli-1", "s")
+    assert shown["notes"] == [
+        "1 line is broken and was left out",
+        "It is 'cli-1' here: 'cli:1' is no session id",
+    ]
     assert words(server) == ["q", "a"]
 
 

@@ -14,6 +14,7 @@ from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider
 from tests.e2e.talk import add, ask, result, stored, use, view, words
+from tiro.stores.names import file_stem
 
 BAD_PARAMS = -32602
 OWN_FIELDS = {
@@ -478,6 +479,18 @@ def test_the_first_line_of_the_first_prompt_is_the_title(server: Server) -> None
     server.request("tiro/session/configure", {"title": "Mine"})
     ask(server, "another prompt")
     assert view(server)["title"] == "Mine"
+
+
+@pytest.mark.parametrize("id", ["../x", "a/b", "a\x00b", "x" * 300, "cli:1", "\u00e9"])
+def test_an_unsafe_id_is_refused_though_a_file_holds_it(server: Server, id: str) -> None:
+    """Protocol section 3: -32602 in new, load, export and delete; its path still serves."""
+    path = put(server.home, f"{file_stem(id)}.json", {**GOOD, "id": id})
+    before = path.read_bytes()
+    for method, more in (("new", {}), ("load", {}), ("export", {"format": "json"}), ("delete", {})):
+        error = server.error(f"tiro/session/{method}", {"id": id, **more})
+        assert error.code == BAD_PARAMS, method
+    assert path.read_bytes() == before
+    assert [m["content"] for m in load(server, path=str(path))["messages"]] == ["hi"]
 
 
 # delete

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import strategies as st
 
 from tiro.errors import InvalidSessionIdError
-from tiro.stores.names import check_id, file_stem, with_suffixes
+from tiro.stores.names import check_id, file_stem, safe_id, with_suffixes
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,22 @@ def test_only_plain_keys_are_their_own_file_name(key: str, stem: str) -> None:
     assert len(made) <= 200
     assert made == made.lower()
     assert set(made) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_.")
+
+
+@hypothesis.given(st.text(max_size=300))
+def test_an_id_made_safe_is_safe_or_empty(id: str) -> None:
+    """M7.3"""
+    made = safe_id(id)
+    assert safe_id(made) == made
+    if made:
+        check_id(made)
+
+
+def test_a_safe_id_stays_and_another_can_be_recognised() -> None:
+    assert safe_id("From-Afar_1.b_") == "From-Afar_1.b_"
+    assert safe_id("telegram:123") == "telegram-123"
+    assert safe_id("../../etc/passwd") == "etc-passwd"
+    assert safe_id("\u00e9") == ""
 
 
 KEYS = st.one_of(

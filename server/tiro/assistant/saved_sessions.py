@@ -28,6 +28,7 @@ from tiro.session.session import Session
 from tiro.session.snapshot import StoredSession
 from tiro.stores.index import SavedSession
 from tiro.stores.manager import SessionManager
+from tiro.stores.names import MAX_ID_LENGTH, check_id, safe_id
 
 if TYPE_CHECKING:
     from tiro.stores.formats.format import Imported
@@ -95,8 +96,11 @@ class SavedSessions:
         """Make a saved session the current one; the old one is ended and saved first.
 
         The target is read before the old session is touched; what cannot be read raises
-        SessionFormatError or SessionNotFoundError and changes nothing.
+        SessionFormatError or SessionNotFoundError and changes nothing. An id that no client may
+        give raises InvalidSessionIdError, here and in `export` and `delete`.
         """
+        if id is not None:
+            check_id(id)
         if sum((path is not None, id is not None, bool(latest))) != 1:
             raise InvalidInputError("Give exactly one of `path`, `id` and `latest`")
         current = self._manager.current
@@ -136,6 +140,8 @@ class SavedSessions:
         Raises InvalidInputError for an unknown format, SessionNotFoundError, SessionFormatError,
         StorageError.
         """
+        if id is not None:
+            check_id(id)
         return await asyncio.to_thread(_export, self._manager, format, id, path, is_redacted)
 
     async def import_from(
@@ -150,9 +156,12 @@ class SavedSessions:
             raise InvalidInputError("Give exactly one of `path` and `text`")
         imported = await asyncio.to_thread(_import, path, text or "", format)
         notes = [*imported.notes, *_losses(imported.stored)]
+        given = imported.stored.fields["id"] or ""
         await self.clear()
         session = await asyncio.to_thread(self._manager.adopt, imported.stored)
         self._manager.set_current(session)
+        if given != safe_id(given):
+            notes.append(f"It is {session.id!r} here: {given[:MAX_ID_LENGTH]!r} is no session id")
         return session, notes
 
     async def search(
@@ -186,6 +195,7 @@ class SavedSessions:
 
     async def delete(self, id: str) -> bool:
         """Delete a saved session; deleting the current one begins an empty one."""
+        check_id(id)
         current = self._manager.current
         if current is None or current.id != id:
             return await asyncio.to_thread(self._manager.delete, id)

@@ -38,7 +38,7 @@ from tiro.stores.disk import Disk, real_path
 from tiro.stores.files import encode_snapshot
 from tiro.stores.index import Index, SavedSession, Version
 from tiro.stores.lock import never
-from tiro.stores.names import check_id, file_stem, with_suffixes
+from tiro.stores.names import check_id, file_stem, safe_id, with_suffixes
 from tiro.stores.reading import SNAPSHOT_ENDING, read_session
 from tiro.stores.saving import Fsync
 from tiro.stores.schedule import Schedule
@@ -255,14 +255,14 @@ class SessionManager:
     def adopt(self, stored: StoredSession) -> Session:
         """A new session that holds what was read elsewhere, in a file of its own.
 
-        It keeps its id if that is free; permissions given in it are not taken over. What the disk
-        refuses stays in memory, and the user is told.
+        It keeps its id if that is safe and free; permissions given in it are not taken over. What
+        the disk refuses stays in memory, and the user is told.
         """
         stored.fields |= {"journal_n": 0, "rules": []}
         session = self._make(None, None, None)
         autosave = self._autosave_of(session)
         with self._lock, session.lock, autosave.silent():
-            wanted = with_suffixes(stored.fields["id"] or self._time_id())
+            wanted = with_suffixes(safe_id(stored.fields["id"] or "") or self._time_id())
             stored.fields["id"] = next(filter(self._is_free, wanted))
             session.restore(stored)
             if seqs := session.over_limit():

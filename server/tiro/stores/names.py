@@ -24,6 +24,11 @@ def check_id(id: str) -> None:
         )
 
 
+def safe_id(id: str) -> str:
+    """The id as a client may give it, with `-` for what it may not hold; empty if none is left."""
+    return _UNSAFE.sub("-", id)[:MAX_ID_LENGTH].lstrip("-._")
+
+
 def file_stem(key: str) -> str:
     """The name of a session's files without their endings; never a path, whatever the key."""
     if _is_plain(key):
@@ -55,6 +60,7 @@ def _is_plain(key: str) -> bool:
 
 
 _SAFE_ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{MAX_ID_LENGTH - 1}}}", re.ASCII)
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+|\.{2,}")
 _PLAIN = re.compile(rf"[a-z0-9][a-z0-9_.-]{{0,{MAX_ID_LENGTH - 1}}}", re.ASCII)
 _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))]
