@@ -18,8 +18,8 @@ from tiro.models.model import (
 )
 from tiro.models.openai_request import to_wire_request
 from tiro.session.messages import Usage
+from tiro.tools.editor import Diagnostic, Editor, PermissionAnswer, PermissionRequest
 from tiro.tools.tool import Effect, Tool, ToolOutput, ToolRun
-from tiro.tools.workspace import Diagnostic, Editor, PermissionAnswer, PermissionRequest
 
 Step = Delta | BaseException | asyncio.Event
 """What a scripted model does next: yield, raise, or wait until the event is set."""

@@ -29,7 +29,7 @@ EMACS = ROOT / "editor-clients" / "emacs"
 MAX_MODULE_LINES = 500
 CATALOGUES = {"protocol/types.py"}
 """Modules that are one list without logic: all of the wire in one place."""
-AT_THE_KEYBOARD = {"chat/lines.py"}
+AT_THE_KEYBOARD = {"chat/keyboard.py"}
 """Modules that read what a person types, by the only function that lets them edit it."""
 OPEN_PARTS = {"stores/formats/__init__.py"}
 """Parts whose own name programs import from."""

@@ -22,8 +22,9 @@ from tiro.errors import BudgetExceededError, ModelError
 from tiro.models.model import TextDelta
 from tiro.session.messages import Usage
 from tiro.session.session import Session
+from tiro.tools.editor import PermissionAnswer
 from tiro.tools.tool import Tool
-from tiro.tools.workspace import PermissionAnswer, Workspace
+from tiro.tools.workspace import Workspace
 
 
 def a_task(agent: str = "explore", task: str = "find it", id: str = "d1") -> tuple[str, str, Any]:

@@ -20,7 +20,8 @@ from tests.agents.turns import a_turn, run, statuses, told
 from tests.fakes import RecordingEditor, says, uses
 from tiro.agents.built_in import built_in_agents
 from tiro.agents.permissions import STRICT_SET, Rules
-from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
+from tiro.tools.editor import PermissionAnswer, PermissionRequest
+from tiro.tools.workspace import Workspace
 
 TOOLS = tools_by_name()
 AGENTS = {agent.name: agent for agent in built_in_agents()}

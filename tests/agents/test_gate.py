@@ -17,7 +17,8 @@ from tiro.agents.events import ToolUse
 from tiro.agents.gate import Gate
 from tiro.agents.permissions import OPEN_SET, STRICT_SET, PermissionDecision, Rules
 from tiro.session.core import Core
-from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
+from tiro.tools.editor import PermissionAnswer, PermissionRequest
+from tiro.tools.workspace import Workspace
 
 AGENTS = {agent.name: agent for agent in built_in_agents()}
 TOOLS = tools_by_name()

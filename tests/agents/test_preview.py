@@ -8,8 +8,8 @@ from tests.fakes import fake_tool, says, uses
 from tiro.agents.events import ToolUse, TurnEvent
 from tiro.agents.permissions import Kind, Rules
 from tiro.errors import ToolError
+from tiro.tools.editor import PermissionAnswer, PermissionRequest
 from tiro.tools.tool import Tool, ToolOutput, ToolRun
-from tiro.tools.workspace import PermissionAnswer, PermissionRequest
 
 
 class Writer:

@@ -57,9 +57,10 @@ from tiro.session.changes import Clear
 from tiro.session.core import Core
 from tiro.session.history import edit
 from tiro.session.messages import Message, StopReason, Usage, tool_results_of
+from tiro.tools.editor import PermissionAnswer, PermissionRequest
 from tiro.tools.tool import Tool, ToolRun
 from tiro.tools.tool import ToolOutput as Output
-from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
+from tiro.tools.workspace import Workspace
 
 
 def ends(reason: Any, usage: Usage | None = None) -> m.Finished:

@@ -14,9 +14,10 @@ from tiro.agents.permissions import STRICT_SET, Rules
 from tiro.agents.turn_input import Turn
 from tiro.models.model import ModelFacts
 from tiro.session.core import Core
+from tiro.tools.editor import PermissionAnswer, PermissionRequest
 from tiro.tools.files import FILE_TOOLS
 from tiro.tools.tool import EditRecorder, ToolOutput, ToolRun, Unrecorded
-from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
+from tiro.tools.workspace import Workspace
 
 
 class Asker:

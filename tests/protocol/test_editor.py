@@ -13,7 +13,7 @@ import pytest
 from tests.protocol.fakes import Client
 from tiro.agents import events
 from tiro.protocol import editor as editor_module
-from tiro.tools.workspace import Diagnostic, PermissionAnswer, PermissionRequest
+from tiro.tools.editor import Diagnostic, PermissionAnswer, PermissionRequest
 
 REQUEST = PermissionRequest(
     tool_use_id="c1", name="read_file", input={"path": "/etc/x", "n": 2**70}, agent="build",

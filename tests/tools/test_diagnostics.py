@@ -11,8 +11,9 @@ from tests.fakes import RecordingEditor
 from tests.tools.rooms import put
 from tiro.errors import ToolError
 from tiro.tools.diagnostics import diagnostics_tools
+from tiro.tools.editor import Diagnostic
 from tiro.tools.tool import ToolRun
-from tiro.tools.workspace import Diagnostic, Workspace
+from tiro.tools.workspace import Workspace
 
 (TOOL,) = diagnostics_tools()
 

@@ -23,6 +23,7 @@ from tiro.models.model import ToolUseDone
 from tiro.session.large import OUTPUT
 from tiro.session.messages import Message, clean
 from tiro.session.secrets import KnownSecrets
+from tiro.tools.editor import PermissionAnswer, PermissionRequest
 from tiro.tools.seen import SeenTexts
 from tiro.tools.tool import (
     MAX_OUTPUT_CHARS,
@@ -33,7 +34,6 @@ from tiro.tools.tool import (
     check_input,
     limit_output,
 )
-from tiro.tools.workspace import PermissionAnswer, PermissionRequest
 
 logger = logging.getLogger(__name__)
 

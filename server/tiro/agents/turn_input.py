@@ -16,9 +16,10 @@ from tiro.models.model import Model, ModelRequest, ToolSchema
 from tiro.session.core import Core
 from tiro.session.messages import Content, Usage
 from tiro.session.secrets import KnownSecrets
+from tiro.tools.editor import PermissionAnswer, PermissionRequest
 from tiro.tools.seen import SeenTexts
 from tiro.tools.tool import EditRecorder, Tool, Unrecorded, shown_schema
-from tiro.tools.workspace import PermissionAnswer, PermissionRequest, Workspace
+from tiro.tools.workspace import Workspace
 
 
 async def _no_resize(

@@ -49,7 +49,8 @@ from tiro.session.session import Session
 from tiro.session.settings import positive_or_none
 from tiro.session.transcript import SHOWN_MESSAGES, Statistics, count, summarize
 from tiro.stores.manager import Notice
-from tiro.tools.workspace import Editor, Workspace
+from tiro.tools.editor import Editor
+from tiro.tools.workspace import Workspace
 
 
 class Assistant:

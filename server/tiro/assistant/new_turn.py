@@ -21,8 +21,9 @@ from tiro.session.queued import add_queued
 from tiro.session.secrets import KnownSecrets
 from tiro.session.session import Session
 from tiro.session.summary import before_turn
+from tiro.tools.editor import Editor, PermissionAnswer, PermissionRequest
 from tiro.tools.tool import EditRecorder, ToolRun, Unrecorded
-from tiro.tools.workspace import Editor, PermissionAnswer, PermissionRequest, Workspace
+from tiro.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from tiro.assistant.assistant import Assistant

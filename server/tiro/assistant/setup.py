@@ -36,11 +36,12 @@ from tiro.session.transcript import first_line
 from tiro.stores.manager import Notice, SessionManager
 from tiro.tools.diagnostics import diagnostics_tools
 from tiro.tools.edit_files import edit_tools
+from tiro.tools.editor import Editor
 from tiro.tools.files import file_tools
 from tiro.tools.search import search_tools
 from tiro.tools.shell import shell_tools
 from tiro.tools.tool import Tool, ToolRun
-from tiro.tools.workspace import Editor, Workspace
+from tiro.tools.workspace import Workspace
 
 LOST = "the agent {!r} is missing: ask"
 LOST_AGENT = (

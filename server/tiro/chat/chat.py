@@ -12,7 +12,8 @@ import msgspec
 
 from tiro import __version__
 from tiro.chat import slash
-from tiro.chat.lines import Keyboard, PipedLines
+from tiro.chat.keyboard import Keyboard
+from tiro.chat.lines import PipedLines
 from tiro.chat.link import Link
 from tiro.chat.past_lines import PastLines, usual_file
 from tiro.chat.screen import Screen

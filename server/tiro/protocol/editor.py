@@ -21,7 +21,7 @@ from tiro.protocol.buffer_edits import change_buffer
 from tiro.protocol.buffers import Buffers, path_of
 from tiro.protocol.rpc import ClientRefusedError, TiroProtocol
 from tiro.protocol.wire import displayed, from_wire_diagnostic
-from tiro.tools.workspace import Diagnostic, PermissionAnswer, PermissionRequest
+from tiro.tools.editor import Diagnostic, PermissionAnswer, PermissionRequest
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from tiro.protocol.frames import clean_text, encode_body
 from tiro.session import messages
 from tiro.session.core import Core, rfc3339
 from tiro.session.large import OUTPUT
-from tiro.tools.workspace import Diagnostic
+from tiro.tools.editor import Diagnostic
 
 if TYPE_CHECKING:
     from tiro.assistant.assistant import Assistant

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tiro.errors import ToolError
+from tiro.tools.editor import Diagnostic
 from tiro.tools.tool import ROOM_FOR_MARKS, Tool, ToolOutput, ToolRun, object_schema, run_in_thread
-from tiro.tools.workspace import Diagnostic, Workspace
+from tiro.tools.workspace import Workspace
 
 DIAGNOSTICS = (
     "Get the problems (errors, warnings, hints) that the editor shows now, in the workspace or in"

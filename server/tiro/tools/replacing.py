@@ -17,6 +17,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tiro.tools.opening import DIRECTORY, walked_down
+
 PRIVATE = 0o600
 NEW_FILE, NEW_FOLDER = 0o666, 0o777
 """As any program would make them: the umask decides."""
@@ -146,23 +148,21 @@ def _folder(root: Path, path: Path, *, make: bool) -> Iterator[_Folder]:
 
 
 def _open_folder(root: Path, path: Path, made: list[Path], *, make: bool) -> int:
-    """Open by walking down from the root, without following a link at any part."""
-    current, reached = os.open(root, _DIRECTORY & ~_NO_FOLLOW), root
-    for part in path.relative_to(root).parts:
+    reached = root
+
+    def enter(at: int, part: str) -> int:
+        nonlocal reached
+        reached = reached / part
         try:
-            reached = reached / part
-            try:
-                below = os.open(part, _DIRECTORY, dir_fd=current)
-            except FileNotFoundError:
-                if not make:
-                    raise
-                os.mkdir(part, NEW_FOLDER, dir_fd=current)
-                made.append(reached)
-                below = os.open(part, _DIRECTORY, dir_fd=current)
-        finally:
-            os.close(current)
-        current = below
-    return current
+            return os.open(part, DIRECTORY, dir_fd=at)
+        except FileNotFoundError:
+            if not make:
+                raise
+        os.mkdir(part, NEW_FOLDER, dir_fd=at)
+        made.append(reached)
+        return os.open(part, DIRECTORY, dir_fd=at)
+
+    return walked_down(root, path.relative_to(root).parts, enter)
 
 
 def _plain_folder(path: Path, made: list[Path], *, make: bool) -> _Folder:
@@ -262,6 +262,4 @@ def _signature(status: os.stat_result) -> tuple[int, ...]:
 
 
 _TEMPORARY = re.compile(r"\.tiro-[0-9a-f]{16}\.tmp")
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_FLAGS = _NO_FOLLOW | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_DIRECTORY = os.O_RDONLY | _FLAGS | getattr(os, "O_DIRECTORY", 0)
+_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)

@@ -7,106 +7,27 @@ it is written, and what an editor holds unsaved comes before what lies on the di
 import errno
 import os
 import re
-import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import BinaryIO
 from urllib.parse import unquote_to_bytes, urlsplit
 
 import msgspec
 
 from tiro.errors import ToolError
+from tiro.tools.editor import Diagnostic, Editor
+from tiro.tools.opening import UnfitError, opened
 
 NO_WORKSPACE = "No workspace folder is open, so no file can be read; ask the user to open a folder"
 OUTSIDE = (
     "{given!r} is outside the workspace (it leads to {real!r}); nothing was read."
     " Use a path inside {roots}"
 )
-UNUSABLE_PATH = "{given!r} is not a usable path ({why}); give a path relative to the workspace"
 NOT_THERE = "There is no {given!r}; use list_files or glob to find the right path"
 NOT_OF_KIND = "{given!r} is {kind}; nothing was read"
 UNREADABLE = "{given!r} cannot be read ({why})"
 MOVED = "{given!r} changed while it was opened; nothing was read. Try again"
-
-
-class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The question whether a tool use may run."""
-
-    tool_use_id: str
-    name: str
-    input: dict[str, Any]
-    agent: str
-    rule: str
-    effect: Literal["read", "write", "execute", "network"]
-    always: Sequence[str] = ()
-    """The rules that the answer "always" would add, in words; none: the next one is asked again."""
-    preview: str | None = None
-
-
-class PermissionAnswer(msgspec.Struct, frozen=True):
-    """The user's answer; a client that is gone or answers with an error means `reject`."""
-
-    decision: Literal["once", "always", "reject"]
-    message: str | None = None
-
-
-class Diagnostic(msgspec.Struct, frozen=True, kw_only=True):
-    """A problem that an editor shows in a file."""
-
-    path: Path
-    """The file, as the editor names it."""
-    line: int
-    """From 0."""
-    column: int
-    """From 0, in units of the editor."""
-    severity: Literal["error", "warning", "information", "hint"]
-    message: str
-    source: str | None = None
-    code: str | None = None
-
-
-class Editor(Protocol):
-    """What tools and turns may ask of an editor.
-
-    What is not `async` is called from any thread and answers from memory.
-    """
-
-    def workspace_roots(self) -> list[Path]:
-        """The folders that are open, as the editor names them."""
-        ...
-
-    def open_paths(self) -> list[Path]:
-        """The files that are open in the editor, as it names them; they need not exist."""
-        ...
-
-    def open_text(self, path: Path) -> str | None:
-        """The live text of an open buffer (a path of `open_paths`), or None when it is not open."""
-        ...
-
-    def can_edit(self) -> bool:
-        """Whether `apply_edit` can change an open buffer."""
-        ...
-
-    async def apply_edit(self, path: Path, old: str, new: str) -> None:
-        """Change the live text of an open buffer from `old` to `new`, as one step to undo.
-
-        Raises EditConflictError when the text is no longer `old`, and ToolError when the editor
-        does not take the change; nothing is changed then, unless the error's data says that the
-        `outcome` is unknown.
-        """
-        ...
-
-    def can_diagnose(self) -> bool:
-        """Whether `diagnostics` can be asked at all."""
-        ...
-
-    async def diagnostics(self, path: Path | None) -> list[Diagnostic] | None:
-        """The problems it shows in this file, or in all; None when it does not tell."""
-        ...
-
-    async def ask_permission(self, request: PermissionRequest) -> PermissionAnswer:
-        """Ask the user; never raises, except when it is cancelled."""
-        ...
+UNUSABLE_PATH = "{given!r} is not a usable path ({why}); give a path relative to the workspace"
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -261,11 +182,9 @@ class Workspace:
     def _open(self, place: Place, *, directory: bool) -> int:
         assert self._may_open(place), "only places that were looked at are opened"
         try:
-            if os.open in os.supports_dir_fd:
-                root = place.root or Path(place.path.anchor)
-                return _open_below(root, place.path, directory=directory)
-            return _open_where(place.path, directory=directory)
-        except _UnfitError as unfit:
+            root = place.root or Path(place.path.anchor)
+            return opened(root, place.path, directory=directory)
+        except UnfitError as unfit:
             raise ToolError(NOT_OF_KIND.format(given=place.given, kind=unfit)) from unfit
         except OSError as error:
             raise ToolError(_told(place, error)) from error
@@ -280,30 +199,9 @@ def shown_name(name: str) -> str:
     return _ESCAPED_BYTE.sub("\ufffd", name)
 
 
-class _UnfitError(Exception):
-    """What lies there is of another kind than wanted."""
-
-
 _ESCAPED_BYTE = re.compile("[\ud800-\udfff]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _LONGEST_PATH = 4096
-_KINDS = {
-    stat.S_IFREG: "a file",
-    stat.S_IFDIR: "a directory",
-    stat.S_IFLNK: "a link",
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
-_FLAGS = (
-    os.O_RDONLY
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_BINARY", 0)
-)
 
 
 def _written_path(given: str) -> str:
@@ -383,55 +281,6 @@ def _undecodable(written: str) -> str | None:
             exact = os.path.join(found, names[0])
         found = exact
     return found if os.path.lexists(found) else None
-
-
-def _open_below(root: Path, path: Path, *, directory: bool) -> int:
-    """Open by walking down from the root, without following a link at any part."""
-    parts = path.relative_to(root).parts
-    above = _FLAGS | os.O_DIRECTORY
-    if parts and root == Path(path.anchor):
-        above |= getattr(os, "O_PATH", 0)  # a folder up there may be open to no reader
-    current = os.open(root, above & ~getattr(os, "O_NOFOLLOW", 0))
-    for index, part in enumerate(parts):
-        is_last = index == len(parts) - 1
-        try:
-            if is_last:
-                _check_kind(os.stat(part, dir_fd=current, follow_symlinks=False), directory)
-            flags = _FLAGS if is_last else above
-            below = os.open(part, flags, dir_fd=current)
-        finally:
-            os.close(current)
-        current = below
-    return _checked(current, directory=directory)
-
-
-def _open_where(path: Path, *, directory: bool) -> int:
-    """Open where a folder cannot be opened first: check, open, and check again where that led."""
-    _check_kind(os.stat(path, follow_symlinks=False), directory)
-    descriptor = _checked(os.open(path, _FLAGS), directory=directory)
-    if Path(os.path.realpath(path)) != path:
-        os.close(descriptor)
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    return descriptor
-
-
-def _checked(descriptor: int, *, directory: bool) -> int:
-    """The descriptor, if what was opened is of the wanted kind; else it is closed."""
-    try:
-        _check_kind(os.fstat(descriptor), directory)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-def _check_kind(found: os.stat_result, directory: bool) -> None:
-    kind = stat.S_IFMT(found.st_mode)
-    if kind == stat.S_IFLNK:
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    if kind != (stat.S_IFDIR if directory else stat.S_IFREG):
-        wanted = "directory" if directory else "file"
-        raise _UnfitError(f"{_KINDS.get(kind, 'something else')}, not a {wanted}")
 
 
 def _told(place: Place, error: OSError) -> str:
