@@ -35,6 +35,23 @@ def test_b11_one_session_used_in_turn(start: StartServer, provider: Provider) ->
     assert latest(start()) == expected
 
 
+def test_b11_what_is_asked_elsewhere_is_told_to_an_idle_client(
+    start: StartServer, provider: Provider
+) -> None:
+    """U9.8, P4: no request of its own is needed, and the own changes are no news."""
+    first, second = start(), start()
+    ask(first, "one")
+    second.request("tiro/session/load", {"id": view(first)["id"]})
+    ask(second, "two")
+    changed = first.wait_notification("tiro/session/changed")
+    assert (changed["reason"], changed["total"]) == ("changedOnDisk", 4)
+    assert words(first) == ["one", "ok", "two", "ok"]
+    provider.script(replies.text("back"))
+    ask(first, "three")
+    assert second.wait_notification("tiro/session/changed")["total"] == 6
+    assert words(second) == words(first) == ["one", "ok", "two", "ok", "three", "back"]
+
+
 @pytest.mark.timeout(600)  # with --long
 def test_b11_messages_of_both_are_kept_without_any_save(
     start: StartServer, home: Home, warmth: WarmProcess | None

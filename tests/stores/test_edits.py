@@ -49,6 +49,35 @@ def test_an_edit_is_seen_with_the_next_turn(manager: SessionManager, notices: No
     assert texts(manager.load(path)) == ["0", "edited", "2", "3"]
 
 
+def test_an_edit_is_seen_by_a_look_and_what_is_half_written_is_left_alone(
+    manager: SessionManager, notices: Notices
+) -> None:
+    """An editor that saves in pieces is not mistaken for damage, whenever we look."""
+    session, path = started(manager)
+    manager.set_current(session)
+    whole = path.read_text().replace('"1"', '"edited"')
+    for end in (len(whole) // 2, len(whole) - 2, None):
+        path.write_text(whole[:end])
+        manager.look_again()
+        assert path.read_text() == whole[:end]
+        assert texts(session) == ["0", "1" if end else "edited", "2"]
+    assert notices.reasons == ["changed_on_disk"]
+    assert names(path.parent) == ["x.json"]
+    manager.look_again()
+    assert notices.reasons == ["changed_on_disk"]
+
+
+def test_a_look_takes_nothing_in_over_what_is_not_stored(manager: SessionManager) -> None:
+    """Without autosave ours wait for an explicit save, which keeps both sides."""
+    session, path = started(manager)
+    manager.set_current(session)
+    manager.autosave = False
+    session.add_message("user", "3")
+    edit(path, lambda fields: fields["messages"][1].update(content="edited"))
+    manager.look_again()
+    assert texts(session) == ["0", "1", "2", "3"]
+
+
 def test_an_edit_and_our_changes_are_both_kept(
     make_manager: Make, manager: SessionManager, notices: Notices
 ) -> None:

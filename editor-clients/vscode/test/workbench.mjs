@@ -159,7 +159,8 @@ function prepare(out, providerUrl, settings) {
   changeSettings(out, "Machine", { "tiro.server.command": SERVER_COMMAND });
 }
 
-function environment(out) {
+/** The environment of all that runs on this config directory. */
+export function environment(out) {
   const { PYTHONPATH: path } = process.env;
   return {
     ...process.env,

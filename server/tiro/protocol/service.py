@@ -13,6 +13,7 @@ from tiro.protocol import commands, types
 from tiro.protocol.closing import Closing
 from tiro.protocol.connection import Connection
 from tiro.protocol.editor import ClientEditor
+from tiro.protocol.elsewhere import Elsewhere
 from tiro.protocol.greeting import Greeting
 from tiro.protocol.handlers import HANDLERS, Desk
 from tiro.protocol.lsp_params import (
@@ -96,7 +97,7 @@ def build_server(open_assistant: OpenAssistant) -> Service:
     for command in types.COMMANDS:
         server.command(command)(functools.partial(_execute, desk))
     greeting = Greeting(connection, assistant)
-    _register_lsp(server, desk, greeting)
+    _register_lsp(server, desk, greeting, Elsewhere(connection, assistant))
     closing = Closing(connection, assistant)
     server.protocol.on_shutdown = closing.close
     return Service(server, editor, connection, assistant, greeting, closing)
@@ -119,7 +120,7 @@ async def _execute(desk: Desk, params: ExecuteCommandParams) -> Any:
     return await commands.execute(desk, run, params)
 
 
-def _register_lsp(server: TiroServer, desk: Desk, greeting: Greeting) -> None:
+def _register_lsp(server: TiroServer, desk: Desk, greeting: Greeting, elsewhere: Elsewhere) -> None:
     order, buffers = desk.connection.order, desk.connection.buffers
 
     @server.feature(lsp.INITIALIZE)
@@ -130,6 +131,7 @@ def _register_lsp(server: TiroServer, desk: Desk, greeting: Greeting) -> None:
     @server.feature(lsp.INITIALIZED)
     async def initialized(params: Any) -> None:
         await greeting.initialized()
+        elsewhere.start()
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def configuration(params: ConfigurationParams) -> None:

@@ -19,7 +19,7 @@ from tiro.errors import SessionFormatError, SessionInUseError, SessionNotFoundEr
 from tiro.session.changes import Change, Set
 from tiro.session.core import Core
 from tiro.stores.blobs import Held, remove_unreferenced
-from tiro.stores.disk import narrow, remove_stale, temporary_file
+from tiro.stores.disk import Signature, narrow, remove_stale, temporary_file
 from tiro.stores.files import SessionFiles, State
 from tiro.stores.journal import change_lines
 from tiro.stores.lock import in_use, never, wait_for
@@ -53,6 +53,8 @@ class Autosave(Saving):
         self._is_detached = False
         self._last_change = 0.0
         self._not_before = 0.0
+        self._left_alone: Signature | None = None
+        """A state of the file that is nothing to be taken in before a change of ours."""
         session.observe(self._changed)
 
     def restore(self, session: Core, path: Path, reading: Reading, held: Held) -> None:
@@ -98,6 +100,37 @@ class Autosave(Saving):
                 self._turns.rest()
         if self._is_pending():
             self.owner.schedule(self, session)
+
+    def look_again(self, session: Core) -> None:
+        """Take in what others wrote while nothing goes on here; never waits, never raises.
+
+        What cannot be read, or is another session by now, stays for the next change to see to.
+        """
+        with session.lock:
+            files = self.files
+            if files is None or self._turns.is_held or session.n != files.stored_n:
+                return
+            if files.look() is not State.CHANGED or files.found == self._left_alone:
+                return
+            if not self._turns.try_hold():
+                return  # another process has its turn; at its end there is more to see
+            try:
+                self._look_at(session, files)
+            except OSError as error:
+                log.warning("What others wrote could not be taken in: %s", error)
+            finally:
+                self.leave(session)
+
+    def _look_at(self, session: Core, files: SessionFiles) -> None:
+        try:
+            reading = read_session(files.path)
+        except (SessionFormatError, SessionNotFoundError, StorageError):
+            self._left_alone = files.found
+            return
+        if self._is_other(session, reading):
+            self._left_alone = files.found
+        else:
+            self._take_over(session, files, reading)
 
     def name_holder(self, session: Core) -> None:
         """Say in a file beside the lock who holds it, until it is given back."""

@@ -212,6 +212,14 @@ class SessionManager:
         finally:
             autosave.leave(session)
 
+    def look_again(self) -> None:
+        """Take in what another process wrote to the current session; a notice tells of it.
+
+        Does nothing while anybody, here or there, has a turn in it.
+        """
+        if self.current is not None:
+            self._autosave_of(self.current).look_again(self.current)
+
     def is_stored(self, session: Session) -> bool:
         """Whether everything in the session survives a kill of this process from now on."""
         return self._autosave_of(session).is_stored(session)

@@ -219,11 +219,14 @@ class Saving:
             return
         except SessionNotFoundError:
             return  # it went away just now; the next write sees to that
-        is_other = reading.stored.fields["id"] != session.id or reading.contradicts(session)
-        if is_other or session.n != files.stored_n:
+        if self._is_other(session, reading) or session.n != files.stored_n:
             self._fork(session)  # another session stands there, or changes of ours are not in it
         else:
             self._take_over(session, files, reading)
+
+    def _is_other(self, session: Core, reading: Reading) -> bool:
+        """Whether what stands there now is another session than ours."""
+        return reading.stored.fields["id"] != session.id or reading.contradicts(session)
 
     def _take_over(self, session: Core, files: SessionFiles, reading: Reading) -> None:
         is_short = reading.last_n < files.stored_n

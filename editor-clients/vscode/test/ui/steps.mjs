@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 
 import { A_PY, changeSettings, SERVER_COMMAND, serverPids, until } from "../workbench.mjs";
+import { HANDOFF } from "./handoff.mjs";
 
 export const STEPS = {
   "the window opens, and the status bar says who would answer": async (ui) => {
@@ -513,6 +514,8 @@ export const STEPS = {
     await until(async () => (await items.count()) === 250, "all messages are shown");
     assert.equal(await earlier.isVisible(), false);
   },
+
+  ...HANDOFF,
 
   "a window on another folder is offered the newest session": async (ui) => {
     mkdirSync(`${ui.bench.out}/other`);
