@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tiro.agents.command_folders import About, Bans, found_in_folders
+from tiro.agents.command_order import LED_ASTRAY, led_astray
 from tiro.agents.command_rules import CommandSubject, fed_commands, stand_alone
 from tiro.agents.guarded import guarded_name
 from tiro.tools.command_core import within_git
@@ -53,8 +54,10 @@ def command_aims(
         yield from _paths_of(line.text, words, folder, roots, rights.is_banned)
         yield CommandAim(line=line.text, command=CommandSubject(words, is_plain=False))
         return
-    alone, places = stand_alone(line) and not line.globs, _folders(line, folder)
-    for words, at, is_fed in zip(line.commands, places, fed_commands(line), strict=True):
+    places = _folders(line, folder)
+    astray, fed = led_astray(line, places), fed_commands(line)
+    alone = stand_alone(line) and not line.globs and not any(astray)
+    for words, at, is_astray, is_fed in zip(line.commands, places, astray, fed, strict=True):
         text = shlex.join(words) if alone else line.text
         paths = list(_paths_of(text, words, at or folder, roots, rights.is_banned))
         core, inner = within_git(words)
@@ -67,6 +70,7 @@ def command_aims(
         is_free = at is not None and not is_banned_here and _shows_files(words, at)
         doubt = None if at is None else _doubt(core, at, deep=inner != "")
         source = local_source(core, at) if at is not None and core[0] == "git" else None
+        source = LED_ASTRAY if is_astray else source
         is_free, doubt = is_free and source is None, source or doubt
         subject = CommandSubject(words, is_free=is_free, doubt=doubt, is_fed=is_fed)
         yield from _come_upon(text, subject, at or folder, roots, rights)

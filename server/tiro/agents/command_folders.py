@@ -76,12 +76,16 @@ def found_in_folders(
         yield from look.read([*named, *["."] * (len(named) < 2)], folder, is_hidden=is_hidden)
     elif name in PACKERS:
         yield from look.read(named, folder)
-    if (
-        verb in ("apply", "am")
-        or name in UNPACKERS
-        or ("tar" in name and name in PACKERS and any(_unpacks(rest)))
-    ):
+    if verb in ("apply", "am") or unpacks(name, rest):
         yield Found(folder / ".git", "guarded")
+
+
+def unpacks(name: str, words: Sequence[str]) -> bool:
+    """Whether a command writes files by names from an archive or a patch."""
+    if "tar" not in name or name not in PACKERS:
+        return name in UNPACKERS
+    options = [word for at, word in enumerate(words) if at == 0 or word.startswith("-")]
+    return any(map(_EXTRACT.match, options))  # its first word needs no dash
 
 
 def _follows(name: str, words: Sequence[str]) -> bool:
@@ -91,12 +95,6 @@ def _follows(name: str, words: Sequence[str]) -> bool:
 
 def _is_deep(words: Sequence[str]) -> bool:
     return any(map(_DEEP.match, words))
-
-
-def _unpacks(words: Sequence[str]) -> Iterator[bool]:
-    """Whether these words let tar write files; its first one needs no dash."""
-    for at, word in enumerate(words):
-        yield (at == 0 or word.startswith("-")) and _EXTRACT.match(word) is not None
 
 
 class _Look:
