@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.bench.row import Row, in_words, medians, timed
 from tests.sizes import sized
-from tiro.session.messages import encode
+from tiro.session.json_text import encode
 from tiro.stores.manager import SessionManager
 from tiro.stores.search import Search
 

@@ -20,7 +20,8 @@ from tests.models.wire import request
 from tiro.models.anthropic_request import output_limit, to_wire_messages, to_wire_request
 from tiro.models.model import ModelFacts, ModelRequest, ToolSchema
 from tiro.models.request_parts import IMAGE_LEFT_OUT
-from tiro.session.messages import Message, encode
+from tiro.session.json_text import encode
+from tiro.session.messages import Message
 from tiro.session.provider_view import provider_view
 
 OWN = "acme/m1"

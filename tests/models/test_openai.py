@@ -43,7 +43,8 @@ from tiro.models.model import (
     ToolUseDone,
 )
 from tiro.models.request_parts import IMAGE_LEFT_OUT
-from tiro.session.messages import Message, StopReason, Usage, encode
+from tiro.session.json_text import encode
+from tiro.session.messages import Message, StopReason, Usage
 
 STREAMS = Path(__file__).parents[1] / "data" / "streams"
 
@@ -793,7 +794,6 @@ CHUNKS = st.one_of(
     st.binary(max_size=8),
     st.builds(lambda e: event(e)[:-3], ANSWERS),
 )
-
 
 ENDS = ((), (DONE,), (piece("stop"),), (piece("stop"), DONE))
 

@@ -13,7 +13,8 @@ from tests.models.wire import request
 from tiro.models.model import ModelRequest, ToolSchema, attachment_text
 from tiro.models.openai_request import to_wire_messages, to_wire_request
 from tiro.models.request_parts import to_wire_tool_ids
-from tiro.session.messages import AttachmentBlock, Message, ToolUseBlock, encode
+from tiro.session.json_text import encode
+from tiro.session.messages import AttachmentBlock, Message, ToolUseBlock
 from tiro.session.provider_view import provider_view
 
 

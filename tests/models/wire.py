@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import httpx
+import pytest
 
+from tiro.errors import ModelError
 from tiro.models.anthropic import AnthropicModel
 from tiro.models.http_model import HttpModel
 from tiro.models.model import (
@@ -18,7 +20,7 @@ from tiro.models.model import (
     ThinkingDelta,
 )
 from tiro.models.openai import OpenAIModel
-from tiro.models.transport import Sleep
+from tiro.models.retries import Sleep
 from tiro.session.messages import Message
 
 SECRET = "sk-5ec4e7-c0ffee-c0ffee"
@@ -177,3 +179,17 @@ def joined(deltas: Sequence[Delta], kind: type[TextDelta] | type[ThinkingDelta] 
 
 def only(deltas: Sequence[Delta], *kinds: type[Any]) -> list[Delta]:
     return [delta for delta in deltas if isinstance(delta, kinds)]
+
+
+def run(*answers: httpx.Response | Exception, **given: Any) -> tuple[list[Delta], Waits, Wire]:
+    """The deltas of a model whose server answers like this, its waits, and what was sent."""
+    waits, wire = Waits(), Wire(*answers)
+    return asyncio.run(ask(model(wire, waits=waits, **given))), waits, wire
+
+
+def fails(*answers: httpx.Response | Exception, **given: Any) -> tuple[ModelError, Wire]:
+    """The error of such a model."""
+    wire = Wire(*answers)
+    with pytest.raises(ModelError) as caught:
+        asyncio.run(ask(model(wire, **given)))
+    return caught.value, wire

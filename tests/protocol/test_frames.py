@@ -22,7 +22,7 @@ from tiro.protocol.frames import (
     encode_body,
     frame,
 )
-from tiro.session.messages import is_nested_deeper
+from tiro.session.json_text import is_nested_deeper
 
 BODY = b'{"jsonrpc": "2.0"}'
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tiro import Message
+from tiro import Message, Session
 
 IDS = ("a", "b", "c", "d")
 TEXTS = st.sampled_from(["hello", "", "  \n", "漢字", "🙂 ok", "half \ud83d"])
@@ -71,3 +71,11 @@ def sound_histories(draw: st.DrawFn) -> list[Message]:
             messages.append(uses(*ids, text="working") if ids else says())
             messages += [result(i) for i in draw(st.permutations(ids))]
     return numbered(messages)
+
+
+def talk(turns: int, length: int = 10) -> Session:
+    """A session of so many turns, each message of this length."""
+    session = Session()
+    for _ in range(turns):
+        session.add_message("user", "u" * length).add_message("assistant", "a" * length)
+    return session

@@ -14,7 +14,7 @@ from tiro.session import resize
 from tiro.session.changes import Change, Cover, Evict, decode_change, encode_change
 from tiro.session.core import Core
 from tiro.session.cut import legal_cut
-from tiro.session.messages import encode
+from tiro.session.json_text import encode
 from tiro.session.snapshot import read_snapshot
 from tiro.session.summary import store
 

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from tests.session.histories import user
+from tiro.session.json_text import decode, encode
 from tiro.session.large import can_be_shortened, is_left_behind, put_back, shortened, take_out
-from tiro.session.messages import Message, decode, encode
+from tiro.session.messages import Message
 from tiro.session.provider_view import provider_view
 
 BIG = "é" * 40_000

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.session.histories import any_history, numbered, result, says, user, uses
 from tiro import Message, provider_view
-from tiro.session.messages import encode
+from tiro.session.json_text import encode
 from tiro.session.meter import Meter
 from tiro.session.provider_view import INTERRUPTED, PLACEHOLDER, standing_instructions, viewed
 

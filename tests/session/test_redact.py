@@ -3,7 +3,7 @@
 import pytest
 
 from tiro import Message, Session
-from tiro.session.messages import decode, encode
+from tiro.session.json_text import decode, encode
 from tiro.session.redact import Redactor, redact_shapes, redact_shapes_in
 from tiro.session.secrets import redact
 

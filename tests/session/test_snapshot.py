@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.session.histories import any_history
 from tiro import Message, SessionFormatError
 from tiro.session.core import Core
-from tiro.session.messages import decode, encode
+from tiro.session.json_text import decode, encode
 from tiro.session.snapshot import SCHEMA_VERSION, read_snapshot
 
 

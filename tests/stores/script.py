@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tiro.session.messages import decode, encode
+from tiro.session.json_text import decode, encode
 from tiro.session.session import Session
 from tiro.stores.manager import SessionManager
 

@@ -15,7 +15,7 @@ from tests.session.histories import any_history, result, says, user, uses
 from tests.sizes import sized
 from tiro import InvalidInputError, Message, SessionFormatError
 from tiro.session.core import Core
-from tiro.session.messages import clean, decode, encode
+from tiro.session.json_text import clean, decode, encode
 from tiro.stores.formats import registry
 from tiro.stores.formats.format import Imported
 

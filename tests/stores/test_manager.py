@@ -22,7 +22,7 @@ from tiro.errors import (
     SessionNotFoundError,
     StorageError,
 )
-from tiro.session.messages import decode, encode
+from tiro.session.json_text import decode, encode
 from tiro.session.secrets import REDACTED
 from tiro.session.session import Session
 from tiro.stores.disk import Disk

@@ -21,12 +21,12 @@ from tiro.agents.registry import AgentRegistry
 from tiro.errors import InvalidInputError
 from tiro.models.model import ModelRequest
 from tiro.session import history
-from tiro.session.core import rfc3339, utc_now
 from tiro.session.handlers import awaited, without_loop
 from tiro.session.history import Messages
 from tiro.session.messages import Message
 from tiro.session.provider_view import provider_view
 from tiro.session.session import Session
+from tiro.session.times import rfc3339, utc_now
 
 __all__ = ["Agent", "AgentInfo", "AgentRegistry", "Result", "SessionStore"]
 

@@ -32,7 +32,7 @@ from tiro.agents.permissions import (
     strictest,
     subject_of,
 )
-from tiro.session.messages import encode
+from tiro.session.json_text import encode
 from tiro.tools.tool import Effect, Tool
 from tiro.tools.workspace import Place, Workspace
 

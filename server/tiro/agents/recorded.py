@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tiro.session import yaml_text
-from tiro.session.messages import decode
+from tiro.session.json_text import decode
 from tiro.session.settings import SessionSettings
 
 

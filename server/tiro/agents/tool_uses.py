@@ -20,8 +20,9 @@ from tiro.agents.permissions import PermissionDecision, Rules
 from tiro.agents.record import Record
 from tiro.errors import ToolError
 from tiro.models.model import ToolUseDone
+from tiro.session.json_text import clean
 from tiro.session.large import OUTPUT
-from tiro.session.messages import Message, clean
+from tiro.session.messages import Message
 from tiro.session.secrets import KnownSecrets
 from tiro.tools.editor import PermissionAnswer, PermissionRequest
 from tiro.tools.seen import SeenTexts

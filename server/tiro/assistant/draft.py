@@ -9,7 +9,8 @@ from tiro.errors import ResizeError
 from tiro.session import resize
 from tiro.session.changes import Add, Change, Evict, Set
 from tiro.session.messages import seqs_of
-from tiro.session.resize import Plan, ResizeDecision, ResizeOutcome
+from tiro.session.policy import ResizeDecision
+from tiro.session.resize import Plan, ResizeOutcome
 from tiro.session.session import Session
 from tiro.session.shown import memo_text, summary_text
 from tiro.session.summary import Fold, store_fold

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tiro.errors import InvalidInputError
-from tiro.session.core import rfc3339, utc_now
+from tiro.session.times import rfc3339, utc_now
 from tiro.tools.tool import EditRecorder
 from tiro.tools.workspace import Workspace
 

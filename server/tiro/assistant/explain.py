@@ -14,8 +14,9 @@ from tiro.errors import ContextOverflowError
 from tiro.models.wire_parts import WireParts, parts_of, thinking_of
 from tiro.session.core import Core
 from tiro.session.handlers import Handlers
+from tiro.session.json_text import decode, encode
 from tiro.session.left_out import LeftOut, left_out, moved_to_system
-from tiro.session.messages import Content, Message, decode, encode
+from tiro.session.messages import Content, Message
 from tiro.session.meter import ContextSize
 from tiro.session.provider_view import Repair, View, viewed
 from tiro.session.queued import add_queued

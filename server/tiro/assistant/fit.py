@@ -10,7 +10,8 @@ from tiro.agents.events import Resized
 from tiro.assistant.pins import in_the_way
 from tiro.errors import ContextOverflowError, TiroError
 from tiro.session.meter import ContextSize
-from tiro.session.resize import Budget, Plan, ResizeOutcome, commit, planned
+from tiro.session.policy import Budget
+from tiro.session.resize import Plan, ResizeOutcome, commit, planned
 from tiro.session.session import Session
 
 OVERFLOW = 1.2

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from tiro.assistant.asked import is_overtaken
 from tiro.session.core import Core
 from tiro.session.memo_reading import Runs, behind, keep_up, read
-from tiro.session.resize import Budget
+from tiro.session.policy import Budget
 from tiro.session.session import Session
 
 REQUESTS = 4

@@ -25,12 +25,13 @@ from tiro.assistant.setbacks import Setbacks
 from tiro.assistant.summary_upkeep import SummaryUpkeep
 from tiro.errors import InvalidInputError, ResizeError, SessionInUseError
 from tiro.models.model import Model
-from tiro.session import history, resize, summary
+from tiro.session import history, policy, resize, summary
 from tiro.session import memo as memos
 from tiro.session.cap import cap_in
 from tiro.session.core import Core
 from tiro.session.messages import Usage
-from tiro.session.resize import Budget, Plan, ResizeDecision, ResizeOutcome
+from tiro.session.policy import Budget, ResizeDecision
+from tiro.session.resize import Plan, ResizeOutcome
 from tiro.session.session import Session
 from tiro.session.summary import MAX_CHARACTERS, Fold, Summarizer
 from tiro.stores.manager import Notice
@@ -71,7 +72,7 @@ class Memory:
     async def judge(self, force: bool | str | None = None) -> ResizeDecision | None:
         """What a resize would do; changes nothing."""
         session, budget = self._assistant.session, self._budget()
-        return await resize.judge(session, session.settings, force, budget=budget)
+        return await policy.judge(session, session.settings, force, budget=budget)
 
     async def resize(self, force: bool | str | None = None) -> Resized:
         """Bring the window under its limits; ResizeError when it failed and nothing changed."""

@@ -4,7 +4,7 @@ import msgspec
 
 from tiro.errors import InvalidInputError
 from tiro.session.messages import Content, Message, seqs_of
-from tiro.session.resize import Budget
+from tiro.session.policy import Budget
 from tiro.session.session import Session
 
 IN_THE_WAY = 0.25

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tiro.session.resize import ResizeDecision
+from tiro.session.policy import ResizeDecision
 
 
 class Added(msgspec.Struct, frozen=True):

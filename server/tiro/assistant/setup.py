@@ -30,7 +30,7 @@ from tiro.models.observer import Observer
 from tiro.session.core import Core
 from tiro.session.messages import Content, Message
 from tiro.session.meter import ContextSize
-from tiro.session.resize import Budget
+from tiro.session.policy import Budget
 from tiro.session.session import Session
 from tiro.session.transcript import first_line
 from tiro.stores.manager import Notice, SessionManager

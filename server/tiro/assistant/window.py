@@ -8,6 +8,7 @@ import msgspec
 
 from tiro.errors import InvalidInputError
 from tiro.session.core import Core
+from tiro.session.json_text import encode
 from tiro.session.large import OUTPUT
 from tiro.session.messages import (
     AttachmentBlock,
@@ -20,7 +21,6 @@ from tiro.session.messages import (
     ToolResultBlock,
     ToolUseBlock,
     blocks_of,
-    encode,
     result_text,
 )
 

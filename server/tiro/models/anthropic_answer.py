@@ -26,14 +26,8 @@ from tiro.models.model import (
     ToolUseDone,
 )
 from tiro.models.tool_input import UNNAMED, new_tool_id, read_tool_input
-from tiro.session.messages import (
-    MAX_NESTING,
-    StopReason,
-    Usage,
-    clean,
-    encode,
-    is_nested_deeper,
-)
+from tiro.session.json_text import MAX_NESTING, clean, encode, is_nested_deeper
+from tiro.session.messages import StopReason, Usage
 
 _STOP_REASONS: dict[str, StopReason] = {
     "max_tokens": "max_tokens",

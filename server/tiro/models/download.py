@@ -23,13 +23,13 @@ from tiro.models.part_file import (
     megabytes,
     unreachable,
 )
-from tiro.models.transport import Sleep, keep_secrets_out_of_the_log
+from tiro.models.retries import Sleep
+from tiro.models.transport import keep_secrets_out_of_the_log
 
 MAX_STALLS = 4
 """How many attempts in a row may bring nothing before it is given up."""
 CONNECT_SECONDS = 15.0
 SILENCE_SECONDS = 60.0
-
 
 _UNREACHED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 

@@ -13,12 +13,14 @@ from typing import Any, ClassVar, Protocol
 import httpx
 
 from tiro.models import refusals
+from tiro.models.http_answer import Answer
 from tiro.models.model import Delta, Finished, ModelFacts, ModelRequest, Progress, known_facts
 from tiro.models.model_list import refused
+from tiro.models.retries import Sleep, with_retries
 from tiro.models.server_facts import told_facts
 from tiro.models.tool_input import new_tool_id
-from tiro.models.transport import Answer, Sleep, Transport, is_loopback, with_retries
-from tiro.session.messages import encode
+from tiro.models.transport import Transport, is_loopback
+from tiro.session.json_text import encode
 
 MAX_QUESTIONS = 3
 """How often a server on this machine is asked for a window; Ollama knows it from the second on."""

@@ -26,7 +26,7 @@ from tiro.models.model import (
 from tiro.models.openai import OpenAIModel
 from tiro.models.package_index import from_index
 from tiro.models.part_file import Brought, Expected, OnProgress
-from tiro.models.transport import Sleep, with_retries
+from tiro.models.retries import Sleep, with_retries
 from tiro.models.weights import (
     DEFAULT_MODEL,
     KNOWN_MODELS,
@@ -39,7 +39,7 @@ from tiro.models.weights import (
     name_from,
     replace_text,
 )
-from tiro.session.messages import decode
+from tiro.session.json_text import decode
 
 PROGRESS_SECONDS = 1.0
 

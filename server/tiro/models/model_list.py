@@ -6,8 +6,9 @@ import msgspec
 
 from tiro.errors import ContextOverflowError, ModelError
 from tiro.models import failures, refusals
-from tiro.models.transport import Answer, Transport
-from tiro.session.messages import decode
+from tiro.models.http_answer import Answer
+from tiro.models.transport import Transport
+from tiro.session.json_text import decode
 
 LIST_QUERY = {"anthropic": {"limit": "1000"}}
 """By api: what makes the list whole; Anthropic gives pages of 20 otherwise."""

@@ -14,6 +14,7 @@ from tiro.models.request_parts import (
     to_wire_tool_name,
     without_images,
 )
+from tiro.session.json_text import encode
 from tiro.session.messages import (
     Block,
     ImageBlock,
@@ -22,7 +23,6 @@ from tiro.session.messages import (
     ToolResultBlock,
     ToolUseBlock,
     blocks_of,
-    encode,
     read_block,
     result_text,
 )

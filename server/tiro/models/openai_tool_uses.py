@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from tiro.models.model import ToolUseDelta, ToolUseDone
 from tiro.models.tool_input import UNNAMED, new_tool_id, read_tool_input
-from tiro.session.messages import clean, encode
+from tiro.session.json_text import clean, encode
 
 
 class _Open(Struct, eq=False):

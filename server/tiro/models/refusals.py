@@ -7,7 +7,7 @@ from typing import Any
 from tiro.errors import ContextOverflowError, ModelError
 from tiro.models import failures
 from tiro.models.model import ProviderSettings
-from tiro.session.messages import decode, encode
+from tiro.session.json_text import decode, encode
 
 _OVERFLOW_CODES = {"context_length_exceeded", "exceed_context_size_error"}
 _STATUS_OF_TYPE = {

@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from tiro.session.messages import MAX_NESTING, decode, is_nested_deeper
+from tiro.session.json_text import MAX_NESTING, decode, is_nested_deeper
 
 UNNAMED = "unknown"
 """Stands for the name of a tool use that came with arguments only."""

@@ -1,137 +1,39 @@
-"""The one way to a provider: its HTTP client, its answers as events, the rule for asking again.
+"""The one way to a provider: its HTTP client, opened with the first request, and what it raises.
 
-Every exception of httpx leaves this file as a ModelError. A request is repeated only while nothing
-of the answer has been yielded.
+Every exception of httpx leaves this file as a ModelError. What an answer's body says is read in
+`http_answer.py`; when it is asked for again, `retries.py` decides.
 """
 
 import asyncio
 import logging
-import random
 from collections.abc import (
-    AsyncGenerator,
     AsyncIterator,
-    Awaitable,
     Callable,
     Mapping,
 )
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
-    aclosing,
     asynccontextmanager,
 )
 from datetime import UTC, datetime
 
 import httpx
 
-from tiro.errors import ModelError
 from tiro.models import failures
-from tiro.models.answer_limits import EMPTY, EMPTY_SECONDS, AnswerLimits
-from tiro.models.model import Delta, Progress, ProviderSettings, RetryWait, bare_url
-from tiro.models.observer import Ending, Exchange
-from tiro.models.server_sent_events import EventReader, EventTooLargeError
+from tiro.models.answer_limits import EMPTY, EMPTY_SECONDS
+from tiro.models.http_answer import Answer, ending_of
+from tiro.models.model import ProviderSettings, bare_url
+from tiro.models.observer import Exchange
 
-MAX_REPEATS = 3
-FIRST_BACKOFF_SECONDS = 0.5
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 300.0
 """The longest silence of a hosted provider; reasoning models are silent for minutes."""
 LOOPBACK_SILENCE_SECONDS = 1800.0
 """A model on this machine reads a long prompt for many minutes before its first token."""
-MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
-MAX_REFUSAL_BYTES = 64 * 1024
+
 SHORT_ANSWER_SECONDS = 10.0
 """How long an answer to a `get` may take, however steadily it drips."""
-REFUSAL_SECONDS = 10.0
-"""How long the body of a refused answer is waited for."""
-DRAIN_SECONDS = 0.05
-"""How long the end of a finished answer is waited for, so that its connection can be used again."""
-
-Sleep = Callable[[float], Awaitable[object]]
-
-
-class Answer:
-    """An HTTP answer whose head has come; its body is read once."""
-
-    def __init__(
-        self, response: httpx.Response, provider: ProviderSettings, exchange: Exchange | None = None
-    ) -> None:
-        self.status = response.status_code
-        self.headers = response.headers
-        self._provider = provider
-        self.limits = AnswerLimits(provider)
-        self._chunks = response.aiter_bytes()
-        if exchange is not None:
-            exchange.answered(self.status, self.headers.multi_items())
-            self._chunks = _told(self._chunks, exchange)
-        self._peeked: list[bytes] = []
-
-    async def first_character(self) -> str:
-        """The first one that is no white space, which tells JSON, a web page and events apart."""
-        async for chunk in self._chunks:
-            self.limits.came()
-            self._peeked.append(chunk)
-            start = b"".join(self._peeked).removeprefix(b"\xef\xbb\xbf").lstrip()
-            if start:
-                return chr(start[0])
-            self._peeked = []  # some servers send blank lines for as long as a model thinks
-        return ""
-
-    async def events(self) -> AsyncGenerator[list[bytes], None]:
-        """The events of each piece that the network delivers, together."""
-        reader = EventReader()
-        try:
-            for chunk in self._peeked:
-                yield reader.feed(chunk)
-            async for chunk in self._chunks:
-                self.limits.came()
-                events = reader.feed(chunk)
-                self.limits.read(events)
-                yield events
-            yield reader.close()
-        except EventTooLargeError as error:
-            meaning = failures.Meaning("sent an answer that cannot be read")
-            raise failures.refusal(self._provider, meaning, words=str(error)) from error
-
-    async def document(self) -> bytes:
-        """The whole body, for an answer that is one JSON value."""
-        body = await self._read(MAX_DOCUMENT_BYTES)
-        if len(body) > MAX_DOCUMENT_BYTES:
-            meaning = failures.Meaning("sent an answer that is too large")
-            raise failures.refusal(self._provider, meaning)
-        return body
-
-    async def refusal_body(self) -> bytes:
-        """The beginning of a refused answer's body, as far as it comes in time."""
-        try:
-            async with asyncio.timeout(REFUSAL_SECONDS):
-                return await self._read(MAX_REFUSAL_BYTES)
-        except (TimeoutError, httpx.HTTPError):
-            return b"".join(self._peeked)
-
-    async def drain(self) -> None:
-        """Wait a moment for the end of the body."""
-        try:
-            async with asyncio.timeout(DRAIN_SECONDS):
-                async for _ in self._chunks:
-                    pass
-        except (TimeoutError, httpx.HTTPError, httpx.StreamError):
-            return
-
-    async def close(self) -> None:
-        """Let go of the body, read or not."""
-        if isinstance(self._chunks, AsyncGenerator):
-            await self._chunks.aclose()
-
-    async def _read(self, limit: int) -> bytes:
-        size = sum(map(len, self._peeked))
-        async for chunk in self._chunks:
-            self.limits.came()
-            self._peeked.append(chunk)
-            size += len(chunk)
-            if size > limit:
-                break
-        return b"".join(self._peeked)
 
 
 class Transport:
@@ -310,59 +212,6 @@ class Transport:
                 raise failures.refusal(self.provider, meaning)
 
 
-async def _told(chunks: AsyncIterator[bytes], exchange: Exchange) -> AsyncGenerator[bytes, None]:
-    """The chunks, each told before it is given."""
-    try:
-        async for chunk in chunks:
-            exchange.received(chunk)
-            yield chunk
-    except httpx.HTTPError as error:
-        exchange.ended(ending_of(error), type(error).__name__)
-        raise
-    finally:
-        if isinstance(chunks, AsyncGenerator):
-            await chunks.aclose()
-    exchange.ended("complete")
-
-
-def ending_of(error: httpx.HTTPError) -> Ending:
-    """How a request ends with this error."""
-    return next((how for kinds, how in _ENDINGS if isinstance(error, kinds)), "reset")
-
-
-_ENDINGS: tuple[tuple[tuple[type[Exception], ...], Ending], ...] = (
-    ((httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError), "unreachable"),
-    ((httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.PoolTimeout), "unreachable"),
-    ((httpx.TimeoutException,), "silent"),
-    ((httpx.RemoteProtocolError, httpx.DecodingError), "cut"),
-)
-
-
-async def with_retries(
-    attempt: Callable[[], AsyncGenerator[Delta, None]],
-    *,
-    sleep: Sleep = asyncio.sleep,
-    jitter: Callable[[], float] = random.random,
-) -> AsyncGenerator[Delta, None]:
-    """The deltas of the first attempt that begins to answer; a wait is told before it is waited."""
-    repeats = 0
-    while True:
-        has_begun = False
-        try:
-            async with aclosing(attempt()) as deltas:
-                async for delta in deltas:
-                    has_begun = has_begun or not isinstance(delta, Progress)
-                    yield delta
-            return
-        except ModelError as error:
-            repeats += 1
-            if has_begun or repeats > MAX_REPEATS or not _may_repeat(error):
-                raise
-            wait, reason = _wait_seconds(error, repeats, jitter), str(error)
-        yield RetryWait(repeats, wait, reason)
-        await sleep(wait)
-
-
 def address(text: str) -> httpx.URL:
     """The address in a setting; ValueError where no connection could be tried."""
     try:
@@ -385,24 +234,9 @@ def is_loopback(provider: ProviderSettings) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
-def _may_repeat(error: ModelError) -> bool:
-    """Long waits are the user's to decide: those a provider asks for, and another long silence."""
-    asked_for = error.data.get("retry_after_seconds") or 0.0
-    is_silence = isinstance(error.__cause__, httpx.ReadTimeout)
-    retryable = bool(error.data.get("retryable"))
-    return retryable and not is_silence and asked_for <= failures.LONGEST_WAIT_SECONDS
-
-
 def keep_secrets_out_of_the_log() -> None:
     """Shorten the addresses that httpx logs; for whoever opens a client, before it is used."""
     logging.getLogger("httpx").addFilter(_WITHOUT_SECRETS)  # once, however often it is called
-
-
-def _wait_seconds(error: ModelError, repeats: int, jitter: Callable[[], float]) -> float:
-    asked_for = error.data.get("retry_after_seconds")
-    if isinstance(asked_for, float):
-        return asked_for
-    return float(FIRST_BACKOFF_SECONDS * 2 ** (repeats - 1) * (1 + jitter()))
 
 
 class _WithoutSecretsInAddresses(logging.Filter):

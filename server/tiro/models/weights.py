@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from tiro.errors import InvalidInputError
-from tiro.session.messages import decode
+from tiro.session.json_text import decode
 
 
 class FromIndex(Struct, frozen=True):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tiro.session import messages
+from tiro.session import json_text
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 """A longer Content-Length is taken for garbage."""
@@ -138,7 +138,7 @@ def decode_body(body: bytes) -> Any:
     except RecursionError as error:
         raise ValueError("The message is nested too deeply") from error
     brackets = body.count(b"[") + body.count(b"{")
-    if brackets > MAX_NESTING and messages.is_nested_deeper(value, MAX_NESTING):
+    if brackets > MAX_NESTING and json_text.is_nested_deeper(value, MAX_NESTING):
         raise ValueError("The message is nested too deeply")
     return value
 
@@ -147,7 +147,7 @@ def _decode(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        return messages.clean(json.loads(body.decode("utf-8")))
+        return json_text.clean(json.loads(body.decode("utf-8")))
 
 
 def encode_body(value: Any) -> bytes:
@@ -161,7 +161,7 @@ def encode_body(value: Any) -> bytes:
             return body
     except (UnicodeEncodeError, ValueError, OverflowError):
         pass
-    plain = clean_text(messages.clean(msgspec.to_builtins(value, enc_hook=str)))
+    plain = clean_text(json_text.clean(msgspec.to_builtins(value, enc_hook=str)))
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode()
 
 

@@ -10,9 +10,10 @@ from tiro.agents import events
 from tiro.agents.agent_info import AgentInfo
 from tiro.protocol import types
 from tiro.protocol.frames import clean_text, encode_body
-from tiro.session import messages
-from tiro.session.core import Core, rfc3339
+from tiro.session import json_text, messages
+from tiro.session.core import Core
 from tiro.session.large import OUTPUT
+from tiro.session.times import rfc3339
 from tiro.tools.editor import Diagnostic
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def cut_text(text: str, max_bytes: int = MAX_RESULT_BYTES) -> tuple[str, bool]:
     """The beginning of a text as it will be on the wire, at a character; and whether it is cut."""
     if len(text) * 4 <= max_bytes:
         return text, False
-    data = clean_text(messages.clean(text)).encode()
+    data = clean_text(json_text.clean(text)).encode()
     if len(data) <= max_bytes:
         return text, False
     return data[:max_bytes].decode("utf-8", "ignore"), True

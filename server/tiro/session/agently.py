@@ -16,8 +16,9 @@ import msgspec
 from tiro.session import yaml_text
 from tiro.session.changes import Change, Clear, Replace, Set
 from tiro.session.core import Core
+from tiro.session.json_text import decode, encode
 from tiro.session.memo import facts
-from tiro.session.messages import MARKS, Message, decode, encode, seq_of
+from tiro.session.messages import MARKS, Message, seq_of
 from tiro.session.redact import redact_shapes_in
 from tiro.session.settings import is_plain
 

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from tiro.session.messages import Content, Message, decode, encode, flat
+from tiro.session.json_text import decode, encode
+from tiro.session.messages import Content, Message, flat
 
 
 class Add(msgspec.Struct, frozen=True, tag_field="op", tag="add"):

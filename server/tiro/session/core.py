@@ -11,7 +11,7 @@ import copy
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from itertools import islice
 from typing import Any, Self, assert_never, overload
 
@@ -38,27 +38,9 @@ from tiro.session.messages import Message, Usage, flat, seq_of
 from tiro.session.meter import Meter
 from tiro.session.settings import SessionSettings, is_plain
 from tiro.session.snapshot import FIELDS, SCHEMA_VERSION, StoredSession
+from tiro.session.times import Clock, from_rfc3339, rfc3339, utc_now
 
-Clock = Callable[[], datetime]
 Observer = Callable[[int, tuple[Change, ...]], None]
-
-
-def utc_now() -> datetime:
-    """The time now, in UTC."""
-    return datetime.now(UTC)
-
-
-def rfc3339(time: datetime) -> str:
-    """A time as RFC 3339 in UTC with milliseconds, such as `2026-11-28T09:30:00.000Z`."""
-    return time.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
-
-
-def from_rfc3339(text: str | None) -> datetime | None:
-    """The time that `text` names; None where it names none. A time without offset is local."""
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC) if text else None
-    except (ValueError, OverflowError):  # the latter for the first and last day of all
-        return None
 
 
 class OldestFirst(Sequence[Message]):

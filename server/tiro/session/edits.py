@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from tiro.session.messages import encode
+from tiro.session.json_text import encode
 
 State = Literal["made", "undone", "failed"]
 """A failed edit never happened: its file was not written."""

@@ -13,7 +13,8 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from tiro.session.messages import MARKS, Message, clean
+from tiro.session.json_text import clean
+from tiro.session.messages import MARKS, Message
 
 LARGE_BYTES = 64_000
 """A string of more bytes than this is taken out."""

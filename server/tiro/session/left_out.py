@@ -8,13 +8,8 @@ import msgspec
 
 from tiro.session.core import Core
 from tiro.session.messages import Message
-from tiro.session.provider_view import (
-    SYSTEM_ROLES,
-    Part,
-    Repair,
-    View,
-    standing_instructions,
-)
+from tiro.session.provider_view import SYSTEM_ROLES, Repair, View, standing_instructions
+from tiro.session.sendable import Part
 
 Reason: TypeAlias = Part | Literal["evicted", "summarized", "over_limit", "taken_back", "edited"]
 """Why a message is not in a request: what it held (a `Part`), or that it is not in the window."""

@@ -1,4 +1,4 @@
-"""Messages and their content blocks, and the one way between bytes and values.
+"""Messages and their content blocks, as they are stored and as typed readings of that.
 
 A message's content is the user's data and is kept exactly as it came: a string, one block, or a
 list of blocks, where a block is a plain dict with a `type`. The block classes below are typed
@@ -7,25 +7,20 @@ fields, key order and integers of any size survive every round trip.
 """
 
 import copy
-import json
-import math
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, overload
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
+
+from tiro.session.json_text import decode
 
 Content: TypeAlias = str | list[Any] | dict[str, Any]
 StopReason = Literal[
     "end_turn", "max_tokens", "max_steps", "tool_use", "refusal", "cancelled", "error"
 ]
-T = TypeVar("T")
 
 OWN_ROLES = ("user", "assistant", "tool", "system")
 """The roles a client may send; imported sessions may hold others, and keep them."""
-
-MAX_NESTING = 200
-"""How deep lists and objects may lie in one another where they come from a model or a client."""
 
 MARKS = "tiro"
 """The reserved key in a message's metadata under which Tiro keeps its own marks."""
@@ -347,88 +342,6 @@ def recent(messages: Iterable[Message]) -> list[dict[str, Any]]:
     return [{name: row[name] for name in names if name in row} for row in rows]
 
 
-def encode(value: Any) -> bytes:
-    """Strict JSON: lone surrogates become U+FFFD and non-finite numbers null.
-
-    About 7 times as fast as `json.dumps`; a message with unknown fields costs one copy.
-    """
-    try:
-        return _ENCODER.encode(value)
-    except (UnicodeEncodeError, ValueError, OverflowError):
-        return json.dumps(
-            clean(msgspec.to_builtins(value, enc_hook=_encode_hook)),
-            ensure_ascii=False,
-            separators=(",", ":"),
-        ).encode()
-
-
-@overload
-def decode(data: bytes | str) -> Any: ...
-@overload
-def decode(data: bytes | str, kind: type[T]) -> T: ...
-def decode(data: bytes | str, kind: Any = Any) -> Any:
-    """Read JSON, strictly first; what only Python's `json` accepts is read and cleaned.
-
-    Raises ValueError (msgspec.DecodeError, JSONDecodeError, UnicodeDecodeError …) for what is no
-    JSON at all, no UTF-8, or does not have the wanted shape.
-    """
-    try:
-        return msgspec.json.decode(data, type=kind)
-    except RecursionError as error:
-        raise ValueError("The JSON is nested too deeply") from error
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        text = data if isinstance(data, str) else bytes(data).decode()
-    try:
-        value = clean(json.loads(text, parse_int=_number))
-    except RecursionError as error:
-        raise ValueError("The JSON is nested too deeply") from error
-    return value if kind is Any else msgspec.convert(value, kind)
-
-
-def _number(digits: str) -> int | str:
-    """A whole number; its digits as text where Python is not set to read as many."""
-    try:
-        return int(digits)
-    except ValueError:
-        return digits
-
-
-def clean(value: Any) -> Any:
-    """A copy without lone surrogates (U+FFFD instead) and non-finite numbers (None instead)."""
-    if isinstance(value, str):
-        return value if _is_encodable(value) else _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {clean(key): clean(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [clean(item) for item in value]
-    return value
-
-
-def is_nested_deeper(value: Any, limit: int) -> bool:
-    """Whether lists and objects lie in one another more than `limit` deep, the root counting 1."""
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(limit):
-        level = [
-            item
-            for container in level
-            for item in (container.values() if type(container) is dict else container)
-            if type(item) is dict or type(item) is list
-        ]
-        if not level:
-            return False
-    return True
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def flat(message: Message) -> Message | dict[str, Any]:
     """The message as `encode` must be given it: itself, or a dict when it has unknown fields."""
     return message.to_dict() if message.extra else message
@@ -461,12 +374,3 @@ def _read_tool_call(call: Any) -> ToolUseBlock | None:
         function["name"],
         arguments if isinstance(arguments, dict) else {},
     )
-
-
-def _encode_hook(value: Any) -> Any:
-    """Values that JSON does not know are written as their text."""
-    return str(value)
-
-
-_ENCODER = msgspec.json.Encoder(enc_hook=_encode_hook)
-_SURROGATE = re.compile("[\ud800-\udfff]")

@@ -10,7 +10,8 @@ from itertools import count
 from typing import Any, get_args
 
 from tiro.session.changes import Change
-from tiro.session.messages import KNOWN_BLOCKS, OWN_ROLES, Message, decode, encode
+from tiro.session.json_text import decode, encode
+from tiro.session.messages import KNOWN_BLOCKS, OWN_ROLES, Message
 from tiro.session.secrets import REDACTED, SHORTEST_IN_TEXT, spellings, without
 from tiro.session.snapshot import FIELDS
 

@@ -14,9 +14,9 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
-from tiro.session import agently, history, resize, summary, tokens, transcript
+from tiro.session import agently, history, policy, resize, summary, tokens, transcript
 from tiro.session.changes import DeleteState, SetState
-from tiro.session.core import Clock, Core, newest, utc_now
+from tiro.session.core import Core, newest
 from tiro.session.handlers import (
     AttachmentHandler,
     Handlers,
@@ -28,6 +28,7 @@ from tiro.session.handlers import (
 from tiro.session.messages import Content, Message, copied, recent
 from tiro.session.settings import SessionSettings, configured, positive_or_none
 from tiro.session.summary import Summarizer
+from tiro.session.times import Clock, utc_now
 
 
 class Session(Core):
@@ -199,7 +200,7 @@ class Session(Core):
 
     async def async_judge_resize(self, force: bool | str | None = False) -> dict[str, Any] | None:
         """Whether to resize: a dict with `type`, `reason`, …, or None; changes nothing (A3)."""
-        return await resize.told(self, self.settings, force)
+        return await policy.told(self, self.settings, force)
 
     def judge_resize(self, force: bool | str | None = False) -> dict[str, Any] | None:
         """`async_judge_resize` for callers without a loop, and inside one."""

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from tiro.errors import SessionFormatError
-from tiro.session.messages import Message, Usage, decode, tool_results_of, tool_uses_of
+from tiro.session.json_text import decode
+from tiro.session.messages import Message, Usage, tool_results_of, tool_uses_of
 
 SCHEMA_VERSION = 1
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from tiro.session.json_text import encode
 from tiro.session.messages import (
     AttachmentBlock,
     Block,
@@ -15,7 +16,6 @@ from tiro.session.messages import (
     ToolUseBlock,
     Usage,
     blocks_of,
-    encode,
     opaque_label,
     result_text,
     text_of,

@@ -7,7 +7,7 @@ all bounds are refused. What is ambiguous or invisible is quoted when it is writ
 import re
 from typing import Any
 
-from tiro.session.messages import clean, decode, encode
+from tiro.session.json_text import clean, decode, encode
 
 MAX_VALUES = 20_000_000
 """How many values and characters a text may stand for, an alias counted at each use."""

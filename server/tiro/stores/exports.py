@@ -6,7 +6,7 @@ from typing import Any
 
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
 from tiro.session.core import Core
-from tiro.session.messages import decode, encode
+from tiro.session.json_text import decode, encode
 from tiro.session.snapshot import LISTS, read_snapshot
 from tiro.stores.blobs import blobs_beside
 from tiro.stores.copies import occupied

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from tiro.session.core import Core
+from tiro.session.json_text import encode
 from tiro.session.large import LARGE_BYTES
-from tiro.session.messages import encode
 from tiro.stores.blobs import References
 from tiro.stores.disk import (
     Disk,

@@ -18,8 +18,9 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError, TiroError
-from tiro.session.core import Core, rfc3339
+from tiro.session.core import Core
 from tiro.session.messages import Message, text_of
+from tiro.session.times import rfc3339
 from tiro.stores.disk import Disk, is_stale, make_directories, remove_stale, replace_file
 from tiro.stores.reading import JOURNAL_ENDING, SNAPSHOT_ENDING, Reading, read_session
 
@@ -30,7 +31,6 @@ _SETTLE_NS = 20_000_000
 _WRITE_AFTER = 50
 
 log = logging.getLogger(__name__)
-
 
 Version: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int] | None]
 """What tells one version of a session's two files from another."""

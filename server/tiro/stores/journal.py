@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from tiro.session.changes import Add, Change, decode_change, encode_change
-from tiro.session.messages import encode
+from tiro.session.json_text import encode
 from tiro.stores.disk import FILE_MODE, Disk, Signature, signature_of
 from tiro.stores.lock import try_lock, unlock
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from tiro.errors import SessionInUseError
-from tiro.session.messages import encode
+from tiro.session.json_text import encode
 from tiro.stores.disk import FILE_MODE
 
 WAIT_SECONDS = 1.0

@@ -26,11 +26,12 @@ from tiro.errors import (
     StorageError,
 )
 from tiro.session.changes import Evict
-from tiro.session.core import Clock, Core, utc_now
+from tiro.session.core import Core
 from tiro.session.history import time_id
 from tiro.session.redact import Redactor
 from tiro.session.session import Session
 from tiro.session.snapshot import StoredSession
+from tiro.session.times import Clock, utc_now
 from tiro.stores.autosave import Autosave, Due
 from tiro.stores.blobs import nothing
 from tiro.stores.copies import locked, remove_session, write_copy

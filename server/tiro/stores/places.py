@@ -9,8 +9,9 @@ from pathlib import Path
 import msgspec
 
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
-from tiro.session.core import Core, from_rfc3339, rfc3339
+from tiro.session.core import Core
 from tiro.session.messages import Message
+from tiro.session.times import from_rfc3339, rfc3339
 from tiro.session.words import Phrase, searchable, words
 from tiro.stores.reading import read_session
 

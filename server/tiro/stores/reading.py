@@ -16,10 +16,11 @@ import msgspec
 
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
 from tiro.session.changes import Add, Change, Evict
-from tiro.session.core import Core, from_rfc3339
+from tiro.session.core import Core
 from tiro.session.large import put_back
 from tiro.session.messages import Message
 from tiro.session.snapshot import StoredSession, read_snapshot
+from tiro.session.times import from_rfc3339
 from tiro.stores.blobs import Held, blobs_beside, nothing, read_blob
 from tiro.stores.disk import Disk, Signature, read_file, signature_at
 from tiro.stores.journal import Journal, JournalText, read_journal

@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 from tiro.errors import SessionFormatError, SessionNotFoundError
 from tiro.session.core import Core
 from tiro.session.history import time_id
-from tiro.session.messages import encode
+from tiro.session.json_text import encode
 from tiro.stores.blobs import Blobs, Held
 from tiro.stores.disk import Disk, Signature, copy_aside, make_directories, temporary_file
 from tiro.stores.files import SessionFiles, State, encode_snapshot

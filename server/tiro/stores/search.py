@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tiro.session.core import rfc3339
 from tiro.session.session import Session
+from tiro.session.times import rfc3339
 from tiro.session.words import Phrase, phrases, snippet
 from tiro.stores.lock import never
 from tiro.stores.manager import SessionManager

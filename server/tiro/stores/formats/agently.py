@@ -7,7 +7,7 @@ from typing import Any
 
 from tiro.session import agently, yaml_text
 from tiro.session.core import Core
-from tiro.session.messages import encode
+from tiro.session.json_text import encode
 from tiro.session.snapshot import read_snapshot
 from tiro.stores.formats import json, yaml
 from tiro.stores.formats.format import Format, Imported, refused

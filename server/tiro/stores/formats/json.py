@@ -3,7 +3,8 @@
 from typing import Any
 
 from tiro.errors import SessionFormatError
-from tiro.session.messages import Usage, clean, decode, encode
+from tiro.session.json_text import clean, decode, encode
+from tiro.session.messages import Usage
 from tiro.session.snapshot import FIELDS, LISTS, StoredSession, read_snapshot
 from tiro.stores.formats.format import Format, Imported, refused
 

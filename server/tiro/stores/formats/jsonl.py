@@ -6,7 +6,8 @@ the summary; those behind it are the window. What was taken back is not in it.
 
 from typing import Any
 
-from tiro.session.messages import Message, encode
+from tiro.session.json_text import encode
+from tiro.session.messages import Message
 from tiro.stores.formats import json
 from tiro.stores.formats.format import Format, Imported, history, refused
 

@@ -1,9 +1,10 @@
 """For programs: a session as the text of a format, and a session out of such a text."""
 
-from tiro.session.core import Core, rfc3339, utc_now
-from tiro.session.messages import decode, encode
+from tiro.session.core import Core
+from tiro.session.json_text import decode, encode
 from tiro.session.session import Session
 from tiro.session.snapshot import LISTS
+from tiro.session.times import rfc3339, utc_now
 from tiro.stores.formats import registry
 
 

@@ -7,6 +7,7 @@ import json
 import re
 from typing import Any
 
+from tiro.session.json_text import encode
 from tiro.session.messages import (
     AttachmentBlock,
     Block,
@@ -18,7 +19,6 @@ from tiro.session.messages import (
     ToolResultBlock,
     ToolUseBlock,
     blocks_of,
-    encode,
     result_text,
     tool_uses_of,
 )
