@@ -131,7 +131,8 @@ a line.  What looks like a key is left out."
 (defun tiro-import (path)
   "Make the session in PATH, an export of any format, the current one."
   (interactive (list (read-file-name "Import: " nil nil t)))
-  (let ((view (tiro-session-call 'tiro/session/import (list :path (tiro-session-local-file path)))))
+  (let ((view (tiro-session-call 'tiro/session/import
+                                 (list :path (tiro-session-local-file path) :limit 0))))
     (tiro-session-refresh)
     (pop-to-buffer (tiro-chat-buffer))
     (message "Tiro: %s" (string-join (cons (format "imported as %s" (plist-get view :id))

@@ -10,6 +10,7 @@ import pytest
 
 from tiro.assistant.saved_sessions import SavedSessions
 from tiro.assistant.turns import Turns
+from tiro.session.session import Session
 from tiro.stores.manager import SessionManager
 
 COUNT = 4
@@ -90,3 +91,27 @@ def test_a_cancelled_search_ends_and_those_behind_it_never_begin(saved: SavedSes
         assert (waiting.calls, behind.calls) == (1, 0)
 
     asyncio.run(check())
+
+
+def test_a_session_is_weighed_before_it_is_the_current_one(tmp_path: Path) -> None:
+    """P12: whoever asks for the current one meanwhile must not wait until it has been weighed."""
+    with SessionManager(tmp_path / "sessions") as manager:
+        old = manager.create(id="old")
+        old.add_message("user", "one")
+        saved = SavedSessions(manager, Turns(lambda *_: None))
+        weighed: list[str | None] = []
+
+        async def weigh(session: Session) -> None:
+            assert manager.current is not session
+            weighed.append(session.id)
+
+        saved.weigh = weigh
+
+        async def check() -> None:
+            await saved.import_from(None, '{"id": "new", "messages": []}', None)
+            await saved.load(id="old")
+            await saved.load(id="old")  # the current one is read again
+
+        asyncio.run(check())
+        assert weighed == ["new", "old", "old"]
+        saved.close()

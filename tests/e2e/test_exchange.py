@@ -310,6 +310,25 @@ def test_a_small_file_of_any_origin_is_imported(server: Server) -> None:
     assert words(server) == ["q", "a"]
 
 
+def test_the_answer_to_an_import_can_be_short_and_others_are_answered_meanwhile(
+    server: Server, tmp_path: Path
+) -> None:
+    """A file of any size: nothing else waits until it is read and weighed; P12."""
+    said = "The quick brown fox jumps over the lazy dog. " * 2000
+    rows = [{"role": "user", "content": f"{n} {said}"} for n in range(200)]
+    big = tmp_path / "big.json"
+    big.write_text(json.dumps({"id": "big", "messages": rows}))
+    importing = server.begin("tiro/session/import", {"path": str(big), "limit": 1})
+    between = 0
+    while not importing.done:
+        assert server.request("tiro/turn/cancel") == {"cancelled": False}
+        between += not importing.done
+    shown = importing.result()
+    assert (shown["total"], [m["seq"] for m in shown["messages"]]) == (200, [200])
+    assert shown["contextSize"]["tokens"] > 1_000_000
+    assert between > 3
+
+
 def test_rights_given_elsewhere_are_not_imported(server: Server) -> None:
     """Somebody else's "always" must not open this machine to a model."""
     rule = {"permission": "bash", "pattern": "*", "decision": "allow"}

@@ -342,6 +342,7 @@ export interface ImportParams {
   path?: string | null;
   text?: string | null;
   format?: string | null;
+  limit?: number | null;
 }
 
 /** The session as it is now; `notes` say what was not taken over as it stood, if anything. */

@@ -87,6 +87,7 @@ class Assistant:
         self.setup = Setup.load(self._config_dir, [], {})
         self.manager = self.setup.manager(self._config_dir / "sessions", self._noticed)
         self.saved = SavedSessions(self.manager, self.turns)
+        self.saved.weigh = self._weigh
         self.edits = FileEdits(
             self.workspace, self._config_dir / "edits", lambda: self.manager.autosave
         )
@@ -440,9 +441,18 @@ class Assistant:
     def _measured(self, session: Session, draft: str = "") -> ContextSize:
         """The size of the session's next request; while a turn runs, for the model that answers."""
         name = self._model_name(session)
-        if self.turns.running is None and name is not None:
-            session.meter.use(name, self.calibrations.of(name))
+        if self.turns.running is None:
+            self._use_meter_of(name, session)
         return self.setup.measure(session, self.models.facts(name), draft)
+
+    async def _weigh(self, session: Session) -> None:
+        """Weigh its messages in a thread: hundreds of megabytes of them take seconds."""
+        self._use_meter_of(self._model_name(session), session)
+        await asyncio.to_thread(session.meter.weights, session.newest_first)
+
+    def _use_meter_of(self, name: str | None, session: Session) -> None:
+        if name is not None:
+            session.meter.use(name, self.calibrations.of(name))
 
     async def _read_setup(self) -> Setup:
         settings, roots, is_trusted = self._client

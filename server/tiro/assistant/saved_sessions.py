@@ -6,7 +6,7 @@ Whatever makes another session the current one ends the turn and saves the old s
 import asyncio
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +48,8 @@ class SavedSessions:
         self._search: Search | None = None
         self._searching = ThreadPoolExecutor(1, "tiro-search")
         """Searches wait for each other here, and nothing else waits for one (P12)."""
+        self.weigh: Callable[[Session], Awaitable[None]] = _nothing
+        """Measures a session that is about to become the current one, beside all else."""
         self._unsaved: list[Session] = []  # kept alive for the manager, which tries them again
 
     async def new(
@@ -111,7 +113,9 @@ class SavedSessions:
             self._turns.overtake()
             await asyncio.to_thread(self._manager.end, current)
             loaded = await asyncio.to_thread(self._manager.load, file)
+            await self.weigh(loaded)
         else:
+            await self.weigh(loaded)
             await self.clear()
         self._manager.set_current(loaded)
         if queued(loaded):  # its turn was killed, unless another process runs it right now
@@ -159,6 +163,7 @@ class SavedSessions:
         given = imported.stored.fields["id"] or ""
         await self.clear()
         session = await asyncio.to_thread(self._manager.adopt, imported.stored)
+        await self.weigh(session)
         self._manager.set_current(session)
         if given != safe_id(given):
             notes.append(f"It is {session.id!r} here: {given[:MAX_ID_LENGTH]!r} is no session id")
@@ -203,6 +208,10 @@ class SavedSessions:
         await asyncio.to_thread(self._manager.delete, id)
         self._manager.reset()
         return True
+
+
+async def _nothing(session: Session) -> None:
+    pass
 
 
 def _open_search(manager: SessionManager) -> "Search":

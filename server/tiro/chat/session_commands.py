@@ -49,7 +49,7 @@ async def load(talk: Talk, rest: str) -> None:
     if not rest or rest == "latest":
         await talk.load({"latest": True})
     elif _is_path(rest):
-        await talk.load({"path": _absolute(rest)})
+        await talk.load({"path": _absolute(rest), "limit": 0})
     else:
         await talk.load({"id": rest})
 

@@ -220,7 +220,7 @@ async def session_import(desk: Desk, params: types.ImportParams) -> types.Import
         absolute(params.path), params.text, params.format
     )
     await desk.connection.turns_answered()
-    shown = await view(desk)
+    shown = to_wire_view(desk.assistant, await desk.assistant.page(params.limit))
     fields = {name: getattr(shown, name) for name in shown.__struct_fields__}
     return types.ImportResult(**fields, notes=list(notes) or msgspec.UNSET)
 

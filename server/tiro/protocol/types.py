@@ -438,6 +438,8 @@ class ImportParams(Wire, frozen=True):
     path: str | None = None
     text: str | None = None
     format: str | None = None
+    limit: Count | None = None
+    """How many messages the answer has, the newest; without it the window."""
 
 
 class ImportResult(SessionView, frozen=True, kw_only=True):

@@ -32,7 +32,7 @@ def loads_yaml(text: str) -> Imported:
 
 def looks_like_json(text: str) -> bool:
     """Whether it is one JSON object with a history in this form."""
-    return _WORD.search(text) is not None and json.looks_like(text) and _is_form(_json(text))
+    return json.looks_like(text) and _has_word(text) and _is_form(_json(text))
 
 
 def looks_like_yaml(text: str) -> bool:
@@ -64,6 +64,12 @@ def _is_form(value: Any) -> bool:
     return has_history and "messages" not in value
 
 
+def _has_word(text: str) -> bool:
+    """Whether such a key is in it; searched in pieces, so that other threads go on meanwhile."""
+    starts = range(0, len(text), _PIECE)
+    return any(_WORD.search(text, at, at + _PIECE + _LONGEST) for at in starts)
+
+
 def _loaded(value: Any) -> Imported:
     core = Core()
     try:
@@ -79,6 +85,7 @@ def _loaded(value: Any) -> Imported:
 
 
 _WORD = re.compile("|".join(f'"{name}"' for name in agently.HISTORIES))
+_PIECE, _LONGEST = 1_000_000, max(map(len, agently.HISTORIES)) + 2
 _LINE = re.compile(rf"^(?:{'|'.join(agently.HISTORIES)}):", re.MULTILINE)
 
 AGENTLY = Format(
