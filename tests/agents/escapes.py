@@ -302,6 +302,8 @@ git show --stat -C --output=a.txt
 git log -n --output=X
 git log -S --output=X
 git log --format='%G?'
+git log --format='%+G?'
+git log --format='a% GK'
 git log --show-signature
 git show --output=X
 git difftool -y -x 'touch X'

@@ -19,6 +19,7 @@ from tests.agents.every_tool import tools_by_name
 from tests.agents.turns import a_turn, run, statuses, told
 from tests.fakes import RecordingEditor, says, uses
 from tiro.agents.built_in import built_in_agents
+from tiro.agents.command_rules import READ_ONLY
 from tiro.agents.permissions import STRICT_SET, Rules
 from tiro.tools.editor import PermissionAnswer, PermissionRequest
 from tiro.tools.workspace import Workspace
@@ -349,6 +350,21 @@ def test_reading_git_runs_no_program_of_the_repository(base: Path, agent: str) -
     assert len(asked) == (len(READING) if agent == "plan" else 0)
     assert all("sets filter.e.clean)" in one for one in told)
     assert not [*base.rglob("X")]
+
+
+def test_reading_git_beside_what_writes_runs_no_hook(base: Path) -> None:
+    """B49: only a line that does nothing but read gets an environment without hooks."""
+    ws = changed_repository(base)
+    rules = Rules(config={"bash": {READ_ONLY: "allow", "touch *": "allow"}}, default=STRICT_SET)
+    lines = ["git status -s && touch y", "touch y; git -C sub status", "git diff --stat | touch y"]
+    used = [("run_command", {"command": line}) for line in lines]
+    ended, asked, _ = attempt(base, *used, rules=rules)
+    assert ended == ["rejected"] * 3
+    assert all("hooks/post-index-change" in one.rule for one in asked)
+    assert not [*base.rglob("X")]
+    (ws / ".git/hooks/post-index-change").unlink()
+    subprocess.run(["git", "config", "core.hooksPath", ".husky"], cwd=ws, check=True)
+    assert attempt(base, *used, rules=rules)[1] == []
 
 
 def test_reading_git_shows_no_committed_secret(base: Path) -> None:

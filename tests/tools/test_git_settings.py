@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tiro.tools.git_index import followed_files, submodules_of
-from tiro.tools.git_settings import repository_doubt
+from tiro.tools.git_settings import READING_HOOKS, repository_doubt
 
 
 def git(folder: Path, *words: str) -> str:
@@ -42,6 +42,21 @@ def test_ordinary_repository_raises_no_doubt(tree: Path) -> None:
     assert (repository_doubt(tree), repository_doubt(tree / "sub")) == (None, None)
 
 
+def test_setting_that_every_command_gets_otherwise_raises_none(tree: Path) -> None:
+    """Husky and large repositories have them; the environment of a command overrides both."""
+    configure(tree, "[core]\n\thooksPath = .husky/_\n\tfsmonitor = true\n")
+    assert repository_doubt(tree) is None
+
+
+@pytest.mark.parametrize("place", [".git/hooks", ".husky/_"])
+def test_hook_that_would_run_raises_a_doubt(tree: Path, place: str) -> None:
+    configure(tree, "[core]\n\thooksPath = .husky/_\n")
+    (tree / place).mkdir(parents=True, exist_ok=True)
+    (tree / place / "post-index-change").write_text("x")
+    assert place in (repository_doubt(tree, READING_HOOKS) or "")
+    assert repository_doubt(tree, ["pre-commit"]) is None
+
+
 def test_folder_without_a_repository_raises_none(tmp_path: Path) -> None:
     assert repository_doubt(tmp_path.resolve()) is None
 
@@ -49,8 +64,8 @@ def test_folder_without_a_repository_raises_none(tmp_path: Path) -> None:
 SETTINGS = [
     ('[filter "e"]\n\tclean = x\n', "sets filter.e.clean"),
     ('[diff "e"]\n\ttextconv = x\n', "sets diff.e.textconv"),
-    ("[Core]\n\tHooksPath = x\n", "sets core.hookspath"),
-    ("[core]\n\tfsmonitor = x\n", "sets core.fsmonitor"),
+    ("[Core]\n\tHooksPath = ~/x\n", "sets core.hookspath"),
+    ("[core]\n\tsshCommand = x\n", "sets core.sshcommand"),
     ("[core]\n\tworktree = /\n", "sets core.worktree"),
     ("[gpg]\n\tprogram = x\n", "sets gpg.program"),
     ("[log]\n\tshowSignature\n", "sets log.showsignature"),
@@ -79,8 +94,8 @@ def test_setting_that_is_not_known_is_named(tree: Path) -> None:
 
 
 def test_settings_of_one_working_tree_count(tree: Path) -> None:
-    (tree / ".git/config.worktree").write_text("[core]\n\tfsmonitor = x\n")
-    assert "sets core.fsmonitor" in (repository_doubt(tree) or "")
+    (tree / ".git/config.worktree").write_text("[core]\n\tpager = x\n")
+    assert "sets core.pager" in (repository_doubt(tree) or "")
 
 
 def test_another_working_tree_is_where_git_says(tree: Path) -> None:
@@ -112,6 +127,9 @@ def test_settings_of_submodules_count(tree: Path) -> None:
     git(tree, "submodule", "add", "-q", str(tree.parent / "part"), "lib/part")
     assert submodules_of(tree / ".git") == ["lib/part"]
     assert (repository_doubt(tree), repository_doubt(tree / "lib/part")) == (None, None)
+    git(tree / "lib/part", "config", "core.fsmonitor", "x")
+    assert "sets core.fsmonitor" in (repository_doubt(tree) or "")
+    git(tree / "lib/part", "config", "--unset", "core.fsmonitor")
     git(tree / "lib/part", "config", "filter.e.clean", "x")
     assert "sets filter.e.clean" in (repository_doubt(tree) or "")
 

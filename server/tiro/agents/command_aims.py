@@ -18,9 +18,10 @@ from tiro.agents.command_rules import CommandSubject, fed_commands, stand_alone
 from tiro.agents.guarded import guarded_name
 from tiro.tools.command_core import within_git
 from tiro.tools.command_line import CommandLine, loose_words, parse_with_globs
-from tiro.tools.git_settings import local_source, repository_doubt
+from tiro.tools.git_settings import READING_HOOKS, local_source, repository_doubt
 from tiro.tools.globs import UncertainError, expanded_words
 from tiro.tools.readers import only_reads
+from tiro.tools.shell import is_reading
 
 NOWHERE = "/dev/null"
 UNSEEN = "{path} is too large to look at, or cannot be"
@@ -54,7 +55,7 @@ def command_aims(
         yield from _paths_of(line.text, words, folder, roots, rights.is_banned)
         yield CommandAim(line=line.text, command=CommandSubject(words, is_plain=False))
         return
-    places = _folders(line, folder)
+    places, hooks = _folders(line, folder), () if is_reading(command) else READING_HOOKS
     astray, fed = led_astray(line, places), fed_commands(line)
     alone = stand_alone(line) and not line.globs and not any(astray)
     for words, at, is_astray, is_fed in zip(line.commands, places, astray, fed, strict=True):
@@ -68,7 +69,7 @@ def command_aims(
         yield from _guarded_paths(text, words, at or folder, roots)
         is_banned_here = any(one.about == "banned" for one in paths)
         is_free = at is not None and not is_banned_here and _shows_files(words, at)
-        doubt = None if at is None else _doubt(core, at, deep=inner != "")
+        doubt = None if at is None else _doubt(core, at, hooks, deep=inner != "")
         source = local_source(core, at) if at is not None and core[0] == "git" else None
         source = LED_ASTRAY if is_astray else source
         is_free, doubt = is_free and source is None, source or doubt
@@ -179,10 +180,10 @@ _LETTERS = re.compile("-[A-Za-z0-9]{1,20}")
 """Options of one letter; a value may follow each of them."""
 
 
-def _doubt(words: Sequence[str], folder: Path, *, deep: bool) -> str | None:
+def _doubt(words: Sequence[str], folder: Path, hooks: Sequence[str], *, deep: bool) -> str | None:
     """Why a command that only reads may do more in this folder, or None."""
     is_git = words[0] == "git" and only_reads(words, deep=deep) is not None
-    return repository_doubt(folder) if is_git else None
+    return repository_doubt(folder, hooks) if is_git else None
 
 
 def _shows_files(words: Sequence[str], folder: Path) -> bool:

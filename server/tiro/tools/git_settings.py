@@ -7,7 +7,7 @@ What `.gitattributes` says does nothing unless a setting names the program.
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from tiro.tools.command_line import word_set
@@ -18,12 +18,15 @@ UNUSUAL = "{file} is written in an unusual way"
 ELSEWHERE = "{file} leads to a repository elsewhere"
 BARE = "{file} is a repository without a folder of its own"
 UNREADABLE = "{file} cannot be read"
+HOOK = "git may run {file}"
 TOO_DEEP = "the submodules of {file} are too many to look at"
 
 LOCAL = "{word!r} may be a repository on this disk"
 
 EXCHANGERS = word_set("push fetch pull clone ls-remote")
 """Commands that run something in the repository that they are given, where it lies on this disk."""
+READING_HOOKS = ("post-index-change",)
+"""The hooks of a git that only reads, where its environment does not keep it from that."""
 _ELSEWHERE = re.compile(r"(https?|ssh|git)://[\w@:.-]+/|[\w.-]+@[\w.-]+:")
 _REMOTE = re.compile(r"remote\..+\.url")
 
@@ -48,14 +51,18 @@ _HARMLESS = word_set(
 )
 """Keys as git lists them, with `*` for what stands between the first dot and the last."""
 
+_OVERRIDDEN = word_set("core.fsmonitor core.hookspath")
+"""What the environment of commands sets for the repository that git is run in, and no other; the
+second one only for a line that only reads, so hooks are looked for where it leads."""
+_FOLDER = re.compile(r"[\w./-]*")
 _SECTION = re.compile(r'\[([A-Za-z0-9-]+)(?:[ \t]+"((?:[^"\\]|\\["\\])*)")?\]')
 _VALUE = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
 
 
-def repository_doubt(folder: Path) -> str | None:
+def repository_doubt(folder: Path, hooks: Collection[str] = ()) -> str | None:
     """Why git, run in a folder to read, may run something else there; None where it may not.
 
-    The folder is a real path. Asks the disk.
+    The folder is a real path, and `hooks` are the names of those that it would run. Asks the disk.
     """
     found = _repository_above(folder)
     waiting = [] if found is None else [found]
@@ -69,7 +76,8 @@ def repository_doubt(folder: Path) -> str | None:
         seen.add(tree)
         try:
             data = _git_folder(tree)
-            _check_settings(tree, data)
+            places = _check_settings(tree, data, _OVERRIDDEN if tree == found else frozenset())
+            _check_hooks(places, hooks)
             submodules = submodules_of(data)
         except _DoubtError as doubt:
             return str(doubt)
@@ -174,21 +182,31 @@ def _git_folder(tree: Path) -> Path:
     return Path(os.path.realpath(tree / text.removeprefix("gitdir: ").rstrip("\r\n")))
 
 
-def _check_settings(tree: Path, data: Path) -> None:
-    """Raise _DoubtError for a setting that is not harmless, or one that leads elsewhere."""
+def _check_settings(tree: Path, data: Path, overridden: frozenset[str]) -> list[Path]:
+    """Where hooks may lie; raises _DoubtError for a setting that does harm or leads elsewhere."""
     common, leads_back = data, data == tree / ".git"
     if os.path.lexists(data / "commondir"):  # one of several working trees
         common = Path(os.path.realpath(data / _text_of(data / "commondir").rstrip("\r\n")))
         back = data / _text_of(data / "gitdir").rstrip("\r\n")
         leads_back = data.parent == common / "worktrees" and _is_same(back, tree / ".git")
+    hooks = [common / "hooks"]
     for file in (common / "config", data / "config.worktree"):
         for key, value in _settings_in(file) if os.path.lexists(file) else ():
             if key == "core.worktree" and not leads_back:
                 leads_back = _is_same(data / value, tree)
-            elif not _is_harmless(key):
+            elif key == "core.hookspath" and key in overridden and _FOLDER.fullmatch(value):
+                hooks.append(tree / value)
+            elif not (_is_harmless(key) or key in overridden - {"core.hookspath"}):
                 raise _DoubtError(SETS.format(file=file, key=key))
     if not leads_back:
         raise _DoubtError(ELSEWHERE.format(file=tree / ".git"))
+    return hooks
+
+
+def _check_hooks(places: Sequence[Path], names: Collection[str]) -> None:
+    for file in (place / name for place in places for name in names):
+        if os.path.lexists(file):
+            raise _DoubtError(HOOK.format(file=file))
 
 
 def _is_same(one: Path, other: Path) -> bool:

@@ -282,7 +282,7 @@ def _git(words: Sequence[str], deep: bool) -> Reading | None:
     """git: what its subcommand reads; what is committed counts as text that it does not name."""
     name, rest = (words[1], words[2:]) if len(words) > 1 else ("", ())
     reader = GIT_READERS.get(name)
-    if reader is None or any("%G" in word or "::" in word for word in rest):
+    if reader is None or any("::" in word or _SIGNATURE.search(word) for word in rest):
         return None
     if not deep and name in ("show", "diff"):
         if not _is_summary(rest):
@@ -304,6 +304,8 @@ def _is_summary(words: Sequence[str]) -> bool:
     )
 
 
+_SIGNATURE = re.compile("%[-+ ]?G")
+"""What in a form lets git run a program that checks signatures."""
 _COMMIT = re.compile(r"HEAD|@|\w[\w./-]*([~^]\d*)+")
 """What git takes for nothing but a commit; a plain name may be one of a file's text."""
 
