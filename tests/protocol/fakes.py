@@ -11,7 +11,7 @@ import msgspec
 from tiro.agents import events
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.permissions import PermissionDecision
-from tiro.assistant.edits import FileEdits
+from tiro.assistant.file_edits import FileEdits
 from tiro.assistant.results import MemoryView, Preview
 from tiro.errors import (
     AgentNotFoundError,

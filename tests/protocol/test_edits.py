@@ -9,7 +9,7 @@ import pytest
 
 from tests.protocol.fakes import Client
 from tests.tools.rooms import put
-from tiro.assistant.edits import FileEdits
+from tiro.assistant.file_edits import FileEdits
 from tiro.errors import ToolError
 from tiro.tools.workspace import Workspace
 from tiro.tools.writing import current, put_text

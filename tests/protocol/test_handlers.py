@@ -11,7 +11,7 @@ from tiro.agents import events
 from tiro.errors import ModelError, ModelNotConfiguredError
 from tiro.protocol import types
 from tiro.protocol.handlers import HANDLERS
-from tiro.stores.manager import Notice
+from tiro.stores.notices import Notice
 
 
 async def ready(*scripts: Script, **given: Any) -> Client:

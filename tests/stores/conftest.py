@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tiro.stores.manager import Notice, SessionManager
+from tiro.stores.manager import SessionManager
+from tiro.stores.notices import Notice
 
 
 class Notices(list[Notice]):

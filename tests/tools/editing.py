@@ -13,7 +13,7 @@ from tiro.errors import TiroError
 from tiro.session.edits import Edit
 from tiro.stores.disk import Disk
 from tiro.stores.ledger import Ledger
-from tiro.tools.edits import Edits
+from tiro.tools.undo import Edits
 from tiro.tools.workspace import Workspace
 from tiro.tools.writing import current, put_text
 

@@ -22,7 +22,7 @@ from tiro.errors import EditConflictError
 from tiro.tools.writing import current
 
 if TYPE_CHECKING:
-    from tiro.tools.edits import Target
+    from tiro.tools.undo import Target
 
 ENCODINGS = {"plain": ("utf-8", "\n"), "dos": ("latin-1", "\r\n"), "live": ("utf-8", "\n")}
 NEW = "made/new"

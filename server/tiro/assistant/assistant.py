@@ -20,8 +20,8 @@ from tiro.agents.permissions import PermissionDecision
 from tiro.assistant import window
 from tiro.assistant.allowed import explain_permission
 from tiro.assistant.calibrations import Calibrations
-from tiro.assistant.edits import FileEdits
 from tiro.assistant.explain import Explained, explain
+from tiro.assistant.file_edits import FileEdits
 from tiro.assistant.fit import crowded
 from tiro.assistant.limits import configure
 from tiro.assistant.memory import Memory
@@ -48,7 +48,7 @@ from tiro.session.secrets import KnownSecrets
 from tiro.session.session import Session
 from tiro.session.settings import positive_or_none
 from tiro.session.transcript import SHOWN_MESSAGES, Statistics, count, summarize
-from tiro.stores.manager import Notice
+from tiro.stores.notices import Notice
 from tiro.tools.editor import Editor
 from tiro.tools.workspace import Workspace
 

@@ -34,7 +34,7 @@ from tiro.session.policy import Budget, ResizeDecision
 from tiro.session.resize import Plan, ResizeOutcome
 from tiro.session.session import Session
 from tiro.session.summary import MAX_CHARACTERS, Fold, Summarizer
-from tiro.stores.manager import Notice
+from tiro.stores.notices import Notice
 
 if TYPE_CHECKING:
     from tiro.assistant.assistant import Assistant

@@ -33,7 +33,8 @@ from tiro.session.meter import ContextSize
 from tiro.session.policy import Budget
 from tiro.session.session import Session
 from tiro.session.transcript import first_line
-from tiro.stores.manager import Notice, SessionManager
+from tiro.stores.manager import SessionManager
+from tiro.stores.notices import Notice
 from tiro.tools.diagnostics import diagnostics_tools
 from tiro.tools.edit_files import edit_tools
 from tiro.tools.editor import Editor

@@ -12,7 +12,7 @@ from tiro.assistant.asked import is_overtaken
 from tiro.assistant.setbacks import Setbacks
 from tiro.session.core import Core
 from tiro.session.session import Session
-from tiro.stores.manager import Notice
+from tiro.stores.notices import Notice
 
 if TYPE_CHECKING:
     from tiro.assistant.assistant import Assistant

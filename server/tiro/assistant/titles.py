@@ -14,7 +14,7 @@ from tiro.agents.asking import Reply
 from tiro.session.messages import Message, text_of
 from tiro.session.session import Session
 from tiro.session.transcript import first_line
-from tiro.stores.manager import Notice
+from tiro.stores.notices import Notice
 
 if TYPE_CHECKING:
     from tiro.assistant.assistant import Assistant

@@ -5,9 +5,8 @@ with file, line and path, and what stands below it in the order holds. A workspa
 its file may set only what `WORKSPACE_MAY_SET` names, and its permission rules only narrow.
 """
 
-import difflib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -22,6 +21,7 @@ from tiro.agents.permissions import (
     understood,
 )
 from tiro.agents.wording import expected, shown
+from tiro.config.misspelt import closest, did_you_mean, hint, meant_path
 from tiro.config.settings import Document, Doubts, ProviderConfig, Settings
 from tiro.models.address import EXAMPLE, problem_of_address
 from tiro.models.model import ProviderSettings
@@ -65,9 +65,6 @@ class Source(msgspec.Struct, frozen=True):
         line = next(filter(None, (self.lines.get(path[:n]) for n in range(len(path), 0, -1))), None)
         return self.name if line is None else f"{self.name}, line {line}"
 
-
-ADDRESS_WORDS = ("url", "host", "endpoint", "address", "server", "proxy")
-"""What a key is called that says where a provider is, also where there is no such key."""
 
 UNTIL_CORRECTED = "no model is asked until it is corrected"
 
@@ -158,7 +155,7 @@ class Merge:
         for key, value in (given or {}).items():
             here = (*path, str(key))
             if str(key) not in types:
-                self._tell(source, here, f"is no setting{_hint(str(key), types)}")
+                self._tell(source, here, f"is no setting{hint(str(key), types)}")
             elif source.is_workspace and not _workspace_may_set(here):
                 self._tell(source, here, "may not be set by a workspace, only by you")
             else:
@@ -242,8 +239,8 @@ class Merge:
 
     def _unknown_key(self, key: str, rule: Any, table: Mapping[Any, Any], source: Source) -> None:
         """Tell of a key that there is not; what it forbids holds for the one that was meant."""
-        meant = KEY_OF_TOOL.get(key) or _closest(key, PERMISSION_KEYS)
-        told = f"is no permission key{_did_you_mean(meant)}; there are {', '.join(PERMISSION_KEYS)}"
+        meant = KEY_OF_TOOL.get(key) or closest(key, PERMISSION_KEYS)
+        told = f"is no permission key{did_you_mean(meant)}; there are {', '.join(PERMISSION_KEYS)}"
         narrowed = narrowing(rule)
         if meant is None or meant in table or not narrowed:
             self._tell(source, ("permission", key), told)
@@ -300,7 +297,7 @@ class Merge:
 
     def doubt(self, source: Source, path: tuple[str, ...], told: str) -> str | None:
         """Note a fault that may change who hears a prompt; what follows, None where it does not."""
-        match _meant(path):
+        match meant_path(path):
             case ("model",):
                 self._models.append((source, Unclear(told)))
                 return UNTIL_CORRECTED
@@ -347,21 +344,6 @@ def _table_of(kind: Any) -> Any:
     return _section_of(get_args(kind)[1]) if get_origin(kind) is dict else None
 
 
-def _meant(path: tuple[str, ...]) -> tuple[str, ...]:
-    """The path of what a misspelt key stands for, where that decides who hears a prompt."""
-    key, is_new = path[-1].lower(), path[-1] not in Document.__struct_fields__
-    if len(path) == 1 and is_new:
-        meant = _closest(key, Document.__struct_fields__)
-        if "provider" in key or meant == "providers":
-            return ("providers",)
-        return ("model",) if "model" in key or meant == "model" else path
-    if path[0] == "providers" and len(path) == 3 and key not in ProviderConfig.__struct_fields__:
-        meant = _closest(key, ProviderConfig.__struct_fields__)
-        if meant == "api" or any(word in key for word in ADDRESS_WORDS):
-            return (*path[:2], "api")
-    return path
-
-
 def _workspace_may_set(path: tuple[str, ...]) -> bool:
     """Whether a key, something in it or the section around it is among WORKSPACE_MAY_SET."""
     key = ".".join(path) + "."
@@ -373,15 +355,3 @@ def _shown(path: tuple[str, ...], value: Any) -> str:
     if _SECRET_KEYS & set(path):
         return "what is there"
     return shown(value)
-
-
-def _hint(key: str, known: Iterable[str]) -> str:
-    return _did_you_mean(_closest(key, known))
-
-
-def _closest(key: str, known: Iterable[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(key.lower(), list(known), n=1)), None)
-
-
-def _did_you_mean(meant: str | None) -> str:
-    return f" (did you mean {meant}?)" if meant else ""

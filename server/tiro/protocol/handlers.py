@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from tiro.assistant.prompt import Attachment
 from tiro.assistant.turns import new_turn_id
-from tiro.errors import InvalidInputError
 from tiro.protocol import types
-from tiro.protocol.buffers import path_of
 from tiro.protocol.connection import Connection
+from tiro.protocol.from_wire import absolute, from_wire_attachments, given, text_or_none
 from tiro.protocol.wire import (
     to_wire,
     to_wire_agent,
@@ -27,8 +25,6 @@ from tiro.protocol.wire import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tiro.assistant.assistant import Assistant
 
 
@@ -155,7 +151,7 @@ async def session_context_size(desk: Desk, params: types.ContextSizeParams) -> t
 @handles("tiro/session/explain")
 async def session_explain(desk: Desk, params: types.ExplainParams) -> types.ExplainResult:
     """The next request, without sending it."""
-    attachments = [to_attachment(desk, attachment) for attachment in params.attachments or ()]
+    attachments = from_wire_attachments(params.attachments, desk.connection.buffers.encoding)
     explained = await desk.assistant.explain(params.draft, attachments, params.agent, params.model)
     return to_wire_explained(explained)
 
@@ -325,7 +321,7 @@ async def state_delete(desk: Desk, params: types.StateDeleteParams) -> types.Del
 @handles("tiro/turn/start")
 async def turn_start(desk: Desk, params: types.TurnStartParams) -> types.TurnResult:
     """Ask, and answer when the turn is over."""
-    attachments = [to_attachment(desk, attachment) for attachment in params.attachments or ()]
+    attachments = from_wire_attachments(params.attachments, desk.connection.buffers.encoding)
     assistant, id = desk.assistant, new_turn_id()
     result = await desk.connection.run_turn(
         lambda: assistant.start_turn(id, params.prompt, attachments, params.agent, params.model),
@@ -435,38 +431,3 @@ async def status(desk: Desk, params: types.Empty) -> types.StatusResult:
 
 
 # --- params → domain ------------------------------------------------------------------------------
-
-
-def given(params: msgspec.Struct) -> dict[str, Any]:
-    """The fields that were given, null included, objects in them as dicts."""
-    fields = {name: getattr(params, name) for name in params.__struct_fields__}
-    return {
-        name: given(value) if isinstance(value, msgspec.Struct) else value
-        for name, value in fields.items()
-        if value is not msgspec.UNSET
-    }
-
-
-def absolute(path: str | None) -> "Path | None":
-    """The path of a `file://` URI or a plain absolute path."""
-    if path is None:
-        return None
-    if (found := path_of(path)) is None or "\0" in path:
-        raise InvalidInputError(f"Give an absolute path or a file:// URI, not {path!r}")
-    return found
-
-
-def to_attachment(desk: Desk, given: types.Attachment) -> Attachment:
-    """An attachment as the assistant takes it, with a plain path."""
-    return Attachment(
-        kind=given.kind,
-        path=text_or_none(absolute(given.path)),
-        range=None if given.range is None else msgspec.to_builtins(given.range),
-        text=given.text,
-        encoding=desk.connection.buffers.encoding,
-    )
-
-
-def text_or_none(value: "Path | None") -> str | None:
-    """A path as text; None stays None."""
-    return None if value is None else str(value)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tiro.assistant.assistant import Assistant
     from tiro.assistant.explain import Explained
     from tiro.session.edits import Edit
-    from tiro.tools.edits import NextTurn
+    from tiro.tools.undo import NextTurn
 
 MAX_RESULT_BYTES = 4096
 CUT = " [… cut …]"

@@ -5,19 +5,15 @@ about storing ever fails a change: the user hears of it by a notice. Several pro
 directory; whoever changes a session does so inside `changing` or `writing`.
 """
 
-import logging
 import math
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
-from weakref import WeakKeyDictionary, WeakValueDictionary
-
-import msgspec
+from weakref import WeakKeyDictionary
 
 from tiro.errors import (
     SessionExistsError,
@@ -34,28 +30,17 @@ from tiro.session.snapshot import StoredSession
 from tiro.session.times import Clock, utc_now
 from tiro.stores.autosave import Autosave, Due
 from tiro.stores.blobs import nothing
+from tiro.stores.by_key import ByKey
 from tiro.stores.copies import locked, remove_session, write_copy
 from tiro.stores.disk import Disk, real_path
 from tiro.stores.files import encode_snapshot
 from tiro.stores.index import Index, SavedSession, Version
 from tiro.stores.lock import never
 from tiro.stores.names import check_id, file_stem, safe_id, with_suffixes
+from tiro.stores.notices import Notice, Notices
 from tiro.stores.reading import SNAPSHOT_ENDING, read_session
 from tiro.stores.saving import Fsync
 from tiro.stores.schedule import Schedule
-
-CACHED_SESSIONS = 64
-
-log = logging.getLogger(__name__)
-
-
-class Notice(msgspec.Struct, frozen=True):
-    """Something about a session's files that its user should know."""
-
-    reason: str
-    """`save_failed`, `save_resumed`, `changed_on_disk` or `renamed`."""
-    session: Core
-    detail: dict[str, Any]
 
 
 class Agents(Protocol):
@@ -98,12 +83,10 @@ class SessionManager:
         self._redactor = Redactor(secrets)
         self.disk = disk or Disk()
         self.current: Session | None = None
-        self._on_notice = on_notice
+        self._notices = Notices(on_notice)
         self._autosaves: WeakKeyDictionary[Core, Autosave] = WeakKeyDictionary()
-        self._by_key: WeakValueDictionary[str, Session] = WeakValueDictionary()
-        self._recent: OrderedDict[str, Session] = OrderedDict()
+        self._by_key = ByKey()
         self._lock = threading.RLock()
-        self._failing: set[Path] = set()
         self._schedule = Schedule()
         self.cache_directory = Path(cache_directory) if cache_directory else None
         self._index = Index(self.directory, self.cache_directory, self.disk)
@@ -164,14 +147,13 @@ class SessionManager:
             if session is None:
                 path = self._path_for(key)
                 session = self.load(path) if path.exists() else self._make(None, None, key)
-            self._remember(key, session)
+            self._by_key.put(key, session)
             return session
 
     def invalidate(self, key: str) -> None:
         """Drop the session with this key from the cache; the next one is read from its file."""
         with self._lock:
-            self._by_key.pop(key, None)
-            self._recent.pop(key, None)
+            self._by_key.drop(key)
 
     def claim_id(self, session: Session) -> str:
         """The session's id; one without gets a time stamp that no file has (M2.8).
@@ -244,7 +226,7 @@ class SessionManager:
         path = self._autosave_of(session).save(session)
         with self._lock:
             if session.id is not None and session.id in self._by_key:
-                self._remember(session.id, session)
+                self._by_key.put(session.id, session)
         return path
 
     def copy_to(self, session: Session, file: str | Path) -> Path:
@@ -394,22 +376,11 @@ class SessionManager:
 
     def told(self, reason: str, session: Core, detail: dict[str, Any]) -> None:
         """Pass a notice on; a directory's failure and its end are told once each."""
-        if reason in ("save_failed", "save_resumed"):
-            autosave = self._autosaves.get(session)
-            directory = autosave.directory if autosave else self.directory
-            with self._lock:
-                if (reason == "save_failed") == (directory in self._failing):
-                    return
-                self._failing ^= {directory}
         if reason == "renamed":
             self.invalidate(detail["old_id"])
-        log.info("%s: %s", reason, detail)
-        if self._on_notice is None:
-            return
-        try:
-            self._on_notice(Notice(reason, session, detail))
-        except Exception:  # a fault of the listener must not undo the change being stored
-            log.exception("A notice could not be delivered")
+        autosave = self._autosaves.get(session)
+        directory = autosave.directory if autosave else self.directory
+        self._notices.tell(Notice(reason, session, detail), directory)
 
     def restored(self, session: Core) -> None:
         """An agent that does not exist any more becomes None; its name stays in the file (M4.3).
@@ -446,13 +417,6 @@ class SessionManager:
             if autosave is None:
                 autosave = self._autosaves[session] = Autosave(session, self, self.directory)
             return autosave
-
-    def _remember(self, key: str, session: Session) -> None:
-        self._by_key[key] = session
-        self._recent[key] = session
-        self._recent.move_to_end(key)
-        while len(self._recent) > CACHED_SESSIONS:
-            self._recent.popitem(last=False)
 
     def _live(self, id: str) -> Sequence[Session]:
         with self._lock:

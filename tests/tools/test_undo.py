@@ -20,11 +20,11 @@ from tests.tools.rooms import a_run, put
 from tiro.errors import EditConflictError, InvalidInputError, StorageError, ToolError
 from tiro.session.edits import Made
 from tiro.stores import ledger as ledger_module
-from tiro.tools import edits as edits_module
+from tiro.tools import undo
 from tiro.tools.diagnostics import diagnostics_tools
 from tiro.tools.edit_files import edit_tools
-from tiro.tools.edits import Edits
 from tiro.tools.shell import shell_tools
+from tiro.tools.undo import Edits
 from tiro.tools.workspace import Workspace
 from tiro.tools.writing import current
 
@@ -489,7 +489,7 @@ def test_an_undo_does_not_wait_long_for_a_silent_editor(
     editing: Editing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tool use of a running turn holds the file; the user hears so, and nothing was done."""
-    monkeypatch.setattr(edits_module, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(undo, "PATIENCE_SECONDS", 0.0)
     put(editing.root, "a", "a\n")
     put(editing.root, "b", "a\n")
     ids = [editing.edit(name, "b\n") for name in "ab"]

@@ -8,18 +8,18 @@ midway is finished by doing it again: what is done already is nothing to do.
 
 import asyncio
 import contextlib
-import functools
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 from tiro.errors import EditConflictError, InvalidInputError, StorageError, ToolError
 from tiro.session.edits import Became, Edit, Made
 from tiro.session.finished import finished
+from tiro.tools.edit_conflicts import busy, changing, conflict, unreadable, unwritten
 from tiro.tools.edit_recorder import EditStore, FileLocks, Recorder, path_of
+from tiro.tools.edit_steps import Lines, TouchError, lines_in, walked
 from tiro.tools.file_text import FileText
-from tiro.tools.merge import conflicting_lines, lines_now, merge_texts
 from tiro.tools.replacing import sweep
 from tiro.tools.workspace import Place, Workspace
 from tiro.tools.writing import current, put_text
@@ -36,21 +36,7 @@ SWEPT_EDITS = 200
 NO_EDIT = "There is no edit {id!r}; list the edits to see which can be undone"
 NO_TURN = "No edits are known of the turn {id!r}; list the edits to see which can be undone"
 NOT_ONE = "Give either the id of an edit or the id of a turn"
-CONFLICT = "What was changed since then overlaps with it in {places}, so {left}; {ways}"
-BY_HAND = "change it by hand"
-LATER = "undo the later edits of it first"
-OTHERS = "undo the turn's other edits one by one"
-UNREADABLE = "{path!r} can no longer be compared with the edit, so {left}: {why}"
-CHANGING = "{path!r} keeps changing, so it was left as it is{done}; try again"
-UNWRITTEN = "{path!r} was left as it is: {why}{done}"
-UNKNOWN = (
-    "The editor did not say whether it changed {path!r}; look at it, then ask again: what is done"
-    " already is nothing to do{done}"
-)
-IN_TURN = "A running turn is changing {paths} right now; wait for its end or cancel it{done}"
-UNTOUCHED = "no file was touched"
-LEFT = "it was left as it is{done}"
-DONE = " ({paths} is done already; doing it again does the rest)"
+
 
 Target = Literal["made", "undone"]
 """The state an edit is to come into: `undone` by an undo, `made` by a redo."""
@@ -124,11 +110,8 @@ class Edits:
                     moved_on = await self._write_all(changes, target, done)
                 if moved_on is None:
                     return done
-        raise EditConflictError(
-            CHANGING.format(path=str(moved_on), done=_told(done)),
-            paths=[str(moved_on)],
-            done=_texts(done),
-        )
+        assert moved_on is not None, "every attempt ended at a file that had changed again"
+        raise changing(moved_on, done)
 
     @contextlib.asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
@@ -157,9 +140,7 @@ class Edits:
                 async with asyncio.timeout(PATIENCE_SECONDS):
                     await stack.enter_async_context(self._locks.changing(*paths))
             except TimeoutError as error:
-                busy = _texts(self._locks.changed_now(paths))
-                told = IN_TURN.format(paths=", ".join(busy), done=_told(done))
-                raise EditConflictError(told, paths=busy, done=_texts(done)) from error
+                raise busy(self._locks.changed_now(paths), done) from error
             yield
 
     async def _work_out(
@@ -171,16 +152,15 @@ class Edits:
             try:
                 seen = await current(self._workspace, await self._place(path))
             except ToolError as error:  # something else is there by now
-                told = UNREADABLE.format(path=str(path), left=_left(done), why=error)
-                raise EditConflictError(told, paths=[str(path)], done=_texts(done)) from error
+                raise unreadable(path, error, done) from error
             try:
                 text = await asyncio.to_thread(self._stepped, seen, steps, target)
-            except _TouchError as error:
-                conflicts[path] = [] if seen is None else _lines_in(seen.text, error)
+            except TouchError as error:
+                conflicts[path] = [] if seen is None else lines_in(seen.text, error)
             else:
                 changes.append(_Change(path, seen, text, steps))
         if conflicts:
-            raise _conflict(conflicts, wanted, edits, done)
+            raise conflict(conflicts, wanted, edits, done)
         return changes
 
     def _stepped(self, seen: FileText | None, steps: Sequence[Made], target: Target) -> str | None:
@@ -188,9 +168,9 @@ class Edits:
         pairs = [(self._text(made, made.before), self._text(made, made.after)) for made in steps]
         if target == "undone":
             pairs = [(after, before) for before, after in pairs]
-        text = _walked(None if seen is None else seen.text, pairs)
+        text = walked(None if seen is None else seen.text, pairs)
         if text is None and seen is not None and seen.is_unsaved:
-            raise _TouchError  # the buffer holds what is nowhere else
+            raise TouchError  # the buffer holds what is nowhere else
         return text
 
     def _text(self, made: Made, name: str | None) -> str | None:
@@ -209,7 +189,7 @@ class Edits:
             except EditConflictError:
                 return path
             except ToolError as error:
-                raise _unwritten(path, error, done) from error
+                raise unwritten(path, error, done) from error
             await asyncio.to_thread(self._settle, change, target)
             done.append(path)
         await asyncio.to_thread(_remove_folders, changes)
@@ -252,10 +232,6 @@ def sweep_beside(store: EditStore) -> None:
         sweep(folder)
 
 
-_Pair: TypeAlias = tuple[str | None, str | None]
-"""The text of a file before and after a step; None stands for no file."""
-
-
 class _Change(NamedTuple):
     """What one file is to become."""
 
@@ -273,18 +249,6 @@ def _remove_folders(changes: Sequence[_Change]) -> None:
     for folder in sorted(folders, reverse=True):
         with contextlib.suppress(OSError):  # it is not empty, or gone
             os.rmdir(folder)
-
-
-Lines: TypeAlias = tuple[int, int]
-"""The first and the last of some lines of a file, counted from 1."""
-
-
-class _TouchError(Exception):
-    """What somebody wrote since and what is to be written overlap in these lines of a text."""
-
-    def __init__(self, text: str = "", lines: Sequence[range] = ()) -> None:
-        super().__init__()
-        self.text, self.lines = text, lines
 
 
 def _wanted(
@@ -311,114 +275,6 @@ def _by_path(wanted: Iterable[Made]) -> dict[Path, list[Made]]:
     for made in wanted:
         found.setdefault(path_of(made), []).append(made)
     return found
-
-
-def _walked(text: str | None, pairs: Sequence[_Pair]) -> str | None:
-    """The text after all these steps from one text to another; None stands for no file.
-
-    At their end already, where a process died before it could note that, there is nothing to do.
-    Where a single step touches what was written since, all of them together may not.
-    """
-    if text == pairs[-1][1]:
-        return text
-    try:
-        return functools.reduce(lambda now, pair: _step(now, *pair), pairs, text)
-    except _TouchError:
-        return functools.reduce(lambda now, pair: _step(now, *pair), _joined(pairs), text)
-
-
-def _joined(
-    pairs: Sequence[_Pair],
-) -> list[_Pair]:
-    """The steps with those made one that begin where the one before ends."""
-    joined = [pairs[0]]
-    for source, goal in pairs[1:]:
-        if joined[-1][1] == source:
-            joined[-1] = joined[-1][0], goal
-        else:
-            joined.append((source, goal))
-    return joined
-
-
-def _step(text: str | None, source: str | None, goal: str | None) -> str | None:
-    """The text with what leads from `source` to `goal`; None stands for no file."""
-    if goal in (text, source):
-        return text
-    if text == source:
-        return goal
-    if text == "" and None in (source, goal):
-        return goal  # a file whose making was broken off; there is nothing in it to lose
-    if text is None or source is None or goal is None:
-        raise _TouchError
-    merged = merge_texts(source, text, goal)
-    if merged is None:
-        raise _TouchError(text, conflicting_lines(source, text, goal))
-    return merged
-
-
-def _lines_in(now: str, error: _TouchError) -> list[Lines]:
-    """The lines of a file's text now in which what somebody wrote is in the way."""
-    found = error.lines
-    if error.text != now:  # some of the edits were stepped over before
-        found = [left for lines in found if (left := lines_now(lines, error.text, now))]
-    return [(lines.start + 1, max(lines.stop, lines.start + 1)) for lines in found]
-
-
-def _conflict(
-    paths: Mapping[Path, list[Lines]],
-    wanted: Sequence[Made],
-    edits: Sequence[Edit],
-    done: Sequence[Path],
-) -> EditConflictError:
-    """The error for these files; it names our own edits that came after those to be moved."""
-    ids = {made.id for made in wanted}
-    first = min(index for index, edit in enumerate(edits) if edit.made.id in ids)
-    later = [
-        edit.made.id
-        for edit in edits[first:]
-        if edit.state == "made" and edit.made.id not in ids and path_of(edit.made) in paths
-    ]
-    ways = [BY_HAND, *([LATER] if later else []), *([OTHERS] if len(wanted) > 1 else [])]
-    told = CONFLICT.format(
-        places=", ".join(_place(path, lines) for path, lines in paths.items()),
-        left=_left(done),
-        ways=", or ".join(ways),
-    )
-    lines = {str(path): [list(one) for one in found] for path, found in paths.items()}
-    return EditConflictError(told, paths=_texts(paths), lines=lines, done=_texts(done), later=later)
-
-
-def _place(path: Path, lines: Sequence[Lines]) -> str:
-    """Some lines of a file in words."""
-    if not lines:
-        return str(path)
-    parts = [str(first) if first == last else f"{first}–{last}" for first, last in lines]
-    is_one = len(lines) == 1 and lines[0][0] == lines[0][1]
-    return f"line{'' if is_one else 's'} {', '.join(parts)} of {path}"
-
-
-def _unwritten(
-    path: Path, error: ToolError, done: Sequence[Path]
-) -> EditConflictError | StorageError:
-    """The error for a file that did not get its text: the disk refused, else the editor or we."""
-    told = UNWRITTEN.format(path=str(path), why=error, done=_told(done))
-    if error.data.get("outcome") == "unknown":
-        told = UNKNOWN.format(path=str(path), done=_told(done))
-    if "errno" in error.data:
-        return StorageError(told, path=str(path), errno=error.data["errno"], done=_texts(done))
-    return EditConflictError(told, paths=[str(path)], done=_texts(done))
-
-
-def _left(done: Sequence[Path]) -> str:
-    return LEFT.format(done=_told(done)) if done else UNTOUCHED
-
-
-def _told(done: Sequence[Path]) -> str:
-    return DONE.format(paths=", ".join(_texts(done))) if done else ""
-
-
-def _texts(paths: Iterable[Path]) -> list[str]:
-    return list(map(str, paths))
 
 
 _MODE_BITS = 0o7777

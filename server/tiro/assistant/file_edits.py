@@ -12,7 +12,7 @@ from tiro.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from tiro.session.edits import Edit
-    from tiro.tools.edits import Edits, NextTurn, Target
+    from tiro.tools.undo import Edits, NextTurn, Target
 
 NOTHING_LEFT = {
     "undone": "There are no edits of Tiro's to undo in this workspace",
@@ -75,7 +75,7 @@ class FileEdits:
         """
         if self._directory.is_dir():
             from tiro.stores.ledger import Ledger
-            from tiro.tools.edits import sweep_beside
+            from tiro.tools.undo import sweep_beside
 
             ledger = Ledger(self._directory)
             ledger.prune()
@@ -85,7 +85,7 @@ class FileEdits:
     def _edits(self) -> "Edits":
         if self._opened is None:
             from tiro.stores.ledger import Ledger
-            from tiro.tools.edits import Edits
+            from tiro.tools.undo import Edits
 
             loop = asyncio.get_running_loop()
 
