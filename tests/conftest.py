@@ -13,7 +13,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from tests.sizes import sized
+from tests.sizes import SECONDS, SIZE, sized
 
 hypothesis.settings.register_profile(
     "tiro",
@@ -31,6 +31,13 @@ hypothesis.settings.load_profile("tiro")
 ROOT = Path(__file__).resolve().parents[1]
 SECRETS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With --long a test takes as long as it takes; only one that hangs is ended."""
+    if SIZE == "long":
+        for item in items:
+            item.add_marker(pytest.mark.timeout(SECONDS), append=False)
 
 
 @pytest.fixture(autouse=True)

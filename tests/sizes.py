@@ -8,6 +8,10 @@ Size = Literal["fast", "normal", "long"]
 SIZE = cast("Size", os.environ.get("TIRO_TEST_SIZE", "normal"))
 
 
+SECONDS = {"fast": 60, "normal": 60, "long": 3600}[SIZE]
+"""How long a test may take before it counts as hanging, also on a machine that does much else."""
+
+
 def sized(*, fast: int, normal: int, long: int) -> int:
     """The number of repetitions for this run, e.g. `max_examples=sized(fast=50, …)`."""
     return {"fast": fast, "normal": normal, "long": long}[SIZE]

@@ -3,12 +3,14 @@
     python3 tests/run.py trust --long
 
 Each test tells by pytest's `record_property` how much it tried, under the name of its row; the sum
-of a row counts only tests that passed.
+of a row counts only tests that passed. Each file is a run of its own, so that what ends one costs
+no other's figures, and says how far it is.
 """
 
 import subprocess
 import sys
 import tempfile
+import time
 import xml.etree.ElementTree
 from collections import Counter
 from pathlib import Path
@@ -16,9 +18,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = (
     "tests/stores/test_kill.py", "tests/stores/test_faults.py", "tests/stores/test_fault_places.py",
-    "tests/stores/test_turns.py", "tests/e2e/test_restart.py", "tests/e2e/test_disk.py",
-    "tests/e2e/test_processes.py", "tests/e2e/test_odd_frames.py",
-    "tests/e2e/test_random_histories.py",
+    "tests/stores/test_turns.py", "tests/stores/test_random_damage.py",
+    "tests/e2e/test_restart.py", "tests/e2e/test_disk.py", "tests/e2e/test_processes.py",
+    "tests/e2e/test_odd_frames.py", "tests/e2e/test_random_histories.py",
 )  # fmt: skip
 ROWS = {
     "kills": (500, "kill -9 inside or between operations; all that was acknowledged is there"),
@@ -26,23 +28,40 @@ ROWS = {
     "faults": (200, "disk full, EIO, EACCES at every write, fsync, rename; told once, resumed"),
     "histories": (20_000, "random histories; each next request passes the strict checks"),
     "frames": (100_000, "malformed or odd frames; each id is answered once"),
+    "damaged": (30_000, "damaged session files; each is refused whole or usable, none is changed"),
     "saves": (1000, "interleaved saves of two processes; nothing is lost"),
 }
 
 
 def main() -> int:
     """Run the tests of all rows and print what they add up to."""
+    reached: Counter[str] = Counter()
+    worst = 0
     with tempfile.TemporaryDirectory() as folder:
-        junit = Path(folder) / "trust.xml"
-        options = ("-q", "-p", "no:cacheprovider", f"--junitxml={junit}")
-        code = subprocess.run(
-            [sys.executable, "-m", "pytest", *options, *TESTS], cwd=ROOT
-        ).returncode
-        reached = figures(xml.etree.ElementTree.parse(junit).getroot())
-    sys.stdout.write(f"\n{'wanted':>8} {'reached':>8}  what\n")
+        for number, file in enumerate(TESTS, 1):
+            _say(f"\n{number} of {len(TESTS)}: {file}")
+            began, junit = time.monotonic(), Path(folder) / f"{number}.xml"
+            code = _run(file, junit)
+            worst = max(worst, abs(code))
+            found = figures(xml.etree.ElementTree.parse(junit).getroot()) if junit.exists() else {}
+            reached.update(found)
+            told = ", ".join(f"{count} {name}" for name, count in found.items()) or "no figure"
+            how = "passed" if code == 0 else f"FAILED with {code}"
+            _say(f"{how} in {time.monotonic() - began:.0f} s: {told}")
+    _say(f"\n{'wanted':>8} {'reached':>8}  what")
     for name, (wanted, what) in ROWS.items():
-        sys.stdout.write(f"{wanted:>8} {reached[name]:>8}  {what}\n")
-    return code
+        _say(f"{wanted:>8} {reached[name]:>8}  {what}")
+    return worst
+
+
+def _run(file: str, junit: Path) -> int:
+    options = ("-v", "--no-header", "-p", "no:cacheprovider", f"--junitxml={junit}")
+    return subprocess.run([sys.executable, "-m", "pytest", *options, file], cwd=ROOT).returncode
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def figures(suites: xml.etree.ElementTree.Element) -> Counter[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.sizes import sized
+from tests.sizes import SECONDS, sized
 from tests.stores.conftest import Make, Tell
 from tests.stores.look import names, texts
 from tests.stores.script import LIFE, MAX_HISTORY, state_of
@@ -35,7 +35,7 @@ def run(jobs: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
         check=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
         cwd=Path(__file__).parents[2],
-        timeout=55,
+        timeout=SECONDS - 5,
     )
     results: list[dict[str, Any]] = json.loads(done.stdout)
     return results, done.stderr

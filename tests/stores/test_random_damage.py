@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.sizes import sized
-from tests.stores.conftest import Make
+from tests.stores.conftest import Make, Tell
 from tests.stores.script import LIFE, MAX_HISTORY
 from tiro.errors import SessionFormatError
 from tiro.session.provider_view import provider_view
@@ -56,8 +56,9 @@ def check_usable(session: Session) -> None:
 @pytest.mark.timeout(600)  # with --long
 @pytest.mark.parametrize("which", ["snapshot", "journal", "both"])
 def test_a_damaged_file_is_refused_or_usable(
-    make_manager: Make, tmp_path: Path, which: str
+    make_manager: Make, tmp_path: Path, which: str, record_property: Tell
 ) -> None:
+    record_property("damaged", ROUNDS // 3)
     dice = random.Random(which)
     snapshot, journal = some_files(make_manager, tmp_path / "whole")
     path = tmp_path / "damaged" / "x.json"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.sizes import sized
+from tests.sizes import SECONDS, sized
 from tests.stores.conftest import Make, Notices, Tell
 from tests.stores.look import names, texts
 from tiro.errors import SessionInUseError
@@ -235,7 +235,7 @@ def share(*commands: tuple[str, ...]) -> list[dict[str, Any]]:
         )
         for command in commands
     ]
-    outputs = [child.communicate(timeout=50)[0] for child in children]
+    outputs = [child.communicate(timeout=SECONDS - 10)[0] for child in children]
     assert [child.returncode for child in children] == [0] * len(children)
     return [json.loads(output) for output in outputs]
 
