@@ -5,8 +5,13 @@
  * the reader is at the end. Only a reader at the end is taken along when more arrives.
  */
 
-import type { Chip, FromView, Item, ToView, TranscriptChange, ViewStatus } from "../src/viewMessages";
+import type { FromView, Item, ToView, TranscriptChange, ViewStatus } from "../src/viewMessages";
+import { showChips } from "./chips";
+import { CodeBlocks } from "./codeBlock";
+import { byId } from "./dom";
+import { Follow } from "./follow";
 import { PromptHistory } from "./promptHistory";
+import { QuestionCard, questionWords } from "./question";
 import { toolWords, Transcript } from "./transcript";
 
 declare function acquireVsCodeApi(): {
@@ -15,32 +20,49 @@ declare function acquireVsCodeApi(): {
   setState(state: { draft: string }): void;
 };
 
-/** So near to the end counts as at the end. */
-const END_SLACK_PX = 24;
 const MAX_ANNOUNCED_CHARACTERS = 1_000;
 
 const vscode = acquireVsCodeApi();
 const scroller = byId("transcript");
 const earlier = byId("earlier");
 const empty = byId("empty");
-const follow = byId("follow");
-const chips = byId("chips");
 const prompt = byId("prompt") as HTMLTextAreaElement;
 const send = byId("send") as HTMLButtonElement;
 const cancel = byId("cancel");
 const live = byId("live");
+const urgent = byId("urgent");
 const items = byId("items");
-const transcript = new Transcript(items, (command) => {
-  vscode.postMessage({ type: "command", command });
+const code = new CodeBlocks((action, text) => {
+  vscode.postMessage({ type: "code", action, text });
+  if (action === "copy") {
+    say("Copied");
+  }
 });
+const transcript = new Transcript(
+  items,
+  (command) => {
+    vscode.postMessage({ type: "command", command });
+  },
+  code,
+);
 
 const history = new PromptHistory(prompt, () =>
   [...items.querySelectorAll(".item.user .text")].map(({ textContent }) => textContent),
 );
 
-let isAtEnd = true;
-/** Where the page was when it was last looked at. */
-let lastTop = 0;
+const follow = new Follow(scroller, items, byId("follow"));
+const question = new QuestionCard(byId("question"), {
+  answer: (id, decision, message) => {
+    vscode.postMessage({ type: "answer", id, decision, message });
+  },
+  showMore: (id) => {
+    vscode.postMessage({ type: "showQuestion", id });
+  },
+  leave: () => {
+    prompt.focus();
+  },
+});
+
 let state: ViewStatus["state"] = "starting";
 
 window.addEventListener("message", ({ data }: MessageEvent<ToView>) => {
@@ -52,7 +74,7 @@ byId("composer").addEventListener("submit", (event) => {
   ask();
 });
 prompt.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+  if (event.key === "Enter" && isPlain(event)) {
     event.preventDefault();
     ask();
   } else if (history.move(event.key)) {
@@ -74,14 +96,10 @@ cancel.addEventListener("click", () => {
 earlier.addEventListener("click", () => {
   vscode.postMessage({ type: "earlier" });
 });
-follow.addEventListener("click", () => {
-  goToEnd();
+byId("follow").addEventListener("click", () => {
+  follow.goToEnd();
   prompt.focus();
 });
-scroller.addEventListener("scroll", readPosition);
-const sizes = new ResizeObserver(keepAtEnd);
-sizes.observe(scroller);
-sizes.observe(items);
 for (const [id, command] of [
   ["attach", "tiro.attach"],
   ["agent", "tiro.selectAgent"],
@@ -103,7 +121,9 @@ function receive(message: ToView): void {
       showStatus(message.status);
       break;
     case "chips":
-      showChips(message.chips);
+      showChips(byId("chips"), message.chips, (chosen) => {
+        vscode.postMessage(chosen);
+      });
       break;
     case "draft":
       giveBack(message.text);
@@ -111,11 +131,18 @@ function receive(message: ToView): void {
     case "focus":
       prompt.focus();
       break;
+    case "question":
+      question.show(message.question, message.others);
+      warn(message.question === null ? "" : questionWords(message.question));
+      break;
+    case "focusQuestion":
+      question.focus();
+      break;
     default:
       paint(message);
   }
   empty.hidden = !transcript.isEmpty;
-  keepAtEnd();
+  follow.keep();
 }
 
 function paint(change: TranscriptChange): void {
@@ -123,7 +150,7 @@ function paint(change: TranscriptChange): void {
     case "reset":
       transcript.reset(change.items);
       earlier.hidden = !change.hasEarlier;
-      goToEnd();
+      follow.goToEnd();
       break;
     case "prepend":
       prepend(change.items, change.hasEarlier);
@@ -144,6 +171,11 @@ function paint(change: TranscriptChange): void {
   }
 }
 
+/** With a modifier a key means something else, to the page or to VS Code. */
+function isPlain({ shiftKey, ctrlKey, altKey, metaKey, isComposing }: KeyboardEvent): boolean {
+  return !(shiftKey || ctrlKey || altKey || metaKey || isComposing);
+}
+
 function ask(): void {
   const text = prompt.value;
   if (text.trim() === "") {
@@ -152,7 +184,7 @@ function ask(): void {
   prompt.value = "";
   history.forget();
   draftChanged();
-  goToEnd();
+  follow.goToEnd();
   vscode.postMessage(state === "answering" ? { type: "steer", text } : { type: "ask", prompt: text });
 }
 
@@ -163,33 +195,6 @@ function prepend(older: readonly Item[], hasEarlier: boolean): void {
   transcript.prepend(older);
   earlier.hidden = !hasEarlier;
   scroller.scrollTop += (anchor?.getBoundingClientRect().top ?? 0) - before;
-}
-
-/** Only the reader moves up; text that grows below does not. */
-function readPosition(): void {
-  const below = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
-  if (below <= END_SLACK_PX) {
-    isAtEnd = true;
-  } else if (scroller.scrollTop < lastTop) {
-    isAtEnd = false;
-  }
-  lastTop = scroller.scrollTop;
-  follow.hidden = isAtEnd;
-}
-
-/** The position is read first: the reader may have moved since the last event. */
-function keepAtEnd(): void {
-  readPosition();
-  if (isAtEnd) {
-    goToEnd();
-  }
-}
-
-function goToEnd(): void {
-  isAtEnd = true;
-  scroller.scrollTop = scroller.scrollHeight;
-  lastTop = scroller.scrollTop;
-  follow.hidden = true;
 }
 
 function showStatus(status: ViewStatus): void {
@@ -225,33 +230,6 @@ function label(button: HTMLElement, text: string, meaning: string): void {
   button.setAttribute("aria-label", meaning);
 }
 
-function showChips(shown: readonly Chip[]): void {
-  chips.replaceChildren(
-    ...shown.map((chip) => {
-      const item = document.createElement("li");
-      const button = document.createElement("button");
-      button.type = "button";
-      button.className = "chip";
-      button.textContent = chip.label;
-      if (chip.isSelection) {
-        button.setAttribute("aria-pressed", String(chip.isOn));
-        button.title = chip.isOn ? "The selection goes along" : "The selection does not go along";
-      } else {
-        button.title = "Remove";
-        button.setAttribute("aria-label", `Remove attachment ${chip.label}`);
-        button.classList.add("removable");
-      }
-      button.addEventListener("click", () => {
-        vscode.postMessage(
-          chip.isSelection ? { type: "toggleSelection" } : { type: "removeChip", id: chip.id },
-        );
-      });
-      item.append(button);
-      return item;
-    }),
-  );
-}
-
 /** A prompt that was not taken comes back, before whatever was typed since. */
 function giveBack(text: string): void {
   prompt.value = prompt.value === "" ? text : `${text}\n${prompt.value}`;
@@ -273,6 +251,13 @@ function say(text: string): void {
   live.textContent = text;
 }
 
+/** Said at once; the same again is no news. */
+function warn(text: string): void {
+  if (urgent.textContent !== text) {
+    urgent.textContent = text;
+  }
+}
+
 function draftChanged(): void {
   vscode.setState({ draft: prompt.value });
   send.disabled = prompt.value.trim() === "";
@@ -282,12 +267,4 @@ function draftChanged(): void {
 function fitPrompt(): void {
   prompt.style.height = "auto";
   prompt.style.height = `${prompt.scrollHeight + 2}px`;
-}
-
-function byId(id: string): HTMLElement {
-  const element = document.getElementById(id);
-  if (element === null) {
-    throw new Error(`The page has no element ${id}`);
-  }
-  return element;
 }

@@ -5,6 +5,8 @@
  * answer as in a short one. Text only ever becomes text nodes; no markup of the model is run.
  */
 
+import { makeCodeBlock } from "./codeBlock";
+
 /** A line longer than this is shown as it stands until it ends. */
 const MAX_LIVE_LINE = 2_000;
 
@@ -34,8 +36,13 @@ export class MarkdownStream {
   #block: HTMLElement | undefined;
   #code: Text | undefined;
   #fence = "";
+  #language = "";
 
-  constructor(private readonly root: HTMLElement) {}
+  /** `finished` gets every block of code that is complete, and its language. */
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly finished: (block: HTMLElement, language: string) => void = () => undefined,
+  ) {}
 
   /** More text. */
   push(text: string): void {
@@ -55,6 +62,7 @@ export class MarkdownStream {
       this.#finishLine();
     }
     this.#dropLive();
+    this.#closeCode();
   }
 
   #finishLine(): void {
@@ -70,8 +78,7 @@ export class MarkdownStream {
 
   #codeLine(line: string): void {
     if (line.trim().startsWith(this.#fence) && line.trim().length <= this.#fence.length + 2) {
-      this.#code = undefined;
-      this.#block = undefined;
+      this.#closeCode();
       return;
     }
     this.#code?.appendData(`${line}\n`);
@@ -142,15 +149,21 @@ export class MarkdownStream {
   }
 
   #openCode(fence: string, language: string): void {
+    const { block, text } = makeCodeBlock(language);
     this.#fence = fence;
-    const block = this.#open("pre");
-    block.tabIndex = 0;
-    block.setAttribute("role", "group");
-    block.setAttribute("aria-label", language === "" ? "Code" : `Code, ${language}`);
-    const code = document.createElement("code");
-    this.#code = document.createTextNode("");
-    code.append(this.#code);
-    block.append(code);
+    this.#language = language;
+    this.#block = block;
+    this.#code = text;
+    this.root.append(block);
+  }
+
+  #closeCode(): void {
+    const block = this.#code === undefined ? undefined : this.#block;
+    this.#code = undefined;
+    if (block !== undefined) {
+      this.#block = undefined;
+      this.finished(block, this.#language);
+    }
   }
 
   #open(tag: string): HTMLElement {

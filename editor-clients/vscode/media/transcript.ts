@@ -9,6 +9,8 @@ import type {
   ToolStatus,
   UserItem,
 } from "../src/viewMessages";
+import type { CodeBlocks } from "./codeBlock";
+import { make } from "./dom";
 import { MarkdownStream } from "./markdown";
 
 /** An item on the page. */
@@ -36,6 +38,7 @@ export class Transcript {
   constructor(
     private readonly root: HTMLElement,
     private readonly runCommand: (command: string) => void,
+    private readonly code: Pick<CodeBlocks, "finish">,
   ) {}
 
   get isEmpty(): boolean {
@@ -109,7 +112,7 @@ export class Transcript {
       case "user":
         return paintUser(item);
       case "text":
-        return paintText(item);
+        return paintText(item, this.code);
       case "thinking":
         return paintThinking(item);
       case "tool":
@@ -137,12 +140,14 @@ function paintUser(item: UserItem): Painted {
   return { element, update: () => undefined, append: () => undefined };
 }
 
-function paintText(item: TextItem): Painted {
+function paintText(item: TextItem, code: Pick<CodeBlocks, "finish">): Painted {
   const element = article("text", "Tiro");
   const body = make("div", "markdown");
   const mark = make("p", "mark", "Interrupted");
   element.append(body, mark);
-  const stream = new MarkdownStream(body);
+  const stream = new MarkdownStream(body, (block, language) => {
+    code.finish(block, language);
+  });
   stream.push(item.text);
   const update = (now: Item) => {
     if (now.kind === "text") {
@@ -233,16 +238,5 @@ function article(kind: string, speaker: string): HTMLElement {
   const element = make("article", `item ${kind}`);
   element.setAttribute("aria-label", speaker);
   element.append(make("h2", "speaker", speaker));
-  return element;
-}
-
-function make(tag: string, className: string, text?: string): HTMLElement {
-  const element = document.createElement(tag);
-  if (className !== "") {
-    element.className = className;
-  }
-  if (text !== undefined) {
-    element.textContent = text;
-  }
   return element;
 }

@@ -124,7 +124,7 @@ export function fileAttachment(): Attachment | undefined {
 }
 
 /** Logs and our own show document are not what a prompt is about. */
-function sourceEditor(): vscode.TextEditor | undefined {
+export function sourceEditor(): vscode.TextEditor | undefined {
   const editor = vscode.window.activeTextEditor;
   const scheme = editor?.document.uri.scheme;
   return scheme === "file" || scheme === "untitled" ? editor : undefined;

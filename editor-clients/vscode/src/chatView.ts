@@ -10,10 +10,17 @@ import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 
 import type { Attachments } from "./attachment";
+import { useCode } from "./code";
 import { messageOf } from "./failure";
+import type { Forms } from "./forms";
 import { pageHtml } from "./page";
+import { counted } from "./pick";
+import type { Questions } from "./questions";
 import type { Session } from "./session";
 import { type FromView, type ToView, VIEW_COMMANDS } from "./viewMessages";
+
+/** What is done with each message of the page. */
+type Actions = { [T in FromView["type"]]: (message: Extract<FromView, { type: T }>) => unknown };
 
 export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
   static readonly id = "tiro.chat";
@@ -22,12 +29,40 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
   #view: vscode.WebviewView | undefined;
   #isReady = false;
   #draft: string | undefined;
-  #wantsFocus = false;
+  /** Where in the page the focus goes as soon as it is ready. */
+  #wantsFocus: "focus" | "focusQuestion" | undefined;
+
+  readonly #actions: Actions = {
+    ready: () => {
+      this.#paintAll();
+    },
+    ask: ({ prompt }) => this.session.ask({ prompt, attachments: this.attachments.take() }),
+    steer: ({ text }) => this.#steer(text),
+    cancel: () => this.session.cancel(),
+    earlier: () => this.session.showEarlier(),
+    toggleSelection: () => {
+      this.attachments.toggleSelection();
+    },
+    removeChip: ({ id }) => {
+      this.attachments.remove(id);
+    },
+    answer: ({ id, decision, message }) => {
+      this.questions.find(id)?.answer({ decision, ...(message === "" ? {} : { message }) });
+    },
+    code: ({ action, text }) => useCode(action, text, this.forms),
+    showQuestion: ({ id }) => this.questions.find(id)?.showMore(),
+    command: ({ command }) =>
+      (VIEW_COMMANDS as readonly string[]).includes(command)
+        ? vscode.commands.executeCommand(command)
+        : undefined,
+  };
 
   constructor(
     private readonly root: vscode.Uri,
     private readonly session: Session,
     private readonly attachments: Attachments,
+    private readonly questions: Questions,
+    private readonly forms: Forms,
     private readonly log: vscode.LogOutputChannel,
   ) {
     this.#subscriptions = [
@@ -49,6 +84,12 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
       attachments.onChanged(() => {
         this.#post({ type: "chips", chips: attachments.chips() });
       }),
+      questions.onChanged(() => {
+        this.#showQuestion();
+      }),
+      questions.onWanted(() => {
+        void this.#leadTo("focusQuestion");
+      }),
     ];
   }
 
@@ -68,8 +109,13 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
       if (this.#view === view) {
         this.#view = undefined;
         this.#isReady = false;
+        this.questions.setInView(false);
       }
     });
+    view.onDidChangeVisibility(() => {
+      this.questions.setInView(view.visible);
+    });
+    this.questions.setInView(view.visible);
     view.webview.html = pageHtml({
       style: view.webview.asWebviewUri(vscode.Uri.joinPath(media, "chat.css")).toString(),
       script: view.webview.asWebviewUri(vscode.Uri.joinPath(scripts, "chat.js")).toString(),
@@ -79,10 +125,8 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   /** Bring the view to the front, with the cursor in its input. */
-  async reveal(): Promise<void> {
-    this.#wantsFocus = true;
-    await vscode.commands.executeCommand(`${ChatView.id}.focus`);
-    this.#giveFocus();
+  reveal(): Promise<void> {
+    return this.#leadTo("focus");
   }
 
   dispose(): void {
@@ -92,34 +136,13 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   async #receive(message: FromView): Promise<void> {
-    switch (message.type) {
-      case "ready":
-        this.#paintAll();
-        return;
-      case "ask":
-        await this.session.ask({ prompt: message.prompt, attachments: this.attachments.take() });
-        return;
-      case "steer":
-        await this.#steer(message.text);
-        return;
-      case "cancel":
-        await this.session.cancel();
-        return;
-      case "earlier":
-        await this.session.showEarlier();
-        return;
-      case "toggleSelection":
-        this.attachments.toggleSelection();
-        return;
-      case "removeChip":
-        this.attachments.remove(message.id);
-        return;
-      case "command":
-        if ((VIEW_COMMANDS as readonly string[]).includes(message.command)) {
-          await vscode.commands.executeCommand(message.command);
-        }
-        return;
-    }
+    await (this.#actions[message.type] as (message: FromView) => unknown)(message);
+  }
+
+  async #leadTo(place: "focus" | "focusQuestion"): Promise<void> {
+    this.#wantsFocus = place;
+    await vscode.commands.executeCommand(`${ChatView.id}.focus`);
+    this.#giveFocus();
   }
 
   #paintAll(): void {
@@ -128,8 +151,18 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
     this.#post(this.session.conversation.snapshot());
     this.#post({ type: "status", status: this.session.status() });
     this.#post({ type: "chips", chips: this.attachments.chips() });
+    this.#showQuestion();
     this.#giveBackDraft();
     this.#giveFocus();
+  }
+
+  #showQuestion(): void {
+    const { oldest, count } = this.questions;
+    this.#post({ type: "question", question: oldest?.item ?? null, others: Math.max(0, count - 1) });
+    if (this.#view !== undefined) {
+      const tooltip = `${counted(count, "question")} waiting for your answer`;
+      this.#view.badge = count > 0 ? { value: count, tooltip } : undefined;
+    }
   }
 
   /** What the turn did not take goes back to where it was written. */
@@ -154,9 +187,9 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   #giveFocus(): void {
-    if (this.#isReady && this.#wantsFocus) {
-      this.#wantsFocus = false;
-      this.#post({ type: "focus" });
+    if (this.#isReady && this.#wantsFocus !== undefined) {
+      this.#post({ type: this.#wantsFocus });
+      this.#wantsFocus = undefined;
     }
   }
 

@@ -1,6 +1,6 @@
-/** Unified diffs as the server makes them: line ends are left out, long ones are cut. */
+/** Unified diffs, above all as the server makes them: line ends are left out, long ones are cut. */
 
-const HUNK = /^@@ -(\d+),(\d+) \+\d+,\d+ @@$/;
+const HUNK = /^@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@/;
 const NO_LINE_END = "\\ No newline at end of file";
 
 /** A diff as it stands in a preview, below what else is said there. */

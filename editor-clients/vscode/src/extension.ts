@@ -41,7 +41,7 @@ function build(context: vscode.ExtensionContext): Client {
   const session = new Session(client, new LastSession(context.workspaceState));
   const attachments = new Attachments();
   const tree = new SessionsTree(client, session, log);
-  const view = new ChatView(context.extensionUri, session, attachments, log);
+  const view = new ChatView(context.extensionUri, session, attachments, client.questions, forms, log);
   context.subscriptions.push(
     log,
     client,

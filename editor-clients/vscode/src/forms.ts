@@ -11,6 +11,8 @@ export const FORM_SCHEME = "tiro-form";
 /** A text to edit, and what is done with it. */
 export interface Form {
   text: string;
+  /** What it is shown beside, as a diff. */
+  against?: vscode.Uri;
   /** Throws what is wrong with the text. */
   apply: (text: string) => Promise<void>;
 }
@@ -51,13 +53,18 @@ export class Forms implements vscode.FileSystemProvider, vscode.Disposable {
   }
 
   /** Show a form; the one of this name that was there before is gone. */
-  async open(name: string, form: Form): Promise<vscode.TextEditor> {
+  async open(name: string, form: Form): Promise<void> {
     await this.#close(name);
     this.#made += 1;
     const uri = vscode.Uri.from({ scheme: FORM_SCHEME, path: `/${this.#made}/${name}` });
     this.#forms.set(name, { ...form, uri, saved: Buffer.from(form.text), mtime: Date.now() });
+    if (form.against !== undefined) {
+      const title = `${name} (as it would be)`;
+      await vscode.commands.executeCommand("vscode.diff", form.against, uri, title, { preview: false });
+      return;
+    }
     const document = await vscode.workspace.openTextDocument(uri);
-    return vscode.window.showTextDocument(document, { preview: false });
+    await vscode.window.showTextDocument(document, { preview: false });
   }
 
   /** Apply the form of this name, else the one in the active editor; it is closed then. */
@@ -159,7 +166,12 @@ function documentOf(uri: vscode.Uri): vscode.TextDocument | undefined {
 
 function tabsOf(uri: vscode.Uri): vscode.Tab[] {
   const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
-  return tabs.filter(
-    ({ input }) => input instanceof vscode.TabInputText && input.uri.toString() === uri.toString(),
-  );
+  return tabs.filter(({ input }) => uriOf(input)?.toString() === uri.toString());
+}
+
+function uriOf(input: unknown): vscode.Uri | undefined {
+  if (input instanceof vscode.TabInputTextDiff) {
+    return input.modified;
+  }
+  return input instanceof vscode.TabInputText ? input.uri : undefined;
 }

@@ -40,6 +40,7 @@ const BODY = `<body>
     <div id="items"></div>
   </main>
   <button id="follow" type="button" hidden>Jump to the End</button>
+  <section id="question" aria-label="Question" hidden></section>
   <form id="composer" aria-label="Prompt">
     <ul id="chips" aria-label="Attachments"></ul>
     <textarea id="prompt" rows="1" aria-label="Ask Tiro" placeholder="Ask Tiro"
@@ -57,4 +58,5 @@ const BODY = `<body>
       title="Size of the next request"></button></div>
   </form>
   <div id="live" class="unseen" role="status" aria-live="polite"></div>
+  <div id="urgent" class="unseen" role="alert"></div>
 </body>`;

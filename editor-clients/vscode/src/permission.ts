@@ -8,21 +8,12 @@
 
 import * as vscode from "vscode";
 
-import { parseDiff } from "./diff";
 import { messageOf } from "./failure";
+import { decisionOf, messageWords, questionItem } from "./permissionText";
 import type { Preview } from "./preview";
 import type { PermissionParams, PermissionResult, TurnEvent } from "./protocol";
-import type { Questions } from "./questions";
-
-const MAX_PREVIEW_CHARACTERS = 400;
-/** What a message does not show as it stands: lines, invisible characters, links. */
-const UNSHOWABLE = /[\p{C}\p{Zl}\p{Zp}]|\]\(/u;
-
-const ANSWERS: readonly (readonly [string, PermissionResult["decision"]])[] = [
-  ["Allow Once", "once"],
-  ["Allow for This Session", "always"],
-  ["Reject", "reject"],
-];
+import type { Question, Questions } from "./questions";
+import type { QuestionItem } from "./viewMessages";
 
 /** Ask the user; resolves with `reject` as soon as the question has become pointless. */
 export async function askPermission(
@@ -30,93 +21,88 @@ export async function askPermission(
   token: vscode.CancellationToken,
   onTurnEvent: vscode.Event<TurnEvent>,
   preview: Pick<Preview, "show" | "close">,
-  questions: Pick<Questions, "ask">,
+  questions: Pick<Questions, "ask" | "isInView">,
 ): Promise<PermissionResult> {
-  const listeners: vscode.Disposable[] = [];
-  const withdrawn = new Promise<undefined>((resolve) => {
-    const withdraw = () => {
-      resolve(undefined);
-    };
-    listeners.push(token.onCancellationRequested(withdraw));
-    listeners.push(
-      onTurnEvent((event) => {
-        if (event.type === "finished" && event.turnId === params.turnId) {
-          withdraw();
-        }
-      }),
-    );
-  });
+  const question = new PermissionQuestion(params, preview, questions);
+  const withdraw = () => {
+    question.answer({ decision: "reject" });
+  };
+  const withdrawal = vscode.Disposable.from(
+    token.onCancellationRequested(withdraw),
+    onTurnEvent((event) => {
+      if (event.type === "finished" && event.turnId === params.turnId) {
+        withdraw();
+      }
+    }),
+  );
   try {
-    const { show, chosen } = message(params, preview);
-    const label = await questions.ask(show, Promise.race([chosen, withdrawn]));
-    return { decision: ANSWERS.find(([name]) => name === label)?.[1] ?? "reject" };
+    return await questions.ask(question);
   } finally {
-    vscode.Disposable.from(...listeners).dispose();
+    withdrawal.dispose();
     void preview.close();
   }
 }
 
-/**
- * How the question is shown, as often as need be, and the label that the user chooses.
- *
- * VS Code closes a message when the same one is shown again: only the newest can be dismissed.
- */
-function message(
-  params: PermissionParams,
-  preview: Pick<Preview, "show">,
-): { show: () => void; chosen: Promise<string | undefined> } {
-  const { text, more } = question(params);
-  const [once = "", always = "", reject = ""] = ANSWERS.map(([label]) => label);
-  const labels = [once, always, ...(more === undefined ? [] : [more]), reject];
-  let choose: (label: string | undefined) => void = () => undefined;
-  let shown = 0;
-  const show = async (): Promise<void> => {
-    shown += 1;
-    const mine = shown;
-    const label = await vscode.window.showWarningMessage(text, ...labels);
-    if (label !== undefined && label === more) {
-      await preview.show(params).catch((error: unknown) => {
-        void vscode.window.showErrorMessage(`Tiro: ${messageOf(error)}`);
-      });
-      await show();
-    } else if (label !== undefined || mine === shown) {
-      choose(label);
-    }
-  };
-  const chosen = new Promise<string | undefined>((resolve) => {
-    choose = resolve;
-  });
-  return { show: () => void show(), chosen };
-}
+class PermissionQuestion implements Question {
+  readonly item: QuestionItem;
+  readonly answered: Promise<PermissionResult>;
+  #resolve: (result: PermissionResult) => void = () => undefined;
+  #isAnswered = false;
+  /** How many messages were shown, and how many of them are not closed yet. */
+  #shown = 0;
+  #open = 0;
 
-/** The question in words, and the button for what they cannot show: the diff, or the whole. */
-export function question(params: PermissionParams): { text: string; more?: string } {
-  const { agent, effect, toolUse, preview, always } = params;
-  const asks = `Tiro (${agent ?? "no agent"}) wants to run ${toolUse.name} [${effect}]:`;
-  const diff = parseDiff(preview ?? "");
-  if (diff !== undefined) {
-    const what = `${changeOf(diff.lines)} in ${asShown(diff.name).text}`;
-    return { text: [asks, what, asShown(diff.head).text].join(" ").trim() + lasting(always), more: "Show Diff" };
+  constructor(
+    private readonly params: PermissionParams,
+    private readonly preview: Pick<Preview, "show">,
+    private readonly questions: Pick<Questions, "isInView">,
+  ) {
+    this.item = questionItem(params);
+    this.answered = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
   }
-  const { text, isWhole } = asShown(preview ?? JSON.stringify(toolUse.input));
-  return { text: `${asks} ${text}${lasting(always)}`, ...(isWhole ? {} : { more: "Show All" }) };
-}
 
-/** What the answer for the session would allow from then on. */
-function lasting(rules: readonly string[]): string {
-  const what = rules.length > 0 ? rules.map((rule) => asShown(rule).text).join("; ") : "nothing; you are asked again";
-  return ` — “${ANSWERS[1]?.[0] ?? ""}” adds ${what}`;
-}
+  get hasToast(): boolean {
+    return this.#open > 0;
+  }
 
-function changeOf(lines: readonly string[]): string {
-  const [added, removed] = ["+", "-"].map((sign) => lines.filter((line) => line.startsWith(sign)).length);
-  return `+${added} −${removed} lines`;
-}
+  answer(result: PermissionResult): void {
+    this.#isAnswered = true;
+    this.#resolve(result);
+  }
 
-/** The beginning of a text that a message shows exactly; several spaces would become one. */
-function asShown(text: string): { text: string; isWhole: boolean } {
-  const found = text.search(UNSHOWABLE);
-  const end = Math.min(found === -1 ? text.length : found, MAX_PREVIEW_CHARACTERS);
-  const shown = text.slice(0, end).replaceAll(/ {2,}/g, (spaces) => "\u00A0".repeat(spaces.length));
-  return end === text.length ? { text: shown, isWhole: true } : { text: `${shown}…`, isWhole: false };
+  toast(): void {
+    void this.#toast();
+  }
+
+  async showMore(): Promise<void> {
+    try {
+      await this.preview.show(this.params);
+    } catch (error) {
+      void vscode.window.showErrorMessage(`Tiro: ${messageOf(error)}`);
+    }
+  }
+
+  /** VS Code closes a message when the same one is shown again: only the newest can be dismissed. */
+  async #toast(): Promise<void> {
+    const { text, labels, more } = messageWords(this.params);
+    this.#shown += 1;
+    this.#open += 1;
+    const mine = this.#shown;
+    const label = await vscode.window.showWarningMessage(text, ...labels);
+    this.#open -= 1;
+    if (label !== undefined && label === more) {
+      await this.showMore();
+      await this.#toastAgain();
+    } else if (label !== undefined || (mine === this.#shown && !this.questions.isInView)) {
+      this.answer({ decision: decisionOf(label) });
+    }
+  }
+
+  async #toastAgain(): Promise<void> {
+    if (!this.#isAnswered && !this.questions.isInView) {
+      await this.#toast();
+    }
+  }
 }

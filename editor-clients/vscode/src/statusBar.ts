@@ -41,7 +41,7 @@ export function createStatusBarItem(session: Session, questions: Questions): vsc
   };
   paint();
   item.show();
-  return vscode.Disposable.from(item, session.onStatus(paint), questions.onCount(paint));
+  return vscode.Disposable.from(item, session.onStatus(paint), questions.onChanged(paint));
 }
 
 /** What stands in the bar; above all that the user is waited for. */

@@ -81,6 +81,11 @@ export const VIEW_COMMANDS = [
 ] as const;
 export type ViewCommand = (typeof VIEW_COMMANDS)[number];
 
+/** What is done with a block of code. */
+export type CodeAction = "copy" | "insert" | "apply";
+
+export type Decision = "once" | "always" | "reject";
+
 export type ClientState = "starting" | "ready" | "answering" | "stopped";
 
 /** What stands around the transcript. */
@@ -104,6 +109,22 @@ export interface Chip {
   isOn: boolean;
 }
 
+/** What a tool would do, and the user is asked about; the answer may be given elsewhere, too. */
+export interface QuestionItem {
+  id: string;
+  /** Who wants to run which tool. */
+  title: string;
+  /** What a change is about; "" where the lines say all. */
+  subject: string;
+  /** The beginning of what would be run, or of the diff. */
+  lines: string[];
+  isDiff: boolean;
+  /** The button that opens the whole; "" where the lines are all. */
+  more: string;
+  /** What the lasting answer allows from then on, in words; where it is nothing it is not offered. */
+  always: string[];
+}
+
 /** One step that changes the painted transcript. */
 export type TranscriptChange =
   | { type: "reset"; items: Item[]; hasEarlier: boolean }
@@ -118,7 +139,9 @@ export type ToView =
   | { type: "status"; status: ViewStatus }
   | { type: "chips"; chips: Chip[] }
   | { type: "draft"; text: string }
-  | { type: "focus" };
+  | { type: "focus" }
+  | { type: "question"; question: QuestionItem | null; others: number }
+  | { type: "focusQuestion" };
 
 export type FromView =
   | { type: "ready" }
@@ -128,4 +151,7 @@ export type FromView =
   | { type: "earlier" }
   | { type: "command"; command: string }
   | { type: "toggleSelection" }
-  | { type: "removeChip"; id: string };
+  | { type: "removeChip"; id: string }
+  | { type: "answer"; id: string; decision: Decision; message: string }
+  | { type: "showQuestion"; id: string }
+  | { type: "code"; action: CodeAction; text: string };

@@ -7,6 +7,7 @@ import { basename, join } from "node:path";
 import * as vscode from "vscode";
 
 import type { EditResult, TurnResult } from "../../src/protocol";
+import { lastRequests, run, until } from "./tools";
 
 const OPEN = ["a.txt", "b.txt", "c.txt"];
 const CLOSED = ["d.txt", "e.txt"];
@@ -154,7 +155,7 @@ suite("Edits", () => {
         assert.ok(labels.includes("Show Diff"));
         return "Show Diff";
       }
-      await until(() => diffTabs().length === 1);
+      await until(() => diffTabs().length === 1, "the diff is open");
       for (const { original, modified } of diffTabs()) {
         assert.deepEqual([original.scheme, modified.scheme], ["tiro", "tiro"]);
         shown.push([await textOf(original), await textOf(modified)]);
@@ -166,7 +167,7 @@ suite("Edits", () => {
       ["one b\ntyped\n", "ONE b\ntyped\n"],
       ["one é d\r\nlast", "ONE é d\r\nlast"],
     ]);
-    await until(() => diffTabs().length === 0);
+    await until(() => diffTabs().length === 0, "the diff is closed");
     assert.deepEqual(state(), before);
   });
 
@@ -260,17 +261,12 @@ function pathOf(name: string): string {
   return join(vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "/nowhere", `edits-${folder}`, name);
 }
 
-function edit(names: readonly string[]): Thenable<TurnResult | undefined> {
-  return run("tiro.ask", ["edit", ...names.map((name) => `edits-${folder}/${name}`)].join(" "));
-}
-
-function run<T>(command: string, ...args: unknown[]): Thenable<T> {
-  return vscode.commands.executeCommand<T>(command, ...args);
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  for (let attempt = 0; attempt < 200 && !condition(); attempt += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  assert.ok(condition());
+/** Have the files edited while the view is hidden, so that its questions come as messages. */
+async function edit(names: readonly string[]): Promise<TurnResult | undefined> {
+  const prompt = ["edit", ...names.map((name) => `edits-${folder}/${name}`)].join(" ");
+  const asked = (await lastRequests()).length;
+  const result = run<TurnResult | undefined>("tiro.ask", prompt);
+  await until(async () => (await lastRequests()).length > asked, "the provider was asked");
+  await run("workbench.action.closeSidebar");
+  return result;
 }

@@ -51,7 +51,34 @@ export const STEPS = {
     assert.equal(await answer.locator("ol > li").count() > 0, true);
     assert.equal(await answer.locator("img").count(), 0);
     assert.equal(await answer.locator("a").getAttribute("href"), "https://example.org/docs");
+    await answer.locator("pre code .hljs-keyword").first().waitFor();
     await ui.shot("markdown");
+  },
+
+  "a block of code is copied, inserted at the cursor, and applied after a look at the change": async (ui) => {
+    const block = ui.answers.last().locator(".code");
+    writeFileSync(`${ui.bench.out}/workspace/code.py`, `# first\n${A_PY.replace("hello", "bye")}`);
+    await ui.openFile("code.py");
+    await block.getByRole("button", { name: "Copy" }).click();
+    await ui.view.locator("#live").filter({ hasText: "Copied" }).waitFor({ state: "attached" });
+    await ui.editor.click();
+    await ui.page.keyboard.press("Control+Home");
+    await block.getByRole("button", { name: "Insert" }).click();
+    await ui.editor.filter({ hasText: /hello/ }).waitFor();
+    await ui.page.locator(".tab.active.dirty").waitFor();
+    await ui.editor.click();
+    await ui.page.keyboard.press("Control+Z");
+    await ui.editor.filter({ hasNotText: /hello/ }).waitFor();
+    await block.getByRole("button", { name: "Apply" }).press("Enter");
+    await ui.page.locator(".editor.modified").getByText(/hello/).first().waitFor();
+    await ui.shot("apply-code");
+    await ui.page.getByRole("button", { name: /^Apply/ }).first().click();
+    await ui.page.locator(".editor.modified").waitFor({ state: "detached" });
+    await ui.editor.filter({ hasText: /hello/ }).filter({ hasText: /#.first/ }).filter({ hasNotText: /bye/ }).waitFor();
+    await ui.command("File: Save");
+    await ui.page.locator(".tab.active:not(.dirty)").waitFor();
+    assert.equal(readFileSync(`${ui.bench.out}/workspace/code.py`, "utf8"), `# first\n${A_PY}`);
+    await ui.command("View: Close All Editors");
   },
 
   "thinking is folded, and a tool use is one line with its output below": async (ui) => {
@@ -73,8 +100,52 @@ export const STEPS = {
   "the real server asks before a tool runs, and the answer holds": async (ui) => {
     changeSettings(ui.bench.out, "Machine", { "tiro.settings": { permission: { read: "ask" } } });
     await new Promise((resolve) => setTimeout(resolve, 1_000));
+    const asks = "build wants to run read_file [read]";
     const status = ui.view.locator("details.tool .status");
+    for (const [button, outcome] of [
+      ["Reject", "rejected"],
+      ["Allow Once", "done"],
+    ]) {
+      await ui.ask(`tool use: ${button}`);
+      await ui.question(asks).waitFor();
+      await ui.shot(`permission-${outcome}`);
+      await ui.answer(asks, button);
+      await ui.answered(`You said: tool use: ${button}`);
+      assert.equal(await status.last().innerText(), outcome);
+    }
+    assert.equal(await ui.page.locator(".notification-toast").count(), 0, "it was asked twice");
+  },
+
+  "one key leads to a question, which takes the focus from nobody, and a rejection has a reason": async (ui) => {
+    await ui.prompt.fill("half a thought");
+    await ui.prompt.fill("tool use: by key");
+    await ui.prompt.press("Enter");
+    await ui.question("read_file").waitFor();
+    await ui.prompt.pressSequentially("a draft");
+    assert.equal(await ui.prompt.inputValue(), "a draft");
+    await ui.view.locator("#urgent").filter({ hasText: "Tiro asks: build wants to run read_file" }).waitFor({ state: "attached" });
+    await ui.page.keyboard.press("Control+Alt+Enter");
+    await until(async () => (await ui.view.locator(".question:focus").count()) === 1, "the question has the focus");
+    await new Promise((resolve) => setTimeout(resolve, 550));
+    const reached = [];
+    for (let presses = 0; presses < 5; presses += 1) {
+      await ui.page.keyboard.press("Tab");
+      reached.push(await ui.view.locator(":focus").evaluate((one) => one.textContent || one.tagName));
+    }
+    assert.deepEqual(reached, ['{"path":"a.py"}', "Allow Once", "Allow for This Session", "Reject", "INPUT"]);
+    await ui.page.keyboard.type("not that one");
+    await ui.shot("question-reason");
+    await ui.page.keyboard.press("Enter");
+    await ui.answered("You said: tool use: by key");
+    assert.match(JSON.stringify(ui.provider.requests.at(-1).messages.at(-1)), /not that one/);
+    assert.equal(await ui.view.locator("#prompt:focus").count(), 1, "the focus is not back");
+    await ui.prompt.fill("");
+  },
+
+  "a question that the view cannot show is a message, and moves with the view": async (ui) => {
     await ui.ask("tool use: out of sight");
+    await ui.question("read_file").waitFor();
+    await ui.hideView();
     const waits = ui.toast("Tiro (build) wants to run read_file [read]");
     for (const [name, comeBack] of [
       ["click", () => ui.statusBar.click()],
@@ -87,22 +158,27 @@ export const STEPS = {
       await ui.shot(`question-out-of-sight-${name}`);
       await comeBack();
     }
+    await waits.waitFor();
+    await ui.openView();
+    await ui.question("read_file").waitFor();
+    await waits.waitFor({ state: "detached" });
+    await ui.hideView();
     await waits.getByRole("button", { name: "Reject" }).click();
+    await ui.openView();
     await ui.answered("You said: tool use: out of sight");
+    assert.equal(await ui.question("read_file").count(), 0);
     await ui.statusBar.filter({ hasText: "echo" }).waitFor();
-    for (const [button, outcome] of [
-      ["Reject", "rejected"],
-      ["Allow Once", "done"],
-      ["Allow for This Session", "done"],
-    ]) {
-      await ui.ask(`tool use: ${button}`);
-      const toast = ui.toast("Tiro (build) wants to run read_file [read]");
-      await toast.waitFor();
-      await ui.shot(`permission-${outcome}`);
-      await toast.getByRole("button", { name: button }).click();
-      await ui.answered(`You said: tool use: ${button}`);
-      assert.equal(await status.last().innerText(), outcome);
-    }
+  },
+
+  "a question that is withdrawn goes away, and one that was answered for the session is not asked again": async (ui) => {
+    await ui.ask("tool use: withdrawn");
+    await ui.question("read_file").waitFor();
+    await ui.prompt.press("Escape");
+    await ui.question("read_file").waitFor({ state: "detached" });
+    await ui.view.locator("body:not([data-state='answering'])").waitFor();
+    await ui.ask("tool use: for the session");
+    await ui.answer("adds read", "Allow for This Session");
+    await ui.answered("You said: tool use: for the session");
     await ui.ask("tool use: not asked again");
     await ui.answered("You said: tool use: not asked again");
     assert.equal(await ui.page.locator(".notification-toast").count(), 0);
@@ -118,11 +194,13 @@ export const STEPS = {
       await ui.openFile(name);
     }
     await ui.ask("edit a.txt b.txt c.txt d.txt e.txt");
-    await ui.toast("+1 −1 lines in a.txt").getByRole("button", { name: "Show Diff" }).click();
+    await ui.question("+1 −1 lines in a.txt").waitFor();
+    await ui.shot("diff-in-view");
+    await ui.answer("+1 −1 lines in a.txt", "Show Diff");
     await ui.page.locator(".editor.modified").getByText(/ONE/).waitFor();
     await ui.shot("diff");
     for (const name of ["a.txt", "b.txt", "c.txt", "d.txt", "e.txt"]) {
-      await ui.allow(`+1 −1 lines in ${name}`);
+      await ui.answer(`+1 −1 lines in ${name}`, "Allow Once");
     }
     await ui.answered("You said: edit");
     const after = change(before, "a.txt", "c.txt", "d.txt", "e.txt");
@@ -155,9 +233,9 @@ export const STEPS = {
     const before = disk();
     await ui.ask("edit again-a.txt again-d.txt again-e.txt");
     for (const name of ["again-a.txt", "again-d.txt"]) {
-      await ui.allow(`+1 −1 lines in ${name}`);
+      await ui.answer(`+1 −1 lines in ${name}`, "Allow Once");
     }
-    await ui.toast("+1 −1 lines in again-e.txt").waitFor();
+    await ui.question("+1 −1 lines in again-e.txt").waitFor();
     await ui.view.getByRole("button", { name: "Cancel" }).click();
     await ui.view.locator("body:not([data-state='answering'])").waitFor();
     const after = change(before, "a.txt", "d.txt");
@@ -177,10 +255,10 @@ export const STEPS = {
 
   "a failure says what happened and offers help": async (ui) => {
     await ui.ask("refuse this");
-    const notice = ui.view.getByRole("alert").last();
+    const notice = ui.alerts.last();
     await notice.filter({ hasText: "refused by the script" }).waitFor();
     await notice.getByRole("button", { name: "Select Model" }).waitFor();
-    assert.equal(await ui.view.getByRole("alert").count(), 1, "the failure is told once");
+    assert.equal(await ui.alerts.count(), 1, "the failure is told once");
     await ui.shot("failure");
   },
 
@@ -389,8 +467,7 @@ export const STEPS = {
 
   "a view that was hidden in mid-answer comes back whole, with the draft": async (ui) => {
     await ui.prompt.fill("half a thought");
-    await ui.page.getByRole("tab", { name: /Explorer/ }).first().click();
-    await ui.prompt.waitFor({ state: "detached" });
+    await ui.hideView();
     await ui.page.getByRole("tab", { name: "Tiro" }).first().click();
     await ui.answers.last().filter({ hasText: "word5" }).waitFor();
     assert.equal(await ui.prompt.inputValue(), "half a thought");
@@ -442,7 +519,7 @@ export const STEPS = {
     assert.equal(await ui.page.locator(".notification-toast").count(), 1);
     await ui.shot("missing-server");
     await ui.send("anybody there?");
-    const notice = ui.view.getByRole("alert").last();
+    const notice = ui.alerts.last();
     await notice.filter({ hasText: "The Tiro server is not running" }).waitFor();
     assert.equal(await ui.prompt.inputValue(), "anybody there?", "the prompt is lost");
     changeSettings(ui.bench.out, "Machine", { "tiro.server.command": SERVER_COMMAND });

@@ -67,10 +67,21 @@ export class Ui {
     return this.view.locator(".notice").filter({ hasText: text });
   }
 
+  /** Failures that the transcript tells. */
+  get alerts() {
+    return this.view.locator("#items").getByRole("alert");
+  }
+
   /** Show the Tiro view by its icon in the activity bar. */
   async openView() {
     await this.page.getByRole("tab", { name: "Tiro" }).first().click();
     await this.prompt.waitFor({ timeout: 30_000 });
+  }
+
+  /** Show the files instead of the Tiro view. */
+  async hideView() {
+    await this.page.getByRole("tab", { name: /Explorer/ }).first().click();
+    await this.prompt.waitFor({ state: "detached" });
   }
 
   /** Run a command by typing its name into the palette, which closes when the focus moves on. */
@@ -124,10 +135,16 @@ export class Ui {
     return this.page.locator(".notification-toast").filter({ hasText: text }).first();
   }
 
-  /** Allow what is asked, no faster than a person: VS Code shows 3 toasts in 800 ms, no more. */
-  async allow(text) {
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    await this.toast(text).getByRole("button", { name: "Allow Once" }).click({ timeout: 10_000 });
+  /** The question in the view. */
+  question(text) {
+    return this.view.getByRole("alertdialog").filter({ hasText: text });
+  }
+
+  /** Answer a question in the view, no faster than a person: one that has just come takes no click. */
+  async answer(text, label) {
+    await this.question(text).waitFor({ timeout: 10_000 });
+    await new Promise((resolve) => setTimeout(resolve, 550));
+    await this.question(text).getByRole("button", { name: label }).click();
   }
 
   /** Put the toasts away as VS Code does by itself after a while: what they ask still waits. */

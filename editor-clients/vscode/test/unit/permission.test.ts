@@ -1,9 +1,10 @@
 import { expect, test, vi } from "vitest";
 
-import { askPermission, question } from "../../src/permission";
+import { askPermission } from "../../src/permission";
+import { messageWords, questionItem } from "../../src/permissionText";
 import type { PermissionParams, TurnEvent } from "../../src/protocol";
 import { Questions } from "../../src/questions";
-import { asked, EventEmitter, windowState } from "./vscode";
+import { asked, EventEmitter, ran, windowState } from "./vscode";
 
 const PARAMS: PermissionParams = {
   turnId: "t1",
@@ -20,12 +21,11 @@ const LASTING = " — “Allow for This Session” adds bash: make allow";
 const DIFF = "--- a/sub/f.py\n+++ b/sub/f.py\n@@ -1,1 +1,2 @@\n-one\n+ONE\n+two";
 
 /** Ask, and get hold of everything that can end the question. */
-function ask(params = PARAMS) {
+function ask(params = PARAMS, questions = new Questions()) {
   const cancel = new EventEmitter<void>();
   const events = new EventEmitter<TurnEvent>();
   const token = { isCancellationRequested: false, onCancellationRequested: cancel.event };
   const preview = { show: vi.fn(() => Promise.resolve()), close: vi.fn(() => Promise.resolve()) };
-  const questions = new Questions();
   const result = askPermission(params, token, events.event as never, preview, questions);
   return { cancel, events, result, preview, questions, ...newest() };
 }
@@ -61,7 +61,7 @@ test("a question that is withdrawn, or whose turn is over, is answered with a re
 });
 
 test("the question names agent, tool, effect and what exactly would run", () => {
-  expect(question(PARAMS)).toEqual({ text: "Tiro (build) wants to run run_command [execute]: make" + LASTING });
+  expect(messageWords(PARAMS)).toEqual({ labels: ["Allow Once", "Allow for This Session", "Reject"], text: "Tiro (build) wants to run run_command [execute]: make" + LASTING });
 });
 
 test.each([
@@ -71,24 +71,24 @@ test.each([
   ["echo a\u202Eb", "echo a…", "Show All"],
   ["x".repeat(5_000), `${"x".repeat(400)}…`, "Show All"],
 ])("of %j a message shows only what it shows exactly", (preview, shown, more) => {
-  const asks = question({ ...PARAMS, preview });
+  const asks = messageWords({ ...PARAMS, preview });
   expect([asks.text.split("]: ")[1], asks.more]).toEqual([shown + LASTING, more]);
 });
 
 test("the question says what the answer for the session adds, and when it is nothing", () => {
-  expect(question({ ...PARAMS, always: ["read: /a allow", "bash: x\ny allow"] }).text).toMatch(
+  expect(messageWords({ ...PARAMS, always: ["read: /a allow", "bash: x\ny allow"] }).text).toMatch(
     / adds read: \/a allow; bash: x…$/,
   );
-  expect(question({ ...PARAMS, always: [] }).text).toMatch(/ adds nothing; you are asked again$/);
+  expect(messageWords({ ...PARAMS, always: [] }).text).toMatch(/ adds nothing; you are asked again$/);
 });
 
 test("an edit is asked about with its size and its file, the real one where it lies outside", () => {
   const edit = { ...PARAMS, toolUse: { ...PARAMS.toolUse, name: "edit_file" }, effect: "write" as const };
-  expect(question({ ...edit, preview: DIFF })).toEqual({
+  expect(messageWords({ ...edit, preview: DIFF })).toMatchObject({
     text: "Tiro (build) wants to run edit_file [write]: +2 −1 lines in sub/f.py" + LASTING,
     more: "Show Diff",
   });
-  const { text } = question({ ...edit, preview: `Outside: /etc/f.py\n${DIFF}` });
+  const { text } = messageWords({ ...edit, preview: `Outside: /etc/f.py\n${DIFF}` });
   expect(text).toMatch(/in sub\/f\.py Outside: \/etc\/f\.py — /);
 });
 
@@ -107,7 +107,7 @@ test("what was shown is asked about again, and closed with the answer", async ()
 test("a question whose message went away waits, is counted, and is shown again on demand", async () => {
   const { answer, questions, result } = ask();
   const counts: number[] = [];
-  questions.onCount((count) => counts.push(count));
+  questions.onChanged(() => counts.push(questions.count));
   expect(questions.count).toBe(1);
   const count = asked.length;
   expect(questions.showOldest()).toBe(true);
@@ -145,4 +145,58 @@ test("a window that gets the focus back shows what still waits, a moment later",
   } finally {
     vi.useRealTimers();
   }
+});
+
+test("while the view can be seen a question is asked there alone, and answered with a reason", async () => {
+  const questions = new Questions();
+  questions.setInView(true);
+  const before = asked.length;
+  const { result } = ask(PARAMS, questions);
+  expect([asked.length, questions.oldest?.item.title]).toEqual([before, "build wants to run run_command [execute]"]);
+  let wanted = 0;
+  questions.onWanted(() => (wanted += 1));
+  expect([questions.showOldest(), wanted, asked.length]).toEqual([true, 1, before]);
+  questions.find("t1/c1")?.answer({ decision: "reject", message: "too wide" });
+  expect(await result).toEqual({ decision: "reject", message: "too wide" });
+  expect([questions.oldest, questions.find("t1/c1")]).toEqual([undefined, undefined]);
+});
+
+test("a question moves with the view, and the first answer counts wherever it is given", async () => {
+  const questions = new Questions();
+  questions.setInView(true);
+  const { result } = ask(PARAMS, questions);
+  const before = asked.length;
+  questions.setInView(false);
+  expect(asked.length).toBe(before + 1);
+  const toast = newest();
+  ran.length = 0;
+  questions.setInView(true);
+  expect([asked.length, ran]).toEqual([before + 1, [["notifications.hideToasts"]]]);
+  toast.answer(undefined); // put away, since it is in the view
+  questions.oldest?.answer({ decision: "once" });
+  expect(await result).toEqual({ decision: "once" });
+});
+
+test("a message whose question was answered elsewhere goes away, and answers nothing any more", async () => {
+  const questions = new Questions();
+  const [first, second] = [ask(PARAMS, questions), ask({ ...PARAMS, turnId: "t2" }, questions)];
+  ran.length = 0;
+  const before = asked.length;
+  questions.oldest?.answer({ decision: "once" });
+  expect(await first.result).toEqual({ decision: "once" });
+  expect(ran).toContainEqual(["notifications.hideToasts"]);
+  expect(asked.length).toBe(before + 1); // the other one is shown again
+  first.answer("Reject");
+  newest().answer("Allow Once");
+  expect(await second.result).toEqual({ decision: "once" });
+});
+
+test("the view is told what exactly would run, and nothing hides in it", () => {
+  const item = questionItem({ ...PARAMS, preview: "cat  <<E\nrm a\u202Eb\u0007\nE" });
+  expect(item).toMatchObject({ id: "t1/c1", subject: "", lines: ["cat  <<E", "rm a⟨U+202E⟩b⟨U+0007⟩", "E"], more: "", always: ["bash: make allow"] });
+  const long = questionItem({ ...PARAMS, preview: "x\n".repeat(100) });
+  expect([long.lines.length, long.more]).toEqual([12, "Show All"]);
+  const diff = questionItem({ ...PARAMS, preview: `Outside: /etc/f.py\n${DIFF}` });
+  expect(diff).toMatchObject({ subject: "+2 −1 lines in sub/f.py Outside: /etc/f.py", isDiff: true, more: "Show Diff" });
+  expect(diff.lines).toEqual(["@@ -1,1 +1,2 @@", "-one", "+ONE", "+two"]);
 });

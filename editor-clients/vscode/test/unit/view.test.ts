@@ -6,6 +6,7 @@ import { PromptHistory } from "../../media/promptHistory";
 import { Transcript } from "../../media/transcript";
 
 let root: HTMLElement;
+const finish = vi.fn();
 
 beforeEach(() => {
   root = document.createElement("div");
@@ -50,14 +51,14 @@ test("lists and headings", () => {
 test("code keeps every character, markup in it too", () => {
   check(
     "```py\nif a < b:\n\n    # **no**\n```\nafter",
-    '<pre tabindex="0" role="group" aria-label="Code, py"><code>if a &lt; b:\n\n    # **no**\n</code></pre><p>after</p>',
+    '<div class="code"><div class="bar"><span class="language">py</span></div><pre tabindex="0" role="group" aria-label="Code, py"><code>if a &lt; b:\n\n    # **no**\n</code></pre></div><p>after</p>',
   );
 });
 
 test("a fence that never ends is still shown as code", () => {
   check(
     "~~~\nx",
-    '<pre tabindex="0" role="group" aria-label="Code"><code>x\n</code></pre>',
+    '<div class="code"><div class="bar"><span class="language"></span></div><pre tabindex="0" role="group" aria-label="Code"><code>x\n</code></pre></div>',
   );
 });
 
@@ -104,7 +105,7 @@ test("a long line without a break is not painted again from its start", () => {
 });
 
 test("an item that is put again changes in its place", () => {
-  const transcript = new Transcript(root, () => undefined);
+  const transcript = new Transcript(root, () => undefined, { finish });
   const tool = { kind: "tool", id: "1", name: "grep", summary: "x", output: "" } as const;
   transcript.put({ ...tool, status: "running" });
   transcript.put({ kind: "user", id: "2", text: "next", attachments: ["a.py:1"] });
@@ -118,7 +119,7 @@ test("an item that is put again changes in its place", () => {
 
 test("thinking is folded, an error is an alert, and its buttons run their command", () => {
   const run = vi.fn();
-  const transcript = new Transcript(root, run);
+  const transcript = new Transcript(root, run, { finish });
   transcript.put({ kind: "thinking", id: "1", text: "hm", isStreaming: true });
   expect(root.querySelector("details")?.hasAttribute("open")).toBe(false);
   transcript.put({
@@ -134,7 +135,7 @@ test("thinking is folded, an error is an alert, and its buttons run their comman
 });
 
 test("a screen reader hears who speaks", () => {
-  const transcript = new Transcript(root, () => undefined);
+  const transcript = new Transcript(root, () => undefined, { finish });
   transcript.put({ kind: "user", id: "1", text: "hi", attachments: [] });
   transcript.put({ kind: "text", id: "2", text: "hello", isStreaming: false, isInterrupted: true });
   const labels = [...root.querySelectorAll("article")].map((one) => one.getAttribute("aria-label"));
@@ -143,7 +144,7 @@ test("a screen reader hears who speaks", () => {
 });
 
 test("a stored message has a menu that knows its number and whether it is pinned", () => {
-  const transcript = new Transcript(root, () => undefined);
+  const transcript = new Transcript(root, () => undefined, { finish });
   transcript.put({ kind: "user", id: "1", text: "hi", attachments: [], seq: 7 });
   transcript.put({ kind: "text", id: "2", text: "hello", isStreaming: false, isInterrupted: false });
   const contexts = () => [...root.querySelectorAll<HTMLElement>(".item")].map((one) => one.dataset.vscodeContext);
@@ -172,4 +173,19 @@ test("earlier prompts come back at the ends of the input, and the draft after th
   press("ArrowUp", 0);
   history.forget();
   expect(press("ArrowUp", 0)).toBe("two");
+});
+
+test("code is handed on when its fence closes or the answer ends, not before", () => {
+  const done: [string, string][] = [];
+  const stream = new MarkdownStream(root, (block, language) => {
+    done.push([language, block.querySelector("code")?.textContent ?? ""]);
+  });
+  stream.push("```py\nx = 1\n");
+  expect(done).toEqual([]);
+  stream.push("```\n\n```\nhalf");
+  expect(done).toEqual([["py", "x = 1\n"]]);
+  stream.end();
+  expect(done).toEqual([["py", "x = 1\n"], ["", "half\n"]]);
+  stream.end();
+  expect(done).toHaveLength(2);
 });

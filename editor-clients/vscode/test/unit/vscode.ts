@@ -41,6 +41,18 @@ export const window = {
     }),
 };
 
+/** The commands that were run, with their arguments, but for the keys of `when` clauses. */
+export const ran: unknown[][] = [];
+
+export const commands = {
+  executeCommand: (id: string, ...args: unknown[]) => {
+    if (id !== "setContext") {
+      ran.push([id, ...args]);
+    }
+    return Promise.resolve(undefined);
+  },
+};
+
 export const Disposable = {
   from: (...all: { dispose: () => void }[]) => ({
     dispose: () => {
