@@ -68,11 +68,14 @@ Ask first only if it is not saved anywhere, or an answer is being written."
 
 (defun tiro-saved--read-copy ()
   "Read the file for a copy of the session."
-  (let ((path (read-file-name "Save a copy as: " nil nil nil
-                              (concat (or (tiro-session-id tiro-session) "session") ".json"))))
-    (when (and (file-exists-p path) (not (y-or-n-p (format "Write over %s? " path))))
-      (user-error "Tiro: nothing was written"))
-    path))
+  (tiro-saved--read-new "Save a copy as" ".json"))
+
+(defun tiro-saved--read-new (prompt ending)
+  "Read a file to write with PROMPT; a folder or RET means the id with ENDING.
+The server replaces nothing but an earlier copy, so there is no question."
+  (let* ((name (concat (or (tiro-session-id tiro-session) "session") ending))
+         (path (read-file-name (format-prompt prompt name) nil name)))
+    (if (file-directory-p path) (expand-file-name name path) path)))
 
 ;;;###autoload (autoload 'tiro-load-session "tiro" nil t)
 (defun tiro-load-session (id &optional file)
@@ -116,8 +119,7 @@ on.  The session that was current is saved first."
 That is md for reading, json or yaml for everything, jsonl for a message
 a line.  What looks like a key is left out."
   (interactive
-   (list (read-file-name "Export to (.md, .json, .yaml, .jsonl): " nil nil nil
-                         (concat (or (tiro-session-id tiro-session) "session") ".md"))))
+   (list (tiro-saved--read-new "Export to .md, .json, .yaml or .jsonl" ".md")))
   (let* ((path (tiro-session-local-file path))
          (format (or (cdr (assoc-string (file-name-extension path) tiro-saved--export-formats t))
                      (user-error "Tiro: the name has to end in %s"

@@ -22,15 +22,75 @@
         (should (or (memq command everywhere)
                     (memq command (tiro-keys-test-bound (lookup-key map (kbd "C-c"))))))))))
 
-(ert-deftest tiro-keys-commands-are-all-tested ()
-  "Each command of the key table is called by a test beside this one."
-  (with-temp-buffer
-    (dolist (file (directory-files tiro-testing-directory t "-test\\.el\\'"))
-      (unless (string-suffix-p "tiro-keys-test.el" file) (insert-file-contents file)))
-    (pcase-dolist (`(,_ . ,rows) tiro-keys-table)
-      (pcase-dolist (`(,_ ,command ,_) rows)
-        (goto-char (point-min))
-        (should (re-search-forward (format "\\_<%s\\_>" command) nil t))))))
+;;;; By keys alone
+
+(defun tiro-keys-test-press (keys)
+  "Press KEYS, as `kbd' reads them, with the commands of Tiro behind C-c o."
+  (let ((global (current-global-map)) (mine (make-sparse-keymap)))
+    (set-keymap-parent mine global)
+    (define-key mine (kbd "C-c o") 'tiro-command-map)
+    (unwind-protect
+        (progn (use-global-map mine)
+               (execute-kbd-macro (kbd keys)))
+      (use-global-map global))))
+
+(defmacro tiro-keys-test-in-a-window (&rest body)
+  "Run BODY with the windows that a user has at first."
+  (declare (indent 0) (debug t))
+  `(save-window-excursion
+     (delete-other-windows)
+     (switch-to-buffer (generate-new-buffer "notes"))
+     ,@body))
+
+(ert-deftest tiro-keys-carry-a-whole-talk ()
+  "What a command asks in the minibuffer is answered there, as by a user."
+  (tiro-testing-with-server
+    (tiro-keys-test-in-a-window
+      (tiro-testing-write "notes.txt" "first line\nsecond line\n")
+      (tiro-keys-test-press "C-c o o")
+      (should (equal "*tiro*" (buffer-name)))
+      (tiro-keys-test-press "C-u C-c o + notes.txt RET")
+      (tiro-keys-test-press "C-c o a hello RET")
+      (tiro-testing-wait-idle)
+      (should (string-search "You: hello\n  + notes.txt\n" (tiro-testing-chat)))
+      (tiro-keys-test-press "slow SPC 20 RET")
+      (tiro-testing-wait-for "word3")
+      (tiro-keys-test-press "C-c o . and SPC more RET")
+      (tiro-testing-wait-for "You said: and more")
+      (tiro-testing-wait-idle)
+      (tiro-keys-test-press "half M-p M-p M-n")
+      (should (equal "slow 20" (tiro-transcript-draft)))
+      (tiro-keys-test-press "M-n")
+      (should (equal "half" (tiro-transcript-draft)))
+      (tiro-keys-test-press "C-a C-k read SPC notes.txt RET")
+      (tiro-testing-wait-idle)
+      (dolist (key '("TAB" "<backtab>"))
+        (goto-char (point-max))
+        (tiro-keys-test-press key)
+        (should (looking-at "\\* read_file notes\\.txt")))
+      (tiro-keys-test-press "C-c o T C-a C-k About SPC quokkas RET")
+      (should (string-search "About quokkas" (tiro-chat-header-line)))
+      (tiro-keys-test-press "C-u C-c o S copy.json RET")
+      (tiro-keys-test-press "C-c o x talk.json RET")
+      (should (file-exists-p "copy.json"))
+      (tiro-keys-test-press "C-c o N Next RET")
+      (should (string-search "Next" (tiro-chat-header-line)))
+      (tiro-keys-test-press "C-c o I talk.json RET")
+      (should (string-search "\n\nI look.\n" (tiro-testing-chat)))
+      (tiro-keys-test-press "C-c o f hello RET")
+      (should (equal "*tiro search*" (buffer-name)))
+      (tiro-keys-test-press "q C-c o v")
+      (tiro-testing-wait "the answer" (lambda () (not (tiro-session-work tiro-session)))))))
+
+(ert-deftest tiro-keys-reject-with-a-reason ()
+  (tiro-testing-with-peer
+    (tiro-keys-test-in-a-window
+      (tiro-ask "permission")
+      (tiro-testing-wait-for "[y Allow once]")
+      (tiro-keys-test-press "C-u C-c o n not SPC now RET")
+      (tiro-testing-wait-idle)
+      (should (string-search "-> rejected: not now" (tiro-testing-chat)))
+      (tiro-keys-test-press "C-c o ? C-g"))))
 
 (ert-deftest tiro-loading-does-nothing ()
   "No process, no timer, no key, nothing that is only needed later."

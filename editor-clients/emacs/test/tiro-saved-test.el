@@ -5,6 +5,7 @@
 (require 'tiro-testing)
 
 (ert-deftest tiro-save-session-names-the-file ()
+  "An older copy is written over, what is somebody else's is not; neither is asked about."
   (tiro-testing-with-server
     (tiro-testing-ask "hello")
     (should (string-match-p "saved .*/sessions/session-.*\\.json, [0-9]+ bytes"
@@ -14,8 +15,13 @@
         (call-interactively #'tiro-save-session-as)
         (should (file-exists-p copy))
         (should (equal path (tiro-testing-path)))
-        (cl-letf (((symbol-function 'y-or-n-p) #'ignore))
-          (should-error (call-interactively #'tiro-save-session-as) :type 'user-error))))))
+        (call-interactively #'tiro-save-session-as))
+      (write-region "mine" nil "other.json" nil 'silent)
+      (should (string-search "holds something else"
+                             (error-message-string
+                              (should-error (tiro-save-session-as "other.json") :type 'user-error))))
+      (should (equal "mine" (with-temp-buffer (insert-file-contents "other.json")
+                                              (buffer-string)))))))
 
 (ert-deftest tiro-session-is-renamed-and-found-by-its-title ()
   (tiro-testing-with-server
