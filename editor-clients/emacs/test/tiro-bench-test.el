@@ -19,7 +19,8 @@
 (defun tiro-bench-message (n)
   "Return the N-th message of the long session."
   (list :role (if (cl-evenp n) "user" "assistant")
-        :content (format "message %d: %s" n (make-string 200 ?x))))
+        :content (concat (format "message %d: " n)
+                         (mapconcat #'identity (make-list 25 "a word,") " "))))
 
 (defun tiro-bench-write ()
   "Write the long session into a file and return its path."

@@ -256,17 +256,20 @@ def blocks_of(message: Message) -> list[Block]:
 
     `tool_calls` and `tool_call_id` (the OpenAI spelling) read as tool_use and tool_result blocks.
     """
+    content = message.content
     if message.tool_call_id is not None and message.role == "tool":
-        content = message.content
         value = [content] if isinstance(content, dict) else content
         if not any(isinstance(read_block(b), ToolResultBlock) for b in stored_blocks(content)):
             return [ToolResultBlock(message.tool_call_id, value)]
-    blocks = [read_block(block) for block in stored_blocks(message.content)]
+    if isinstance(content, str):  # most messages
+        blocks: list[Block] = [TextBlock(content)]
+    else:
+        blocks = [read_block(block) for block in stored_blocks(content)]
     if message.tool_calls is None:
         return blocks
     known = {block.id for block in blocks if isinstance(block, ToolUseBlock)}
     calls = [_read_tool_call(call) for call in message.tool_calls]
-    if message.content == "":
+    if content == "":
         blocks = []
     return blocks + [call for call in calls if call is not None and call.id not in known]
 

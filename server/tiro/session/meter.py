@@ -249,7 +249,7 @@ class Meter:
     def _block(self, block: Block, role: str) -> Part:
         """Where a block counts, and what it weighs."""
         if isinstance(block, TextBlock):
-            return role, self._weigh(block.text)
+            return role, weigh(block.text, self._family)
         if isinstance(block, ToolUseBlock):
             return "tool_use", self._weigh(block.name, json_text(block.input))
         if isinstance(block, ToolResultBlock):
