@@ -17,7 +17,7 @@ import msgspec
 
 from tiro.tools.command_core import core_of, within_git
 from tiro.tools.command_line import CommandLine, loose_words, parse_command_line, word_set
-from tiro.tools.command_risks import beginnings, hides_others, risk_of
+from tiro.tools.command_risks import beginnings, hides_others, is_known, risk_of
 from tiro.tools.known_options import unnumbered
 from tiro.tools.readers import only_reads
 
@@ -68,6 +68,16 @@ class CommandSubject(msgspec.Struct, frozen=True):
             return True
         core = within_git(self.words)[0] if self.is_plain else ()
         return core != self.words and _stands_at([one.casefold() for one in core], [0], wanted)
+
+    def may_hide(self, pattern: str) -> bool:
+        """Whether something in it that no rule sees may be what this pattern denies."""
+        if self.is_unclear:
+            return True
+        core = core_of(self.words)
+        if pattern in (READ_ONLY, MAY_BE_READ_ONLY) or is_known(core[0]):
+            return False
+        words = [part.casefold() for word in core for part in loose_words(word)]
+        return _stands_at(words, range(len(words)), _words_of(pattern.casefold()))
 
     def _is_written_out_by(self, wanted: Sequence[tuple[str, re.Pattern[str]]]) -> bool:
         """Whether these are its words, each as it is, and nothing unseen is handed to it."""

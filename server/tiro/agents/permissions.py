@@ -3,9 +3,10 @@
 A permission set (M5.6) is one decision, or a table from a key (`read`, `grep`, `*`, …) to a
 decision or to a list of (pattern, decision). Within one table the key beats `*`, and of a list the
 first pattern that matches counts, `*` last; where other commands may hide in one, a `*` that allows
-beside other patterns asks. What denies or asks takes no notice of case, as many disks do not, and
-what allows does. What allows to write asks about a guarded file (see `guarded`) that it does not
-name. Precedence across tables:
+beside other patterns asks, and so does whatever allows any command where one may hide that some
+table denies. What denies or asks takes no notice of case, as many disks do not, and what allows
+does. What allows to write asks about a guarded file (see `guarded`) that it does not name.
+Precedence across tables:
 
 1. a deny of any table;
 2. the session's own "always" rules;
@@ -20,7 +21,7 @@ that cannot be read. It can turn an allow into ask or deny and never the other w
 
 import glob
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -107,6 +108,7 @@ class PermissionDecision(msgspec.Struct, frozen=True):
         return self.source.partition(" ")[0] == AGENT
 
 
+HIDES = "{rule} (but {pattern} may hide in it)"
 NO_RULE = PermissionDecision("allow", "no rule: allow")
 
 
@@ -131,7 +133,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         """The decision for a key and the path or command its patterns are tested on."""
         tables = (
             (self.always, "session"),
-            (self.agent, f"{AGENT} {self.agent_name}".rstrip()),
+            (self.agent, self._agent_source),
             (self.config, "config"),
             (self.default, "default"),
         )
@@ -139,9 +141,35 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         opinions = [decision for decision in found if decision is not None]
         denials = [decision for decision in opinions if decision.kind == "deny"]
         winner = next(iter([*denials, *opinions]), NO_RULE)
+        if winner.kind == "allow" and isinstance(subject, CommandSubject):
+            winner = self._unless_hidden(winner, key, subject)
         narrower = _in_table(self.workspace, key, subject, "workspace")
         above = None if self.caller is None else self.caller.decide(key, subject)
         return strictest(winner, *filter(None, (narrower, self.unread, above)))
+
+    def _unless_hidden(
+        self, allowed: PermissionDecision, key: str, subject: CommandSubject
+    ) -> PermissionDecision:
+        """What allows any command asks where one may hide that another rule denies.
+
+        An answer "always", which is a plain decision, was about this very command.
+        """
+        if allowed.source == "session" and isinstance(_as_table(self.always).get(key), str):
+            return allowed
+        tables = (self.always, self.agent, self.config, self.default, self.workspace)
+        names = ("session", self._agent_source, "config", "default", "workspace")
+        of_any = [_in_table(one, key, None, name) for one, name in zip(tables, names, strict=True)]
+        if allowed not in (NO_RULE, *of_any):
+            return allowed
+        denied = next(filter(subject.may_hide, _denied_patterns(tables, key)), None)
+        if denied is None:
+            return allowed
+        rule = HIDES.format(rule=allowed.rule, pattern=denied)
+        return msgspec.structs.replace(allowed, kind="ask", rule=rule)
+
+    @property
+    def _agent_source(self) -> str:
+        return f"{AGENT} {self.agent_name}".rstrip()
 
     def with_always(self, always: Permission) -> "Rules":
         """The same rules, with these as the session's own "always" rules."""
@@ -336,6 +364,14 @@ def _is_unclear(subject: Subject) -> bool:
 
 def _subject_parts(subject: str) -> list[str]:
     return parts_of(posixpath.normpath(subject))
+
+
+def _denied_patterns(tables: Sequence[Permission], key: str) -> Iterator[str]:
+    """What some table denies under a key, but for all of it."""
+    for table in map(_as_table, tables):
+        for value in (table.get(key), table.get("*")):
+            pairs = [] if value is None or isinstance(value, str) else _pairs(value)
+            yield from (pattern for pattern, kind in pairs if kind == "deny" and pattern != "*")
 
 
 def _denies_all(permission: Permission, key: str) -> bool:

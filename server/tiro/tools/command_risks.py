@@ -48,7 +48,7 @@ RUNNERS = word_set(
     " eval exec source . command builtin trap alias unalias hash enable set unset export readonly"
     " declare typeset local let read readarray mapfile getopts shift shopt bind complete compgen"
     " compopt pushd popd chdir dirs umask ulimit fc history coproc wait suspend exit return"
-    " break continue"
+    " break continue jobs"
 )
 """Commands of which no beginning says what they do."""
 
@@ -66,6 +66,17 @@ _GIT_RUNNERS = word_set(
     " send-email send-pack gui gitk citool hook archive maintenance credential svn p4 cvsserver"
     " upload-pack receive-pack remote-ext remote-fd fast-import bundle var"
 )
+_GIT_OTHERS = word_set(
+    "--version annotate blame cat-file check-attr check-ignore check-mailmap check-ref-format"
+    " cherry commit-graph commit-tree count-objects diff-files diff-index diff-tree fast-export"
+    " for-each-ref format-patch fsck gc get-tar-commit-id grep hash-object index-pack"
+    " interpret-trailers ls-remote mailinfo merge-base merge-file merge-tree mktag mktree name-rev"
+    " notes pack-objects pack-redundant pack-refs patch-id prune prune-packed range-diff read-tree"
+    " reflog repack replace rerere rev-list shortlog show-branch show-index show-ref"
+    " sparse-checkout stripspace symbolic-ref unpack-objects update-index update-ref"
+    " verify-commit verify-pack verify-tag whatchanged write-tree"
+)
+"""What else of git is its own: no alias can have such a name."""
 _RUN_WORDS = word_set("run exec x dlx shell start")
 """Second words with which a tool runs what stands behind them."""
 
@@ -120,7 +131,7 @@ def hides_others(words: Sequence[str]) -> bool:
     """Whether a command may run others that do not stand at its beginning, whoever allowed it."""
     name = _name_of(words[0])
     if name == "git":
-        return _git_risk(words, 2) is not None
+        return _git_risk(words, 2) is not None or not _is_git_command(words[1:2])
     is_risky = not is_reader(name) and _option_risk(name, words, 1) is not None
     return is_risky or _runs_others(name, words) or risk_of(words, len(words)) is not None
 
@@ -130,6 +141,12 @@ def _runs_others(name: str, words: Sequence[str]) -> bool:
     at = _run_word(name, words)
     is_own = program_of(name) is not None and words[at] == "run"
     return 0 < at < len(words) - 1 and words[at] in _OTHERS_RUNNERS and not is_own
+
+
+def is_known(command: str) -> bool:
+    """Whether it is known what such a command makes of its words."""
+    name = _name_of(command)
+    return name == "git" or is_reader(name) or program_of(name) is not None
 
 
 def beginnings(words: Sequence[str]) -> list[int]:
@@ -197,6 +214,11 @@ def _git_risk(words: Sequence[str], named: int) -> str | None:
         return RUNS.format(name="::")
     word = unknown_word(GIT_WRITERS.get(name, UNKNOWN), words[max(named, 2) :])
     return None if word is None else NOT_KNOWN.format(word=word, name=f"git {name}")
+
+
+def _is_git_command(words: Sequence[str]) -> bool:
+    """Whether the first of these words of git is none that a setting makes a command."""
+    return not words or words[0] in _GIT_OTHERS or words[0] in {*GIT_READERS, *GIT_WRITERS}
 
 
 def _unplain_url(words: Sequence[str]) -> str | None:
