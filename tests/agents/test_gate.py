@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -464,16 +464,10 @@ def test_what_was_approved_outside_is_really_read(room: Path) -> None:
     assert "SECRET" not in searched
 
 
-def test_link_put_there_after_the_question_leads_nowhere(room: Path) -> None:
-    """B48: the path that was asked about is the one that is opened."""
-    outside = room.parent / "outside"
-    (outside / "secret").write_text("SECRET")
-
-    async def ask(_: PermissionRequest) -> PermissionAnswer:
-        (outside / "k").unlink()
-        (outside / "k").symlink_to(outside / "secret")
-        return PermissionAnswer("once")
-
+def assert_nothing_is_read(
+    room: Path, ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]]
+) -> None:
+    """Reading the file fails that was there when the user was asked about it."""
     turn = a_turn(
         uses(("c", "read_file", {"path": "../outside/k"})),
         says("x"),
@@ -484,6 +478,19 @@ def test_link_put_there_after_the_question_leads_nowhere(room: Path) -> None:
     )
     assert statuses(run(turn), "c")[-1] == "failed"
     assert "SECRET" not in str(turn.session.snapshot())
+
+
+def test_link_put_there_after_the_question_leads_nowhere(room: Path) -> None:
+    """B48: the path that was asked about is the one that is opened."""
+    outside = room.parent / "outside"
+    (outside / "secret").write_text("SECRET")
+
+    async def ask(_: PermissionRequest) -> PermissionAnswer:
+        (outside / "k").unlink()
+        (outside / "k").symlink_to(outside / "secret")
+        return PermissionAnswer("once")
+
+    assert_nothing_is_read(room, ask)
 
 
 def test_folder_swapped_above_after_the_question_leads_nowhere(room: Path) -> None:
@@ -496,16 +503,7 @@ def test_folder_swapped_above_after_the_question_leads_nowhere(room: Path) -> No
         real.symlink_to(decoy)
         return PermissionAnswer("once")
 
-    turn = a_turn(
-        uses(("c", "read_file", {"path": "../outside/k"})),
-        says("x"),
-        tools=[TOOLS["read_file"]],
-        workspace=Workspace(RecordingEditor(room)),
-        rules=Rules(default=STRICT_SET),
-        ask=ask,
-    )
-    assert statuses(run(turn), "c")[-1] == "failed"
-    assert "SECRET" not in str(turn.session.snapshot())
+    assert_nothing_is_read(room, ask)
 
 
 def test_reject_of_one_call_leaves_the_others(room: Path) -> None:

@@ -167,7 +167,7 @@ async def test_a_key_command_runs_when_the_model_is_wanted(tmp_path: Path) -> No
     command = f"echo x >> {mark}; echo secret-of-a-command"
     keys: list[str] = []
     found = models(tmp_path, {"openai": command}, openai={"default_model": "m"})
-    found.on_key = keys.append
+    found.keys.on_key = keys.append
     assert not mark.exists()
     assert [(await found.choose(f"openai/{name}")).name for name in "mn"] == [
         "openai/m",

@@ -27,11 +27,11 @@ from tests.e2e.replies import Reply
 from tests.models.test_openai import JSON
 from tests.models.wire import (
     SECRET,
-    Step,
     Waits,
     Wire,
     anthropic,
     ask,
+    broken,
     joined,
     only,
     refuses,
@@ -80,24 +80,6 @@ def failure(*responses: httpx.Response | Exception, **given: Any) -> TiroError:
     with pytest.raises(TiroError) as caught:
         answer(*responses, **given)
     return caught.value
-
-
-def broken(*steps: Step) -> tuple[list[Delta], TiroError]:
-    """The deltas that come before a stream breaks, and how it ends."""
-
-    async def read_all() -> tuple[list[Delta], TiroError]:
-        deltas: list[Delta] = []
-        asked = anthropic(Wire(streams(*steps)))
-        try:
-            async for delta in asked.stream(request()):
-                deltas.append(delta)
-        except TiroError as error:
-            return deltas, error
-        finally:
-            await asked.close()
-        raise AssertionError(f"ended well: {deltas}")
-
-    return asyncio.run(read_all())
 
 
 def as_response(reply: Reply) -> httpx.Response:
@@ -274,19 +256,23 @@ def test_usage_that_comes_late_counts() -> None:
 
 def test_b30_closed_before_message_stop_is_broken() -> None:
     for end in (b"", sent(*ending()[:1])):  # type: ignore[arg-type]
-        deltas, error = broken(start(), *text_block(0, "ha", "lf"), end)
+        deltas, error = broken(anthropic(Wire(streams(start(), *text_block(0, "ha", "lf"), end))))
         assert joined(deltas) == "half"
         assert error.data["retryable"]
         assert not only(deltas, Finished)
 
 
 def test_b30_closed_in_the_middle_of_a_tool_use() -> None:
-    deltas, _ = broken(start(), *use_block(0, "a", "write", '{"path": "a')[:-1])
+    deltas, _ = broken(
+        anthropic(Wire(streams(start(), *use_block(0, "a", "write", '{"path": "a')[:-1])))
+    )
     assert not only(deltas, ToolUseDone)
 
 
 def test_b35_cut_before_the_signature() -> None:
-    deltas, _ = broken(start(), *thinking_block(0, "hm", signature="s")[:-2])
+    deltas, _ = broken(
+        anthropic(Wire(streams(start(), *thinking_block(0, "hm", signature="s")[:-2])))
+    )
     assert only(deltas, ThinkingDelta) == [ThinkingDelta("hm")]
 
 
@@ -327,7 +313,7 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_b33_an_error_after_the_first_delta_is_told_and_not_repeated(name: str) -> None:
     fault, status, retryable, words = FAULTS[name]
-    deltas, error = broken(start(), text_block(0, "half")[1], fault)
+    deltas, error = broken(anthropic(Wire(streams(start(), text_block(0, "half")[1], fault))))
     assert deltas == [TextDelta("half")]
     assert (error.data["status"], error.data["retryable"]) == (status, retryable)
     assert words in str(error)

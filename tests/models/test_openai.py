@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from tests.models.wire import (
     DONE,
     Body,
-    Step,
     Waits,
     Wire,
     answer,
     ask,
+    broken,
     event,
     joined,
     model,
@@ -57,24 +57,6 @@ def failure(*responses: httpx.Response | Exception, **given: Any) -> TiroError:
     with pytest.raises(TiroError) as caught:
         answer(*responses, **given)
     return caught.value
-
-
-def broken(*steps: Step) -> tuple[list[Delta], ModelError]:
-    """The deltas that come before a stream breaks, and how it ends."""
-
-    async def read() -> tuple[list[Delta], ModelError]:
-        deltas: list[Delta] = []
-        asked = model(Wire(streams(*steps)))
-        try:
-            async for delta in asked.stream(request()):
-                deltas.append(delta)
-        except ModelError as error:
-            return deltas, error
-        finally:
-            await asked.close()
-        raise AssertionError(f"ended well: {deltas}")
-
-    return asyncio.run(read())
 
 
 # --- recorded streams ----------------------------------------------------------------------
@@ -235,7 +217,7 @@ def test_b12_half_a_character(halves: list[str], expected: str, together: bool) 
 
 
 def test_b30_i_closed_after_two_deltas() -> None:
-    deltas, error = broken(text("a"), text("b"))
+    deltas, error = broken(model(Wire(streams(text("a"), text("b")))))
     assert deltas == [TextDelta("a"), TextDelta("b")]
     assert "broke off in the middle" in str(error)
 
@@ -262,13 +244,13 @@ def test_b30_iv_the_socket_stays_open_after_done() -> None:
 
 def test_b30_v_closed_in_the_middle_of_arguments() -> None:
     call = {"index": 0, "id": "c", "function": {"name": "t", "arguments": '{"a'}}
-    deltas, error = broken(text("a"), piece(tool_calls=[call]))
+    deltas, error = broken(model(Wire(streams(text("a"), piece(tool_calls=[call])))))
     assert not only(deltas, ToolUseDone, Finished)
     assert error.data["retryable"]
 
 
 def test_an_empty_finish_reason_is_none() -> None:
-    deltas, _ = broken(text("a", finish=""), text("b", finish=""))
+    deltas, _ = broken(model(Wire(streams(text("a", finish=""), text("b", finish="")))))
     assert joined(deltas) == "ab"
 
 
@@ -518,7 +500,7 @@ FAULT = {"error": {"message": "Overloaded, sorry", "type": "overloaded", "code":
     ],
 )
 def test_b33_after_the_first_delta_an_error_ends_it(fault: bytes) -> None:
-    deltas, error = broken(text("half"), fault, DONE)
+    deltas, error = broken(model(Wire(streams(text("half"), fault, DONE))))
     assert deltas == [TextDelta("half")]
     assert "Overloaded, sorry" in str(error)
 
@@ -547,7 +529,7 @@ def test_a_fault_that_will_stay_is_not_asked_again() -> None:
     ],
 )
 def test_b33_a_broken_connection(error: Exception) -> None:
-    deltas, failed = broken(text("half"), error)
+    deltas, failed = broken(model(Wire(streams(text("half"), error))))
     assert deltas == [TextDelta("half")]
     assert failed.__cause__ is error
     assert joined(answer(streams(error), says("whole"))) == "whole"

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.models.test_openai import broken, failure
+from tests.models.test_openai import failure
 from tests.models.wire import (
     SECRET,
     Wire,
     answer,
     ask,
+    broken,
     event,
     joined,
     model,
@@ -134,7 +135,7 @@ IN_STREAM: dict[str, tuple[Any, int | None, str]] = {
 @pytest.mark.parametrize("name", IN_STREAM)
 def test_b33_an_error_in_mid_stream_is_told_and_never_text(name: str) -> None:
     fault, status, words = IN_STREAM[name]
-    deltas, error = broken(text("half"), event(fault))
+    deltas, error = broken(model(Wire(streams(text("half"), event(fault)))))
     assert joined(deltas) == "half"
     assert (error.data["status"], error.data["retryable"]) == (status, True)
     assert words in str(error)

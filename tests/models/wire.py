@@ -193,3 +193,20 @@ def fails(*answers: httpx.Response | Exception, **given: Any) -> tuple[ModelErro
     with pytest.raises(ModelError) as caught:
         asyncio.run(ask(model(wire, **given)))
     return caught.value, wire
+
+
+def broken(asked: HttpModel) -> tuple[list[Delta], ModelError]:
+    """The deltas that come before a model's stream breaks, and how it ends."""
+
+    async def read() -> tuple[list[Delta], ModelError]:
+        deltas: list[Delta] = []
+        try:
+            async for delta in asked.stream(request()):
+                deltas.append(delta)
+        except ModelError as error:
+            return deltas, error
+        finally:
+            await asked.close()
+        raise AssertionError(f"ended well: {deltas}")
+
+    return asyncio.run(read())

@@ -71,6 +71,15 @@ class FakeAssistant:
             saved_at=lambda session: None,
             is_stored=lambda session: True,
         )
+        self.messages = SimpleNamespace(
+            add=self.add_message,
+            answer=self.add_tool_result,
+            rewind=self.rewind,
+            edit=self.edit_message,
+        )
+        self.state = SimpleNamespace(
+            get=self.state_get, set=self.state_set, delete=self.state_delete
+        )
 
     # --- set up ---
 

@@ -246,12 +246,18 @@ def wire(event: events.TurnEvent) -> Any:
     return fields
 
 
-def test_every_event_has_its_fields() -> None:
-    shown = events.ToolUseShown("c1", "read_file", {"path": "a", "big": 2**63, "id": -(2**63)})
-    size = Meter().measure([])
+def test_events_of_an_answer_have_their_fields() -> None:
     assert wire(STARTED) == {"type": "started", "agent": "build", "model": "m", "seq": 1}
     assert wire(events.Text("a")) == {"type": "text", "delta": "a"}
     assert wire(events.Thinking("a")) == {"type": "thinking", "delta": "a"}
+    assert wire(STORED) == {"type": "stored", "seq": 1, "role": "user"}
+    assert wire(events.Retry(2, 1.5, "429")) == {
+        "type": "retry", "attempt": 2, "waitSeconds": 1.5, "reason": "429",
+    }  # fmt: skip
+
+
+def test_events_of_a_tool_use_have_their_fields() -> None:
+    shown = events.ToolUseShown("c1", "read_file", {"path": "a", "big": 2**63, "id": -(2**63)})
     assert wire(
         events.ToolUse(tool_use=shown, status="running", rule="read: allow", preview="p")
     ) == {
@@ -273,10 +279,9 @@ def test_every_event_has_its_fields() -> None:
         "type": "toolResult", "toolUseId": "c1", "isError": True, "content": "no",
         "truncated": False, "seq": None,
     }  # fmt: skip
-    assert wire(STORED) == {"type": "stored", "seq": 1, "role": "user"}
-    assert wire(events.Retry(2, 1.5, "429")) == {
-        "type": "retry", "attempt": 2, "waitSeconds": 1.5, "reason": "429",
-    }  # fmt: skip
+
+
+def test_events_of_the_window_have_their_fields() -> None:
     resized = events.Resized(
         decision={"type": "deep", "reason": "token_budget", "severity": 200}, evicted=3,
         tokens_before=10, tokens_after=5,
@@ -289,6 +294,7 @@ def test_every_event_has_its_fields() -> None:
         "tokensAfter": 5,
         "memoRefused": None,
     }
+    size = Meter().measure([])
     used = wire(events.UsageSoFar(usage=Usage(1, 2, 3, 4, 0.5), context_size=size))
     assert used["usage"] == {
         "inputTokens": 1, "outputTokens": 2, "cacheReadTokens": 3, "cacheWriteTokens": 4,
@@ -298,6 +304,9 @@ def test_every_event_has_its_fields() -> None:
         "system", "tools", "memo", "summary", "user", "assistant", "toolUse", "toolResult",
         "attachments",
     }  # fmt: skip
+
+
+def test_the_end_of_a_turn_has_its_fields() -> None:
     assert wire(finished()) == {"type": "finished", "stopReason": "end_turn"}
     failed = wire(finished(ModelError("It is down", provider="p", status=500, retryable=True)))
     assert failed == {

@@ -28,7 +28,7 @@ from tiro.agents.permissions import (
     Permission,
     problem_of,
 )
-from tiro.agents.settings_file import UnusableFileError, read_text
+from tiro.agents.settings_file import UnusableFileError, read_whole
 from tiro.agents.wording import choice, expected, shown
 from tiro.agents.yaml_tree import YamlTree, parse_yaml
 
@@ -105,7 +105,7 @@ def _files(folder: Path) -> Iterable[Path]:
 
 
 def _read_agent(path: Path, root: Path | None, problems: list[str]) -> AgentInfo | None:
-    text = read_text(path, root)
+    text = read_whole(path, root)
     if text is None:
         return None
     found = _FRONT_MATTER.match(text)

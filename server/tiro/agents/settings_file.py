@@ -27,7 +27,7 @@ def read_settings(path: Path, root: Path | None) -> YamlTree | None:
 
     A file of a workspace, given by its root, must lie in it, also where a link leads.
     """
-    text = read_text(path, root)
+    text = read_whole(path, root)
     if text is None:
         return None
     try:
@@ -41,7 +41,7 @@ def read_settings(path: Path, root: Path | None) -> YamlTree | None:
     return found
 
 
-def read_text(path: Path, root: Path | None) -> str | None:
+def read_whole(path: Path, root: Path | None) -> str | None:
     """The text of a regular file of bearable size; None when there is none."""
     data = _read(path, root)
     if data is None:

@@ -31,6 +31,7 @@ from tiro.agents.gate import Gate
 from tiro.agents.inbox import Inbox
 from tiro.agents.prompt import request_size, request_weights
 from tiro.agents.record import Record
+from tiro.agents.repeats import Repeats
 from tiro.agents.tool_uses import (
     BROKEN_OFF,
     BROKEN_TOOL,
@@ -65,13 +66,6 @@ logger = logging.getLogger(__name__)
 
 MODEL_BROKE = "The model failed unexpectedly; the log says more, try again"
 NO_END = "The answer of the model broke off; try again"
-STUCK = (
-    "The model made the same calls {times} times in a row and none of them worked; say what it"
-    " should do instead, or choose another model"
-)
-
-MAX_SAME_FAILURES = 5
-"""Two more than the calls after which the user is asked about a `doom_loop`."""
 
 SETTLE_SECONDS = 0.5
 """How long the end of a turn waits for its cancelled tasks; later results are dropped."""
@@ -153,8 +147,7 @@ class _Running:
         self._steps = 0
         self._is_cut_off = False
         self._cut_off_steps = 0
-        self._failed_calls: list[Any] = []
-        self._same_failures = 0
+        self._repeats = Repeats()
         self._has_shrunk = False
         self._weights = (0.0, 0.0, 0.0)
         self._text = ""
@@ -304,26 +297,14 @@ class _Running:
 
     def _on_all_ended(self, _: AllEnded) -> Iterator[TurnEvent]:
         yield from self._needed_uses().close("fail", BROKEN_TOOL.format(kind="it gave no answer"))
-        self._count_failures(self._needed_uses())
+        self._repeats.count(self._needed_uses())
         self._uses = None
-        if self._same_failures >= MAX_SAME_FAILURES:
-            error = ModelError(STUCK.format(times=self._same_failures))
-            yield from self._stop("error", BROKEN_OFF, error)
+        if (stuck := self._repeats.too_many()) is not None:
+            yield from self._stop("error", BROKEN_OFF, stuck)
         elif self._cut_off_steps > 1 and self._steps < self._max_steps():
             yield from self._stop("max_tokens", NOT_STARTED)
         else:
             yield from self._next_step()
-
-    def _count_failures(self, uses: ToolUses) -> None:
-        """Count how often in a row the model has made these calls, none of which worked."""
-        calls = [(done.name, done.raw if done.input is None else done.input) for done in uses.given]
-        if any(status == "done" for status in uses.statuses):
-            self._same_failures = 0
-        elif calls == self._failed_calls:
-            self._same_failures += 1
-        else:
-            self._same_failures = 1
-        self._failed_calls = calls
 
     def _next_step(self) -> Iterator[TurnEvent]:
         """Prepare another request, with what the user has said meanwhile; at the limit stop."""

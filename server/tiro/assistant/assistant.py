@@ -25,22 +25,21 @@ from tiro.assistant.file_edits import FileEdits
 from tiro.assistant.fit import crowded
 from tiro.assistant.limits import configure
 from tiro.assistant.memory import Memory
+from tiro.assistant.messages import Messages
 from tiro.assistant.model_choice import ModelRow, Models, load_adapters
 from tiro.assistant.new_turn import Means, begin_turn
-from tiro.assistant.pins import check_edit
 from tiro.assistant.prompt import Attachment, content_of, is_blank
-from tiro.assistant.results import Added, Exported, Status
+from tiro.assistant.results import Exported, Status
 from tiro.assistant.running_turn import EventListener, TurnResult, entered
 from tiro.assistant.saved_sessions import SavedSessions
 from tiro.assistant.setup import KeepOut, Setup
+from tiro.assistant.state import State
 from tiro.assistant.titles import Titles
 from tiro.assistant.turns import Turns
 from tiro.config.directories import cache_directory, config_directory
 from tiro.config.settings import Doubts
 from tiro.errors import InvalidInputError
 from tiro.models.observer import Observer
-from tiro.session import history
-from tiro.session.changes import DeleteState, SetState
 from tiro.session.core import newest
 from tiro.session.messages import Content, Message, Usage
 from tiro.session.meter import ContextSize
@@ -91,6 +90,7 @@ class Assistant:
         self.edits = FileEdits(
             self.workspace, self._config_dir / "edits", lambda: self.manager.autosave
         )
+        self.messages, self.state = Messages(self), State(self)
         self.memory = Memory(self, self._noticed)
         self.titles = Titles(self, self._noticed)
         self.calibrations = Calibrations(cache_directory())
@@ -218,22 +218,6 @@ class Assistant:
         """The session's id, made now if it has none; claims no file."""
         return self.manager.claim_id(self.session)
 
-    async def add_message(self, fields: dict[str, Any]) -> Added:
-        """Add a client's message; refused while a turn runs."""
-        async with self._changing(during_turn=False) as session:
-            message = history.checked(fields)
-            history.check_answers(session, message)
-            added, pruned = history.add(session, message)
-            total, stored = len(session.newest_first), self.manager.is_stored(session)
-            return Added(added[-1].seq or 0, total, pruned, stored)
-
-    async def add_tool_result(
-        self, tool_use_id: str, content: str | list[Any], is_error: bool | None = None
-    ) -> Added:
-        """Answer an open tool use; refused while a turn runs."""
-        message = history.answer(tool_use_id, content, bool(is_error))
-        return await self.add_message(message.to_dict())
-
     async def new(
         self,
         id: str | None = None,
@@ -269,7 +253,7 @@ class Assistant:
         """Select an agent, or none; a running turn keeps its own."""
         await self._look_at_agents()
         agent = None if name is None else self.setup.selectable(name)
-        async with self._changing() as session:
+        async with self.changing() as session:
             session.set_agent(name)
         return agent
 
@@ -279,7 +263,7 @@ class Assistant:
         Raises ModelNotConfiguredError, with what is missing, for one that cannot be used.
         """
         full = await self.models.usable(name)
-        async with self._changing() as session:
+        async with self.changing() as session:
             session.change(model=full)
         return full
 
@@ -294,7 +278,7 @@ class Assistant:
                 positive_or_none(given["max_history"])
             except ValueError as error:
                 raise InvalidInputError(str(error)) from error
-        async with self._changing() as session:
+        async with self.changing() as session:
             self.turns.when_over(lambda: configure(session, given))
             return session
 
@@ -305,35 +289,14 @@ class Assistant:
         is_redacted = self.setup.settings.session.redact if redact is None else redact
         return await self.saved.export(format, id, path, is_redacted)
 
-    async def rewind(self, to_seq: int) -> Session:
-        """Take back all messages after this one."""
-        async with self._changing(during_turn=False) as session:
-            history.rewind(session, to_seq)
-            return session
-
-    async def edit_message(self, seq: int, content: Content) -> Session:
-        """Give a message another content; InvalidInputError where it is pinned and too long."""
-        async with self._changing(during_turn=False) as session:
-            check_edit(session, seq, content, self.setup.budget(self.context_size()))
-            history.edit(session, seq, content)
-            return session
-
-    async def state_get(self, key: str) -> tuple[bool, Any]:
-        """Whether the state has this key, and its value."""
-        return key in self.session.state, self.session.state.get(key)
-
-    async def state_set(self, key: str, value: Any) -> None:
-        """Set a key of the caller's own state."""
-        async with self._changing() as session:
-            session.commit(SetState(key, value, session.stamp()))
-
-    async def state_delete(self, key: str) -> bool:
-        """Delete a key of the state; whether there was one."""
-        async with self._changing() as session:
-            there = key in session.state
-            if there:
-                session.commit(DeleteState(key, session.stamp()))
-            return there
+    @contextlib.asynccontextmanager
+    async def changing(self, during_turn: bool = True) -> AsyncIterator[Session]:
+        """The session for one change: locked against other processes, and up to date."""
+        if not during_turn:
+            self.turns.refuse_another()
+        session = self.session
+        async with entered(self.manager.changing(session)):
+            yield session
 
     # --- turns ---
 
@@ -428,15 +391,6 @@ class Assistant:
             provider=model.partition("/")[0] if model else None,
             problems=problems,
         )
-
-    @contextlib.asynccontextmanager
-    async def _changing(self, during_turn: bool = True) -> AsyncIterator[Session]:
-        """The session for one change: locked against other processes, and up to date."""
-        if not during_turn:
-            self.turns.refuse_another()
-        session = self.session
-        async with entered(self.manager.changing(session)):
-            yield session
 
     def _measured(self, session: Session, draft: str = "") -> ContextSize:
         """The size of the session's next request; while a turn runs, for the model that answers."""

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
+from tiro.assistant.keys import Keys
 from tiro.assistant.standing import (
     SERVERS,
     WITH_KEY,
@@ -18,7 +19,7 @@ from tiro.assistant.standing import (
 )
 from tiro.config.settings import Doubts
 from tiro.errors import ModelNotConfiguredError
-from tiro.models.key_command import KEY_COMMAND_SECONDS, KeyCommand
+from tiro.models.key_command import KEY_COMMAND_SECONDS
 from tiro.models.model import Model, ModelFacts, ProviderSettings, known_facts
 from tiro.models.wire_parts import UnknownModel
 
@@ -86,16 +87,11 @@ class Models:
         cache: Path | None,
         doubts: Doubts | None = None,
     ) -> None:
-        self._providers = dict(providers)
-        self._key_commands = dict(key_commands)
+        self.keys = Keys(providers, key_commands)
+        self._providers = self.keys.settings
         self._cache, self._doubts = cache, doubts or Doubts()
         self._open: dict[str, Model] = {}
-        self._running: dict[str, asyncio.Task[ModelNotConfiguredError | None]] = {}
-        """The key commands that run, by provider."""
-        self._commands: set[KeyCommand] = set()
         self._is_closed = False
-        self.on_key: Callable[[str], None] = lambda key: None
-        """Hears every key that a command printed, so that it is kept out of files."""
         self.first_usable: str | None = None
         """The model that was found when none is set, for the meter and the status."""
 
@@ -128,7 +124,7 @@ class Models:
         provider, separator, _ = (wanted or "").partition("/")
         settings = self._providers.get(provider)
         is_named = bool(separator or (settings and settings.default_model))
-        return is_named and provider not in self._key_commands
+        return is_named and not self.keys.is_awaited(provider)
 
     async def without_asking(self, wanted: str | None) -> Model:
         """The model of this name as far as it is known without asking or starting anything.
@@ -204,7 +200,7 @@ class Models:
         """
         full = self.check(name)
         provider = self._providers[full.partition("/")[0]]
-        if provider.name not in self._key_commands and (lacks := lacks_key(provider)) is not None:
+        if not self.keys.is_awaited(provider.name) and (lacks := lacks_key(provider)) is not None:
             raise _unusable(full, lacks, "set it, or choose another model")
         adapters = await asyncio.to_thread(load_adapters)
         if (lacks := adapters.lacking(provider)) is not None:
@@ -215,8 +211,7 @@ class Models:
         """Close every model, ending what they started; none is opened any more."""
         self._is_closed = True
         models, self._open = list(self._open.values()), {}
-        for command in self._commands:
-            command.end()
+        self.keys.end()
         await asyncio.gather(*(model.close() for model in models), return_exceptions=True)
 
     async def _named(self, wanted: str) -> Model:
@@ -224,7 +219,7 @@ class Models:
         full = await self.usable(wanted)
         if full in self._open:
             return self._open[full]
-        provider = await self._with_key(self._providers[full.partition("/")[0]])
+        provider = await self.keys.with_key(full.partition("/")[0])
         if "/" not in full:
             standing = await self._asked(await self._unasked(provider), LIST_SECONDS)
             if standing.reason is not None:
@@ -277,7 +272,7 @@ class Models:
             reason = f"not asked until this is corrected: {doubt}"
             return Standing(provider=provider, names=names, reason=reason, is_meant=True)
         try:
-            provider = await self._with_key(provider, seconds)
+            provider = await self.keys.with_key(provider.name, seconds)
         except ModelNotConfiguredError as error:
             return Standing(provider=provider, names=names, reason=str(error), is_meant=True)
         adapters = await asyncio.to_thread(load_adapters)
@@ -305,39 +300,6 @@ class Models:
             remark=offer.remark,
             is_key_refused=offer.is_key_refused,
         )
-
-    async def _with_key(
-        self, provider: ProviderSettings, seconds: float = KEY_COMMAND_SECONDS
-    ) -> ProviderSettings:
-        """The provider with its key, for which a command may have to run, once for all who wait."""
-        name = provider.name
-        if (command := self._key_commands.get(name)) is None:
-            return self._providers[name]
-        if name not in self._running:
-            self._running[name] = asyncio.create_task(self._keep_key(name, command, seconds))
-        error = await asyncio.shield(self._running[name])
-        if error is not None:
-            tried = [{"provider": name, "reason": str(error)}]
-            raise ModelNotConfiguredError(str(error), tried=tried) from error
-        return self._providers[name]
-
-    async def _keep_key(
-        self, name: str, command: str | list[str], seconds: float
-    ) -> ModelNotConfiguredError | None:
-        """Run a command and keep its key, whoever still waits for it; why there is none."""
-        running = KeyCommand(command, seconds)
-        self._commands.add(running)
-        try:
-            key = await asyncio.to_thread(running.run)
-        except ModelNotConfiguredError as error:
-            return error
-        finally:
-            self._running.pop(name)
-            self._commands.discard(running)
-        del self._key_commands[name]
-        self._providers[name] = msgspec.structs.replace(self._providers[name], api_key=key)
-        self.on_key(key)
-        return None
 
     def _rows_of(self, standing: Standing) -> list[ModelRow]:
         provider = standing.provider.name

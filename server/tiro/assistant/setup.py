@@ -279,7 +279,7 @@ class Setup(msgspec.Struct, kw_only=True):
                 manager.secrets = [*manager.secrets, key]
             keep_out([key])
 
-        models.on_key = keep_key_out
+        models.keys.on_key = keep_key_out
         return models
 
     def manager(self, directory: Path, on_notice: Callable[[Notice], None]) -> SessionManager:

@@ -104,13 +104,13 @@ async def session_clear(desk: Desk, params: types.Empty) -> types.ClearResult:
 @handles("tiro/session/addMessage")
 async def session_add_message(desk: Desk, params: dict[str, Any]) -> types.AddResult:
     """Add a message; the params are the message."""
-    return to_wire(types.AddResult, await desk.assistant.add_message(params))
+    return to_wire(types.AddResult, await desk.assistant.messages.add(params))
 
 
 @handles("tiro/session/addToolResult")
 async def session_add_tool_result(desk: Desk, params: types.AddToolResultParams) -> types.AddResult:
     """Answer a tool use."""
-    added = await desk.assistant.add_tool_result(
+    added = await desk.assistant.messages.answer(
         params.tool_use_id, params.content, bool(params.is_error)
     )
     return to_wire(types.AddResult, added)
@@ -224,14 +224,14 @@ async def session_import(desk: Desk, params: types.ImportParams) -> types.Import
 @handles("tiro/session/rewind")
 async def session_rewind(desk: Desk, params: types.RewindParams) -> types.SessionView:
     """Take back the messages after one."""
-    await desk.assistant.rewind(params.to_seq)
+    await desk.assistant.messages.rewind(params.to_seq)
     return await view(desk)
 
 
 @handles("tiro/session/editMessage")
 async def session_edit_message(desk: Desk, params: types.EditMessageParams) -> types.SessionView:
     """Give a message another wording."""
-    await desk.assistant.edit_message(params.seq, params.content)
+    await desk.assistant.messages.edit(params.seq, params.content)
     return await view(desk)
 
 
@@ -298,21 +298,21 @@ async def state_get(desk: Desk, params: types.StateGetParams) -> types.StateGetR
     """One value of the state, or all of it."""
     if params.key is None:
         return types.StateGetResult(state=desk.assistant.session.state)
-    found, value = await desk.assistant.state_get(params.key)
+    found, value = await desk.assistant.state.get(params.key)
     return types.StateGetResult(found=found, value=value)
 
 
 @handles("tiro/state/set")
 async def state_set(desk: Desk, params: types.StateSetParams) -> types.Empty:
     """Set a key of the state."""
-    await desk.assistant.state_set(params.key, params.value)
+    await desk.assistant.state.set(params.key, params.value)
     return types.Empty()
 
 
 @handles("tiro/state/delete")
 async def state_delete(desk: Desk, params: types.StateDeleteParams) -> types.DeletedResult:
     """Delete a key of the state."""
-    return types.DeletedResult(await desk.assistant.state_delete(params.key))
+    return types.DeletedResult(await desk.assistant.state.delete(params.key))
 
 
 # --- turns, agents, models ------------------------------------------------------------------------

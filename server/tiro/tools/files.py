@@ -37,6 +37,24 @@ _PATH = {
     "minLength": 1,
     "description": "Relative to the workspace, or absolute",
 }
+_READ_FILE_INPUT = {
+    "path": _PATH,
+    "start_line": {"type": "integer", "minimum": 1, "description": "Default 1"},
+    "end_line": {
+        "type": "integer",
+        "minimum": 1,
+        "description": f"Default: {MAX_LINES} lines further",
+    },
+}
+_LIST_FILES_INPUT = {
+    "path": {**_PATH, "description": "Default: the workspace"},
+    "depth": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 10,
+        "description": "Levels of folders, default 1",
+    },
+}
 
 
 def file_tools() -> list[Tool]:
@@ -45,18 +63,7 @@ def file_tools() -> list[Tool]:
         Tool(
             name="read_file",
             description=READ_FILE,
-            input_schema=object_schema(
-                {
-                    "path": _PATH,
-                    "start_line": {"type": "integer", "minimum": 1, "description": "Default 1"},
-                    "end_line": {
-                        "type": "integer",
-                        "minimum": 1,
-                        "description": f"Default: {MAX_LINES} lines further",
-                    },
-                },
-                "path",
-            ),
+            input_schema=object_schema(_READ_FILE_INPUT, "path"),
             effect="read",
             permission_key="read",
             subject_field="path",
@@ -65,17 +72,7 @@ def file_tools() -> list[Tool]:
         Tool(
             name="list_files",
             description=LIST_FILES,
-            input_schema=object_schema(
-                {
-                    "path": {**_PATH, "description": "Default: the workspace"},
-                    "depth": {
-                        "type": "integer",
-                        "minimum": 1,
-                        "maximum": 10,
-                        "description": "Levels of folders, default 1",
-                    },
-                },
-            ),
+            input_schema=object_schema(_LIST_FILES_INPUT),
             effect="read",
             permission_key="read",
             subject_field="path",

@@ -54,6 +54,25 @@ MOST_NAMED = 10
 """So many unsaved files are named; of the others it is told how many there are."""
 OUT_OF_SIGHT = "[something still runs in the background; its further output is not kept]"
 
+_INPUT = {
+    "command": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": MAX_COMMAND_CHARS,
+    },
+    "cwd": {
+        "type": "string",
+        "minLength": 1,
+        "description": "Default: the workspace folder",
+    },
+    "timeout_seconds": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": MAX_SECONDS,
+        "description": f"Default {DEFAULT_SECONDS}",
+    },
+}
+
 
 def shell_tools(keys: Collection[str] = (), allowed: Collection[str] = ()) -> list[Tool]:
     """The tool of this file; no command gets to see an environment variable with a secret.
@@ -71,27 +90,7 @@ def shell_tools(keys: Collection[str] = (), allowed: Collection[str] = ()) -> li
         Tool(
             name="run_command",
             description=RUN_COMMAND,
-            input_schema=object_schema(
-                {
-                    "command": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": MAX_COMMAND_CHARS,
-                    },
-                    "cwd": {
-                        "type": "string",
-                        "minLength": 1,
-                        "description": "Default: the workspace folder",
-                    },
-                    "timeout_seconds": {
-                        "type": "integer",
-                        "minimum": 1,
-                        "maximum": MAX_SECONDS,
-                        "description": f"Default {DEFAULT_SECONDS}",
-                    },
-                },
-                "command",
-            ),
+            input_schema=object_schema(_INPUT, "command"),
             effect="execute",
             permission_key="bash",
             subject_field="command",
