@@ -17,6 +17,7 @@ from tiro.assistant.pins import check_edit
 from tiro.errors import ContextOverflowError, InvalidInputError
 from tiro.session.core import Core
 from tiro.session.meter import ContextSize
+from tiro.session.shown import memo_text, summary_text
 
 WINDOW = 2_000
 WORDS = "some words and more of them "
@@ -170,6 +171,52 @@ def test_one_refusal_does_not_empty_the_window(told: dict[str, Any], left: range
     error = ContextOverflowError("Too long", **told)
     asyncio.run(fitting.fitted(error))
     assert len(session.messages) in left
+
+
+# --- memo and summary give way ---
+
+
+def remembering(words: int) -> Session:
+    """A session with memo and summary at their caps, and a prompt of so many tokens."""
+    session = Session()
+    session.change(memo={"all": WORDS * 48}, summary=WORDS * 48)
+    session.add_message("user", "word " * words)
+    return session
+
+
+def fitted(session: Session, overflow: ContextOverflowError | None = None) -> ContextSize:
+    """The size of the next request, made to fit."""
+
+    def size() -> ContextSize:
+        return request_size(session, "", context_window=WINDOW)
+
+    asyncio.run(Fitting(session, size, 0.75, session.next_seq - 1).fitted(overflow))
+    return size()
+
+
+@pytest.mark.parametrize(("words", "shown"), [(100, 1), (1_300, 0.9), (1_700, 0.2), (1_790, 0)])
+def test_a_prompt_that_fits_by_itself_is_sent(words: int, shown: float) -> None:
+    """U2.4, U8.2: with what room there is for memo and summary, down to none."""
+    session = remembering(words)
+    found = fitted(session)
+    memory = found.breakdown.memo + found.breakdown.summary
+    assert found.tokens <= WINDOW * 0.9
+    whole = session.meter.text(memo_text(session.memo) + summary_text(session.summary))
+    assert memory == pytest.approx(whole * shown, abs=whole * 0.08)
+
+
+def test_what_was_refused_is_sent_with_less_of_memo_and_summary() -> None:
+    """Where no message can leave; when nothing of them is left either, it was the prompt."""
+    session = remembering(1_100)
+    refused = ContextOverflowError("Too long")
+    before = fitted(session)
+    after = fitted(session, refused)
+    assert after.tokens <= before.tokens * 0.75
+    assert after.breakdown.user == before.breakdown.user
+    while after.breakdown.memo + after.breakdown.summary:
+        after = fitted(session, refused)
+    with pytest.raises(ContextOverflowError, match="Too long"):
+        fitted(session, refused)
 
 
 # --- pins ---

@@ -78,3 +78,34 @@ def test_what_a_small_model_cannot_be_given_whole_it_does_not_replace(
     assert all(FACTS in text for text in written)
     assert "message 0" in written[0]
     assert "turn 2" in written[-1]
+
+
+@pytest.mark.parametrize("counted", [1.0, 1.3], ids=["as estimated", "more than estimated"])
+def test_memo_and_summary_give_way_to_a_long_prompt(
+    start: StartServer, home: Home, provider: Provider, counted: float
+) -> None:
+    """U2.4, U8.2: it is answered, all of it; that little is left of the memory is told once."""
+    two_models(home, provider, summary={"enabled": False})
+    server = start()
+    server.request("tiro/models/set", {"name": "fake/small"})
+    ask(server, "hello")
+    words = "word " * 1_000
+    server.request("tiro/memo/set", {"memo": {"facts": words}, "summary": words})
+    taken = server.request("tiro/session/contextSize")["breakdown"]
+    room = int((WINDOW * 0.9 - taken["system"] - taken["tools"]) / counted) - 100
+
+    def answer(request: Any) -> replies.Reply:
+        said = [request.system, *(text_of(m["content"]) for m in request.messages)]
+        count = sum(text.count("word ") for text in said)
+        is_long = count * counted + taken["system"] + taken["tools"] > WINDOW
+        long = replies.error(400, "prompt is too long", code="context_length_exceeded")
+        return long if is_long else replies.text("answer")
+
+    provider.otherwise(answer)
+    for _ in range(2):
+        assert ask(server, "word " * room)["text"] == "answer"
+        assert provider.last.messages[-1]["content"] == "word " * room
+    told = [row["message"] for row in server.named("window/showMessage")]
+    assert [text.partition(" has no room")[0] for text in told] == ["The memo", "The summary"]
+    got = server.request("tiro/memo/get")
+    assert (got["memo"]["facts"], got["summary"]) == (words, words)

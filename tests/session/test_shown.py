@@ -1,12 +1,23 @@
 """What a system prompt shows of a session: nothing in it can fill the context window."""
 
 import random
+import re
 from typing import Any
 
 import pytest
 
 from tiro import Session
-from tiro.session.shown import ALL_SHARES, SHARE, cut_to, memo_text, room_in, shown, summary_text
+from tiro.session.shown import (
+    ALL_SHARES,
+    LEAST_ANSWER,
+    SHARE,
+    cut_to,
+    free_in,
+    memo_text,
+    room_in,
+    shown,
+    summary_text,
+)
 
 ROOM = 1_000
 WORDS = "some words and more of them "
@@ -59,7 +70,8 @@ def test_of_many_instructions_the_newest_are_shown() -> None:
     assert tokens(made, found.instructions) <= ROOM * ALL_SHARES
     assert "Rule 199" in found.instructions
     assert "Rule 0:" not in found.instructions
-    assert any("System message 1 " in told for told in found.cut)
+    (told,) = found.cut
+    assert re.match(r"1[89]\d system messages, the first of them message 1, are too long", told)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -77,6 +89,53 @@ def test_whatever_there_is_a_quarter_stays_for_the_conversation(seed: int) -> No
     parts = (found.instructions, found.memo, found.summary)
     assert sum(tokens(made, part) for part in parts) <= room * 0.75 + 60  # marks and breaks
     assert bool(found.cut) == (found != shown(made))
+
+
+# --- giving way ---
+
+
+@pytest.mark.parametrize("free", [-50, 0, 130, 300, 500])
+def test_memo_and_summary_give_way_where_less_is_free(free: int) -> None:
+    """Standing instructions do not; what is not shown whole is named once."""
+    made = session({"a": WORDS * 40}, f"FIRST {WORDS * 40} LAST", "Be kind.")
+    found = shown(made, ROOM, free)
+    parts = (found.instructions, found.memo, found.summary)
+    assert sum(tokens(made, part) for part in parts) <= max(free, tokens(made, "Be kind."))
+    assert found.instructions == "Be kind."
+    assert ("FIRST" in found.summary, "LAST" in found.summary) == (free > 100,) * 2
+    assert [told.split(" has no room")[0] for told in found.cut] == (
+        ["The memo", "The summary"] if free < 500 else []
+    )
+
+
+def test_the_shorter_one_gives_way_last() -> None:
+    made = session({"a": 1}, WORDS * 40)
+    found = shown(made, ROOM, 150)
+    assert found.memo == memo_text({"a": 1})
+    assert 100 < tokens(made, found.memo + found.summary) <= 151
+    (told,) = found.cut
+    assert told.startswith("The summary has no room")
+
+
+def test_what_is_free_is_what_nobody_else_needs() -> None:
+    """U2.4, U2.8: pins, the newest prompt, the newest group; or a draft in place of the latter."""
+    made, window = Session(), 10_000
+    assert free_in(made, None, 500) is None
+    made.add_message("user", "pinned").pin(1)
+    made.add_message("user", WORDS * 200).add_message("assistant", WORDS * 100)
+    free = window * (1 - LEAST_ANSWER)
+    pinned, old, answer = (made.meter.message(m) for m in made.messages)
+    assert free_in(made, window, 500) == free - 500 - pinned - old - answer
+    made.add_message("user", "new")
+    new = made.meter.message(made.messages[-1])
+    use = {"type": "tool_use", "id": "a", "name": "x", "input": {}}
+    made.add_message("assistant", [use]).add_tool_result("a", WORDS)
+    group = sum(made.meter.message(m) for m in made.messages[-2:])
+    assert free_in(made, window, 500) == free - 500 - pinned - new - group
+    assert free_in(made, window, 500, WORDS) == free - 500 - pinned - tokens(made, WORDS)
+    made.most_tokens = 4_000
+    assert free_in(made, window, 500) == 3_500 - pinned - new - group
+    assert free_in(made, None, 500) == 3_500 - pinned - new - group
 
 
 @pytest.mark.parametrize("limit", [0, 1, 5, 100])

@@ -15,7 +15,7 @@ from tiro.session.core import Core
 from tiro.session.messages import Message
 from tiro.session.meter import ContextSize
 from tiro.session.provider_view import SYSTEM_ROLES, provider_view
-from tiro.session.shown import Shown, memo_text, room_in, shown, summary_text
+from tiro.session.shown import Shown, free_in, memo_text, room_in, shown, summary_text
 from tiro.session.tokens import Weights
 
 
@@ -36,7 +36,8 @@ def session_prompt(
 ) -> str:
     """The whole system prompt of the next request: prompt, standing instructions, memo, summary.
 
-    The last three take their shares of the context window at most.
+    The last three take their shares of the context window at most, the last two only what what
+    must be sent besides leaves them.
     """
     texts = _texts(session, prompt, tools, context_window)
     parts = [texts[name] for name in ("system", "memo", "summary") if texts[name]]
@@ -83,7 +84,7 @@ def request_size(
     """The estimated size of the next request, with its parts counted apart."""
     return session.meter.measure(
         _sent(session),
-        **_texts(session, prompt, tools, context_window),
+        **_texts(session, prompt, tools, context_window, draft),
         draft=draft,
         context_window=context_window,
     )
@@ -102,11 +103,15 @@ def _sent(session: Core) -> Iterator[Message]:
 
 
 def _texts(
-    session: Core, prompt: str, tools: Sequence[ToolSchema], context_window: int | None
+    session: Core,
+    prompt: str,
+    tools: Sequence[ToolSchema],
+    context_window: int | None,
+    draft: str = "",
 ) -> dict[str, str]:
     """The texts of a request besides its messages, by the names of the breakdown."""
     offered = _tools_text(tools)
-    found = _shown(session, prompt, offered, context_window)
+    found = _shown(session, prompt, offered, context_window, draft)
     return {
         "system": "\n\n".join(part for part in (prompt, found.instructions) if part),
         "tools": offered,
@@ -115,11 +120,12 @@ def _texts(
     }
 
 
-def _shown(session: Core, prompt: str, tools: str, context_window: int | None) -> Shown:
-    if context_window is None:
-        return shown(session)
-    size = session.meter.text
-    return shown(session, room_in(context_window, size(prompt) + size(tools)))
+def _shown(
+    session: Core, prompt: str, tools: str, context_window: int | None, draft: str = ""
+) -> Shown:
+    taken = session.meter.text(prompt) + session.meter.text(tools)
+    room = None if context_window is None else room_in(context_window, taken)
+    return shown(session, room, free_in(session, context_window, taken, draft))
 
 
 def _tools_text(tools: Sequence[ToolSchema]) -> str:

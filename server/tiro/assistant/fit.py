@@ -72,8 +72,10 @@ class Fitting:
         measured: Callable[[], ContextSize],
         ratio: float | None,
         prompt_seq: int,
+        on_fitted: Callable[[], None] = lambda: None,
     ) -> None:
-        self._session, self._measured = session, measured
+        """`on_fitted` is called when the session is ready for a request."""
+        self._session, self._measured, self._on_fitted = session, measured, on_fitted
         self._ratio, self._prompt_seq = ratio, prompt_seq
         self._requests = 1
         self._has_failed = False
@@ -87,27 +89,32 @@ class Fitting:
 
         `tell` hears what it waits for, where that takes long.
         Raises ContextOverflowError when the request is far too large all the same. After one that
-        the provider refused as too long it must get shorter, or that error is raised again.
+        the provider refused as too long it must get shorter, also by what is shown of the memory,
+        or that error is raised again.
         """
-        size = self._measured()
+        size = before = self._measured()
         budget = budget_of(size, self._ratio, self._prompt_seq)
         if overflow is not None:
-            budget = _smaller(size, overflow, self._prompt_seq)
+            most = _smaller(size, overflow)
+            self._session.most_tokens = most
+            size = self._measured()
+            budget = Budget(most, _fixed(size), hold_from=self._prompt_seq)
         elif size.context_window is not None and _fixed(size) > size.context_window * OVERFLOW:
             raise _overfull(size)  # no message that left would help
         outcome = await self._resized(budget, "deep" if overflow else None, tell)
-        if overflow is not None and not outcome.evicted:
+        if overflow is not None and not outcome.evicted and size.tokens >= before.tokens:
             raise _refused(overflow, in_the_way(self._session, size.context_window))
         after = size.tokens if outcome.decision is None else self._measured().tokens
         window = size.context_window
         if window is not None and after > window * OVERFLOW:
             raise _still_too_long(self._session, after, window)
+        self._on_fitted()
         if outcome.decision is None or not (outcome.evicted or outcome.memo_refused):
             return None
         return Resized(
             decision=msgspec.to_builtins(outcome.decision),
             evicted=outcome.evicted,
-            tokens_before=size.tokens,
+            tokens_before=before.tokens,
             tokens_after=after,
             memo_refused=outcome.memo_refused,
         )
@@ -193,8 +200,8 @@ def _overfull(size: ContextSize) -> ContextOverflowError:
     )
 
 
-def _smaller(size: ContextSize, overflow: ContextOverflowError, prompt_seq: int) -> Budget:
-    """A budget below what was refused.
+def _smaller(size: ContextSize, overflow: ContextOverflowError) -> int:
+    """A size below what was refused, in tokens.
 
     Where the provider tells its count and its window, our estimate is read as a share of them; a
     window that no model has, or that is far from the known one, is not believed.
@@ -204,7 +211,7 @@ def _smaller(size: ContextSize, overflow: ContextOverflowError, prompt_seq: int)
     least = max(LEAST_WINDOW, (size.context_window or 0) // MOST_ERROR)
     if counted and window and window >= least:
         tokens = min(tokens, size.tokens * window // min(counted, tokens * MOST_ERROR))
-    return Budget(int(tokens * SMALLER), _fixed(size), hold_from=prompt_seq)
+    return int(tokens * SMALLER)
 
 
 def _fixed(size: ContextSize) -> int:

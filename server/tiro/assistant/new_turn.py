@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -63,7 +63,7 @@ async def begin_turn(
         assistant.memory.use(session, chosen)
         before_turn(session)
         session.meter.use(chosen.name, assistant.calibrations.of(chosen.name))
-        assistant.tell_all(setup.too_long(session, chosen.facts, info))
+        session.most_tokens = None
         turn = _means(assistant, turn_id, session).turn(session, content, info, chosen)
     except BaseException:
         await holding.__aexit__(None, None, None)
@@ -81,6 +81,8 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     """Opens the model that another agent names, when it is given a task."""
     edits: Callable[[str], EditRecorder] = lambda tool_use_id: Unrecorded()
     secrets: KnownSecrets = msgspec.field(default_factory=KnownSecrets)
+    tell_all: Callable[[Iterable[str]], None] = lambda sentences: None
+    """Hears what a user should know, a sentence each."""
 
     def turn(self, session: Session, content: Content, agent: AgentInfo, model: Model) -> Turn:
         """All that a turn needs; its prompt is to be the next message of the session."""
@@ -136,6 +138,7 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
                 lambda: setup.measure(session, model.facts, agent=agent),
                 setup.settings.session.budget_ratio,
                 session.next_seq,
+                lambda: self.tell_all(setup.too_long(session, model.facts, agent)),
             ).fitted,
             ask=self.editor.ask_permission,
             edits=self.edits,
@@ -151,6 +154,7 @@ def _means(assistant: "Assistant", turn_id: str, session: Session) -> Means:
         open_model=assistant.models.choose,
         edits=assistant.edits.recorder_of(turn_id, session.id),
         secrets=assistant.secrets,
+        tell_all=assistant.tell_all,
     )
 
 

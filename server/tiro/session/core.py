@@ -117,6 +117,8 @@ class Core:
         """Below which seq the memo still has to read what a resize left unread; 0: nothing."""
         self.memo_is_slow = False
         """Whether the memo took too long for a reply to wait for it, and was not read since."""
+        self.most_tokens: int | None = None
+        """What a request may have at most after a provider refused one in this turn."""
         self.clears = 0
         """How often the session became another one: what was begun before then is void."""
         self.created = self.updated = clock().astimezone(UTC)

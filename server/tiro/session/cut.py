@@ -63,21 +63,22 @@ def group_of(messages: Sequence[Message], index: int) -> set[int]:
     return members
 
 
+def opens_turn(message: Message) -> bool:
+    """Whether a message is what a user said, no answer to a tool use."""
+    return message.role == "user" and not tool_results_of(message)
+
+
 def _user_cut(messages: Sequence[Message], start: int) -> int:
     """The cut of N2.4: at `start`, else back to a user message, else forward to one, else 0."""
-    if start == len(messages) or _opens_turn(messages[start]):
+    if start == len(messages) or opens_turn(messages[start]):
         return start
     for index in range(start - 1, 0, -1):
-        if _opens_turn(messages[index]):
+        if opens_turn(messages[index]):
             return index
     for index in range(start + 1, len(messages)):
-        if _opens_turn(messages[index]):
+        if opens_turn(messages[index]):
             return index
     return 0
-
-
-def _opens_turn(message: Message) -> bool:
-    return message.role == "user" and not tool_results_of(message)
 
 
 def _group_start(messages: Sequence[Message], index: int) -> int:

@@ -17,10 +17,10 @@ from tiro.session import history
 from tiro.session import memo as memos
 from tiro.session.changes import Change, Cover, Evict, Readmit, Set
 from tiro.session.core import Core
-from tiro.session.cut import legal_cut
+from tiro.session.cut import legal_cut, opens_turn
 from tiro.session.handlers import ResizeHandler, awaited
 from tiro.session.memo_reading import Reading, Runs, read
-from tiro.session.messages import Message, as_message, copied, seqs_of, tool_results_of
+from tiro.session.messages import Message, as_message, copied, seqs_of
 from tiro.session.policy import TOKEN_BUDGET, Budget, ResizeDecision, judge
 from tiro.session.replacement import replacement
 from tiro.session.settings import SessionSettings
@@ -211,7 +211,7 @@ def _answered(core: Core, budget: Budget | None) -> set[int]:
     if budget is None or budget.hold_from is None:
         return set()
     recent = takewhile(lambda m: (m.seq or 0) >= (budget.hold_from or 0), core.newest_first)
-    return {m.seq or 0 for m in recent if m.role == "user" and not tool_results_of(m)}
+    return {m.seq or 0 for m in recent if opens_turn(m)}
 
 
 def _within(messages: list[Message], limit: int, size: Callable[[Message], int]) -> int:

@@ -1,19 +1,22 @@
 """What a system prompt shows of a session: standing instructions, memo, summary, each bounded.
 
 Whatever a file, a user or a model made of them, they leave a quarter of the room to the
-conversation at least: what is longer than its share is shown without its middle. What is stored
-stays whole.
+conversation at least: what is longer than its share is shown without its middle. Where what was
+said last takes more, memo and summary give way to it. What is stored stays whole.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from tiro.session.core import Core
+from tiro.session.cut import group_of, opens_turn
 from tiro.session.dialogue import shortened
 from tiro.session.memo import BOOKKEEPING
+from tiro.session.messages import Message
 from tiro.session.provider_view import SYSTEM_ROLES, standing_instructions
 
 MEMO_HEADING = "## Session Memo"
@@ -30,10 +33,16 @@ LEAST_ROOM = 0.25
 """The room is at least this share of the window, however much prompt and tools take."""
 LEAST_TOKENS = 60
 """Where fewer would be left of each standing instruction, the oldest are not shown."""
+LEAST_ANSWER = 0.1
+"""What of the window memo and summary leave to the answer."""
 
 CUT = (
-    "{} is too long for the context window of the model, which gets to see only its beginning and"
-    " its end; shorten it or choose a model with a larger window"
+    "{} too long for the context window of the model, which gets to see only the beginning and the"
+    " end; shorten it or choose a model with a larger window"
+)
+GIVES_WAY = (
+    "{} has no room beside what was said last and what is pinned: the model gets to see only some"
+    " of it, or nothing; send less at once or choose a model with a larger context window"
 )
 
 
@@ -47,27 +56,47 @@ class Shown(msgspec.Struct, frozen=True):
     """What is not shown whole, a sentence each."""
 
 
-def shown(core: Core, room: int | None = None) -> Shown:
-    """What is shown of a session where `room` tokens are free for all of it; None is no limit.
+def shown(core: Core, room: int | None = None, free: int | None = None) -> Shown:
+    """What is shown of a session where a request has `room` for all of it and the conversation.
 
+    `free` is what of it nothing else needs that must be sent; None is no limit, for both.
     Pure; O(bytes) of the texts.
     """
-    said, memo, summary = _instructions(core), memo_text(core.memo), summary_text(core.summary)
-    if room is None:
-        return Shown("\n\n".join(text for _, text in said), memo, summary, [])
-    size, share = core.meter.text, int(room * SHARE)
-    short_memo, short_summary = cut_to(memo, share, size), cut_to(summary, share, size)
-    left = max(share, int(room * ALL_SHARES) - size(short_memo) - size(short_summary))
-    texts, missing = _cut_together(said, left, size)
-    names = [f"System message {seq}" for seq in missing]
-    names += ["The memo"] if short_memo != memo else []
-    names += ["The summary"] if short_summary != summary else []
-    return Shown("\n\n".join(texts), short_memo, short_summary, [CUT.format(n) for n in names])
+    memory = {"The memo": memo_text(core.memo), "The summary": summary_text(core.summary)}
+    said, size, missing = _instructions(core), core.meter.text, list[int]()
+    texts, kept = [text for _, text in said], memory
+    if room is not None:
+        share = int(room * SHARE)
+        kept = {name: cut_to(text, share, size) for name, text in memory.items()}
+        left = max(share, int(room * ALL_SHARES) - _sum(kept.values(), size))
+        texts, missing = _cut_together(said, left, size)
+    fitting = kept
+    if free is not None and _sum(kept.values(), size) > (left := free - _sum(texts, size)):
+        fitting = _giving_way(memory, left, size)
+    cut = [CUT.format(_named(missing))] if missing else []
+    for name in (name for name in memory if fitting[name] != memory[name]):
+        is_cut = fitting[name] == kept[name]
+        cut.append(CUT.format(f"{name} is") if is_cut else GIVES_WAY.format(name))
+    return Shown("\n\n".join(texts), fitting["The memo"], fitting["The summary"], cut)
 
 
 def room_in(window: int, taken: int) -> int:
     """The tokens that are free beside prompt and tools, which have `taken` so many."""
     return max(window - taken, int(window * LEAST_ROOM))
+
+
+def free_in(core: Core, window: int | None, taken: int, draft: str = "") -> int | None:
+    """The tokens of a request that neither prompt and tools need, nor what no resize takes out.
+
+    That is the pins and what was said last: the draft, or the newest prompt and group. None is no
+    limit; fewer than 0 are missing.
+    """
+    most = [] if window is None else [int(window * (1 - LEAST_ANSWER))]
+    most += [] if core.most_tokens is None else [core.most_tokens]
+    if not most:
+        return None
+    last = core.meter.text(draft) if draft else 0
+    return min(most) - taken - last - sum(map(core.meter.message, _staying(core, bool(draft))))
 
 
 def memo_text(memo: Any) -> str:
@@ -92,6 +121,38 @@ def cut_to(text: str, tokens: int, size: Callable[[str], int]) -> str:
         length = min(length - 1, length * max(0, tokens) // taken)
         kept = shortened(text, length)
     return kept
+
+
+def _named(seqs: list[int]) -> str:
+    """System messages that are not shown whole."""
+    if len(seqs) == 1:
+        return f"System message {seqs[0]} is"
+    return f"{len(seqs)} system messages, the first of them message {seqs[0]}, are"
+
+
+def _giving_way(texts: dict[str, str], tokens: int, size: Callable[[str], int]) -> dict[str, str]:
+    """Memo and summary in so many tokens, the shorter one first; "" where too few would be left."""
+    kept, left = dict.fromkeys(texts, ""), tokens
+    for done, name in enumerate(sorted(texts, key=lambda name: size(texts[name]))):
+        most = left // (len(texts) - done)
+        if most >= min(LEAST_TOKENS, size(texts[name])):
+            kept[name] = cut_to(texts[name], most, size)
+            left -= size(kept[name])
+    return kept
+
+
+def _sum(texts: Iterable[str], size: Callable[[str], int]) -> int:
+    return sum(map(size, texts))
+
+
+def _staying(core: Core, with_draft: bool) -> list[Message]:
+    """The messages of the window that no resize takes out before the next request."""
+    rows, held = core.oldest_first(), core.held()
+    if not with_draft and rows:
+        last = group_of(rows, len(rows) - 1)
+        prompts = (i for i in range(len(rows) - 1, -1, -1) if opens_turn(rows[i]))
+        held = held | {rows[index].seq or 0 for index in {*last, *islice(prompts, 1)}}
+    return [m for m in rows if m.seq in held and m.role not in SYSTEM_ROLES]
 
 
 def _instructions(core: Core) -> list[tuple[int, str]]:
