@@ -82,6 +82,17 @@ def test_size_counts_each_part_and_system_messages_once() -> None:
     assert size.tokens > request_size(session, "P").tokens
 
 
+def test_what_the_view_puts_in_front_is_counted() -> None:
+    """U3.2: the prompt of the oldest answer is sent from the archive."""
+    session = Core()
+    session.max_history = 2
+    for role, text in (("user", "word " * 500), ("assistant", "yes"), ("user", "go on")):
+        session.append(Message(role, text))
+    request = build_request(session, ScriptedModel(name="p/a"), AgentInfo(name="x"), "P")
+    assert len(request.messages) == 3
+    assert request_size(session, "P").tokens > 500
+
+
 def test_request_is_a_view_and_changes_nothing() -> None:
     session = Core()
     session.append(Message("user", "hi"))

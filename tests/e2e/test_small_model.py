@@ -109,3 +109,6 @@ def test_memo_and_summary_give_way_to_a_long_prompt(
     assert [text.partition(" has no room")[0] for text in told] == ["The memo", "The summary"]
     got = server.request("tiro/memo/get")
     assert (got["memo"]["facts"], got["summary"]) == (words, words)
+    ask(server, "short again")
+    assert provider.last.system.count("word ") > 1_990
+    assert all("word" not in text_of(m["content"]) for m in provider.last.messages)

@@ -10,7 +10,13 @@ from tests.session.histories import any_history, numbered, result, says, user, u
 from tiro import Message, provider_view
 from tiro.session.json_text import encode
 from tiro.session.meter import Meter
-from tiro.session.provider_view import INTERRUPTED, PLACEHOLDER, standing_instructions, viewed
+from tiro.session.provider_view import (
+    INTERRUPTED,
+    PLACEHOLDER,
+    put_in_front,
+    standing_instructions,
+    viewed,
+)
 
 
 def check_contract(view: list[Message]) -> None:
@@ -129,6 +135,20 @@ def test_a_window_without_its_prompt_gets_the_archived_one() -> None:
     ]
 
 
+def test_what_is_put_in_front_is_earlier_than_what_follows() -> None:
+    """U1.2: a pinned answer is not sent after the prompt of a later turn."""
+    rows = numbered([user("first"), says("pinned"), user("second"), says(), user("third")])
+    window, archive = [rows[1], rows[4]], [rows[0], rows[2], rows[3]]
+    assert texts(provider_view(window, archive)) == [
+        ("user", "first"),
+        ("assistant", "pinned"),
+        ("user", "third"),
+    ]
+    assert put_in_front(window, archive) == rows[0]
+    assert put_in_front(rows[4:], rows[:4]) is None
+    assert put_in_front([], archive) is None
+
+
 def test_blank_text_is_dropped_and_the_newest_user_message_stays() -> None:
     """U3.6."""
     assert texts(provider_view([user("  "), says("")])) == [("user", PLACEHOLDER)]
@@ -241,8 +261,8 @@ def test_each_repair_has_the_name_of_its_rule() -> None:
     assert repairs(user(), blocks(THOUGHT, WORD)) == [(2, "thinking")]
     assert repairs(user(), blocks(THOUGHT, WORD), thinking=True) == []
     assert repairs(user(), blocks(WORD, ODD, ODD)) == [(2, "unknown_block")]
-    earlier = [Message("user", "earlier", seq=9)]
-    assert repairs(says(), archive=earlier) == [(9, "user_in_front")]
+    earlier = [Message("user", "earlier")]
+    assert repairs(says(), archive=earlier) == [(0, "user_in_front")]
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.session.histories import result, says, sound_histories, talk, user, uses
 from tiro import Message, Session
-from tiro.session.cut import group_of
-from tiro.session.messages import tool_results_of
+from tiro.session.cut import group_of, opens_turn
 from tiro.session.meter import Meter
 from tiro.session.policy import Budget, ResizeDecision, judge
+from tiro.session.provider_view import put_in_front
 from tiro.session.resize import planned, resize, to_evict
 
 
@@ -98,7 +98,7 @@ def test_a_budget_is_kept_or_nothing_more_can_go(
     rows, hold_from = session.oldest_first(), len(messages) + 1 - from_end
     budget = Budget(tokens, fixed, window, hold_from)
     gone = set(to_evict(session, session.settings, budget))
-    said = {m.seq for m in rows if m.role == "user" and not tool_results_of(m)}
+    said = {m.seq for m in rows if opens_turn(m)}
     held = session.held() | {seq for seq in said if seq and seq >= hold_from}
     assert not gone & held
     for index in range(len(rows)):
@@ -110,10 +110,29 @@ def test_a_budget_is_kept_or_nothing_more_can_go(
         size = session.meter.message
         taken = sum(size(m) for m in rows if m.seq in held)
         assert sum(map(size, free)) <= budget.kept(taken)
+        left = [m for m in rows if m.seq not in gone]
+        front = put_in_front(left, [m for m in rows if m.seq in gone])
+        if front is not None and left[0].seq in held:
+            assert sum(map(size, free)) <= budget.kept(taken + size(front))
+        elif front is not None and any(map(opens_turn, left)):
+            assert sum(map(size, [front, *free])) <= budget.kept(taken)
     asyncio.run(resize(session, session.settings, budget=budget))
     assert {m.seq for m in session.full()} == {m.seq for m in rows}
     session.quiet_length = None
     assert asyncio.run(planned(session, session.settings, budget=budget)) is None
+
+
+@pytest.mark.parametrize("held", [None, 3])
+def test_no_answer_stays_whose_prompt_would_be_sent_again(held: int | None) -> None:
+    """U3.2, U8.3: the view would put it in front, and it is what has to go."""
+    session = Session()
+    session.add_message("user", "word " * 500).add_message("assistant", "yes")
+    session.add_message("user", "go on")
+    budget = Budget(300, 0, hold_from=held)
+    assert to_evict(session, session.settings, budget) == [1, 2]
+    session.edit_message(1, "a short one")
+    session.add_message("assistant", "word " * 250)
+    assert to_evict(session, session.settings, Budget(900, 0, hold_from=held)) == []
 
 
 def test_a_resize_separates_no_group() -> None:

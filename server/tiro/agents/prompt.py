@@ -5,7 +5,7 @@ caches hold.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tiro.agents.agent_info import AgentInfo
@@ -14,7 +14,7 @@ from tiro.models.model import Model, ModelRequest, ToolSchema
 from tiro.session.core import Core
 from tiro.session.messages import Message
 from tiro.session.meter import ContextSize
-from tiro.session.provider_view import SYSTEM_ROLES, provider_view
+from tiro.session.provider_view import provider_view, with_front
 from tiro.session.shown import Shown, free_in, memo_text, room_in, shown, summary_text
 from tiro.session.tokens import Weights
 
@@ -98,8 +98,8 @@ def request_weights(
     return session.meter.weights(_sent(session), *texts.values())
 
 
-def _sent(session: Core) -> Iterator[Message]:
-    return (m for m in reversed(session.newest_first) if m.role not in SYSTEM_ROLES)
+def _sent(session: Core) -> list[Message]:
+    return with_front(session.oldest_first(), session.archive_rows)
 
 
 def _texts(

@@ -117,6 +117,21 @@ def standing_instructions(full: Iterable[Message]) -> list[str]:
     return [text for text in texts if not is_blank(text)]
 
 
+def put_in_front(window: Iterable[Message], archive: Sequence[Message]) -> Message | None:
+    """The message of the archive that the view of this window begins with, if one does (U3.2)."""
+    for message in window:
+        if (said := _said(message)) and message.role not in SYSTEM_ROLES:
+            return _earlier_user(said[0], archive) if said[0].role == "assistant" else None
+    return None
+
+
+def with_front(kept: Sequence[Message], others: Sequence[Message]) -> list[Message]:
+    """What is sent where these messages stay: they, and the one that is put in front of them."""
+    front = put_in_front(kept, others)
+    said = [message for message in kept if message.role not in SYSTEM_ROLES]
+    return said if front is None else [front, *said]
+
+
 class _Said(NamedTuple):
     """What is sent of a message, and where in the window the message stands."""
 
@@ -267,24 +282,28 @@ def _begin_with_user(
     """Make the view begin with a user message, an earlier one or the placeholder (U3.2)."""
     if not turned or turned[0].role == "user":
         return turned
-    first = _latest_user(archive)
+    first = _earlier_user(turned[0], [as_message(item) for item in archive])
     if first is not None:
         repairs.append(Repair(seq_of(first), "user_in_front"))
-        return [first, *turned]
+        return [*_said(first), *turned]
     repairs.append(Repair(seq_of(turned[0]), "placeholder"))
     return [Message("user", [dict(_PLACEHOLDER_BLOCK)]), *turned]
 
 
-def _latest_user(archive: Iterable[Message | Mapping[str, Any]]) -> Message | None:
-    """The newest user message of the archive that says something and was not taken back."""
-    rows: Sequence[Message] = [as_message(item) for item in archive]
-    for row in reversed(rows):
-        if row.role == "user" and not row.marks().get("taken_back"):
-            parts = _Parts(thinking=False)
-            parts.read(row)
-            if turned := parts.turned():
-                return turned[0]
+def _earlier_user(first: Message, archive: Sequence[Message]) -> Message | None:
+    """The nearest user message before this one that says something and was not taken back."""
+    for row in reversed(archive):
+        is_earlier = first.seq is None or seq_of(row) < first.seq
+        if row.role == "user" and is_earlier and not row.marks().get("taken_back") and _said(row):
+            return row
     return None
+
+
+def _said(message: Message) -> list[Message]:
+    """What is sent of a message that stands alone."""
+    parts = _Parts(thinking=True)
+    parts.read(message)
+    return parts.turned()
 
 
 def _merged(turned: list[Message], repairs: list[Repair]) -> list[Message]:

@@ -22,6 +22,7 @@ from tiro.session.handlers import ResizeHandler, awaited
 from tiro.session.memo_reading import Reading, Runs, read
 from tiro.session.messages import Message, as_message, copied, seqs_of
 from tiro.session.policy import TOKEN_BUDGET, Budget, ResizeDecision, judge
+from tiro.session.provider_view import put_in_front, with_front
 from tiro.session.replacement import replacement
 from tiro.session.settings import SessionSettings
 from tiro.session.snapshot import FIELDS
@@ -200,10 +201,19 @@ def to_evict(core: Core, settings: SessionSettings, budget: Budget | None = None
     if chars:
         start = max(start, _within(free, chars - text_length(said), message_length))
     if budget is not None:
-        fixed = sum(core.meter.message(m) for m in window if m.seq in held)
+        fixed = sum(map(core.meter.message, _sent_with(core, held)))
         start = max(start, _within(free, budget.kept(fixed), core.meter.message))
     kept = [] if free[-1:] == window[-1:] else window[-1:]  # then all that is free may go
-    return seqs_of(free[: legal_cut([*free, *kept], start)])
+    cut = legal_cut([*free, *kept], start)
+    if budget is not None and (later := _before_a_prompt(core, free, cut, budget.kept(fixed))):
+        cut = legal_cut([*free, *kept], later)
+    return seqs_of(free[:cut])
+
+
+def _sent_with(core: Core, seqs: set[int]) -> list[Message]:
+    """The messages of the window with these seqs, and what is put in front of them."""
+    window = core.oldest_first()
+    return with_front([m for m in window if m.seq in seqs], [*core.archive_rows, *window])
 
 
 def _answered(core: Core, budget: Budget | None) -> set[int]:
@@ -212,6 +222,20 @@ def _answered(core: Core, budget: Budget | None) -> set[int]:
         return set()
     recent = takewhile(lambda m: (m.seq or 0) >= (budget.hold_from or 0), core.newest_first)
     return {m.seq or 0 for m in recent if opens_turn(m)}
+
+
+def _before_a_prompt(core: Core, free: list[Message], cut: int, tokens: int) -> int:
+    """The next cut before a prompt, where the one that the view puts in front takes too much.
+
+    0 where this cut will do, or there is none.
+    """
+    gone = set(seqs_of(free[:cut]))
+    left = [m for m in core.oldest_first() if m.seq not in gone]
+    front = put_in_front(left, [*core.archive_rows, *free[:cut]])
+    if front is None or sum(map(core.meter.message, [front, *free[cut:]])) <= tokens:
+        return 0
+    before = set(seqs_of(takewhile(lambda m: not opens_turn(m), left)))
+    return cut + sum(m.seq in before for m in free[cut:]) if len(before) < len(left) else 0
 
 
 def _within(messages: list[Message], limit: int, size: Callable[[Message], int]) -> int:

@@ -16,8 +16,8 @@ from tiro.session.core import Core
 from tiro.session.cut import group_of, opens_turn
 from tiro.session.dialogue import shortened
 from tiro.session.memo import BOOKKEEPING
-from tiro.session.messages import Message
-from tiro.session.provider_view import SYSTEM_ROLES, standing_instructions
+from tiro.session.messages import seq_of
+from tiro.session.provider_view import SYSTEM_ROLES, standing_instructions, with_front
 
 MEMO_HEADING = "## Session Memo"
 SUMMARY_HEADING = "## Conversation Summary"
@@ -96,7 +96,9 @@ def free_in(core: Core, window: int | None, taken: int, draft: str = "") -> int 
     if not most:
         return None
     last = core.meter.text(draft) if draft else 0
-    return min(most) - taken - last - sum(map(core.meter.message, _staying(core, bool(draft))))
+    held, rows = core.held() | (set() if draft else _said_last(core)), core.oldest_first()
+    staying = with_front([m for m in rows if m.seq in held], [*core.archive_rows, *rows])
+    return min(most) - taken - last - sum(map(core.meter.message, staying))
 
 
 def memo_text(memo: Any) -> str:
@@ -145,14 +147,12 @@ def _sum(texts: Iterable[str], size: Callable[[str], int]) -> int:
     return sum(map(size, texts))
 
 
-def _staying(core: Core, with_draft: bool) -> list[Message]:
-    """The messages of the window that no resize takes out before the next request."""
-    rows, held = core.oldest_first(), core.held()
-    if not with_draft and rows:
-        last = group_of(rows, len(rows) - 1)
-        prompts = (i for i in range(len(rows) - 1, -1, -1) if opens_turn(rows[i]))
-        held = held | {rows[index].seq or 0 for index in {*last, *islice(prompts, 1)}}
-    return [m for m in rows if m.seq in held and m.role not in SYSTEM_ROLES]
+def _said_last(core: Core) -> set[int]:
+    """The seqs of the newest prompt and of the newest group."""
+    rows = core.oldest_first()
+    last = group_of(rows, len(rows) - 1) if rows else set[int]()
+    prompts = (i for i in range(len(rows) - 1, -1, -1) if opens_turn(rows[i]))
+    return {seq_of(rows[index]) for index in {*last, *islice(prompts, 1)}}
 
 
 def _instructions(core: Core) -> list[tuple[int, str]]:
