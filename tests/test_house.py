@@ -34,6 +34,7 @@ AT_THE_KEYBOARD = {"chat/keyboard.py"}
 OPEN_PARTS = {"stores/formats/__init__.py"}
 """Parts whose own name programs import from."""
 MAX_ARCHITECTURE_LINES = 120
+MAX_FILES_IN_A_ROW = 8
 TOP_LEVEL = {"LICENSE", "README.md", "editor-clients", "pyproject.toml", "server", "tests"}
 ERROR_CLASSES = [
     value
@@ -212,11 +213,9 @@ def test_session_face_has_no_attributes_of_its_own() -> None:
 def test_architecture_names_every_module() -> None:
     assert len(ARCHITECTURE.splitlines()) <= MAX_ARCHITECTURE_LINES
     rows = re.findall(r"^\| `([\w/]+)/` ?(.*) \|$", ARCHITECTURE, re.MULTILINE)
-    named = [
-        f"{part}/{name}".removeprefix("tiro/")
-        for part, row in rows
-        for name in re.findall(r"`(\w+\.py)`", row)
-    ]
+    files = [(part, re.findall(r"`(\w+\.py)`", row)) for part, row in rows]
+    assert max(len(names) for _, names in files) <= MAX_FILES_IN_A_ROW, "nobody finds one in it"
+    named = [f"{part}/{name}".removeprefix("tiro/") for part, names in files for name in names]
     ours = {name_of(path) for path in MODULES if path.name not in ("__init__.py", "__main__.py")}
     assert set(named) == ours
     assert len(named) == len(ours), "a module has one place"

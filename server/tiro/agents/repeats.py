@@ -34,8 +34,6 @@ class Repeats:
 
     def too_many(self) -> ModelError | None:
         """The error that ends the turn, once it has gone on for long enough."""
-        return (
-            ModelError(STUCK.format(times=self._times))
-            if self._times >= MAX_SAME_FAILURES
-            else None
-        )
+        if self._times < MAX_SAME_FAILURES:
+            return None
+        return ModelError(STUCK.format(times=self._times))
