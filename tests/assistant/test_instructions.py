@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import RecordingEditor
+from tiro.agents.patience import Patience
 from tiro.assistant.instructions import (
     MAX_CHARACTERS,
     MAX_TOGETHER,
@@ -26,7 +27,7 @@ def root(tmp_path: Path) -> Path:
 
 def read(root: Path, **buffers: str) -> Instructions:
     held = {root / name.replace("_", "."): text for name, text in buffers.items()}
-    return read_instructions(Workspace(RecordingEditor(root, buffers=held)))
+    return read_instructions(Workspace(RecordingEditor(root, buffers=held)), Patience())
 
 
 def test_the_nearest_has_the_last_word(root: Path) -> None:
@@ -46,7 +47,7 @@ def test_nothing_there_is_nothing_said(root: Path) -> None:
     assert read(root) == Instructions("", [])
     (root / "AGENTS.md").write_text("  \n")
     assert read(root) == Instructions("", [])
-    assert read_instructions(Workspace(RecordingEditor())) == Instructions("", [])
+    assert read_instructions(Workspace(RecordingEditor()), Patience()) == Instructions("", [])
 
 
 def test_the_text_in_the_editor_counts(root: Path) -> None:
@@ -60,7 +61,7 @@ def test_several_folders_share_what_is_above_them(root: Path) -> None:
     other.mkdir()
     for folder, text in ((root.parent, "above"), (root, "w"), (other, "v")):
         (folder / "AGENTS.md").write_text(f"text {text}")
-    found = read_instructions(Workspace(RecordingEditor(root, other)))
+    found = read_instructions(Workspace(RecordingEditor(root, other)), Patience())
     assert [line for line in found.text.splitlines() if line.startswith("text")] == [
         "text above",
         "text w",

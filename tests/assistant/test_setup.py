@@ -1,12 +1,17 @@
 """What configuration decides, put together."""
 
+import errno
+import os
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.agents.turns import run
 from tests.fakes import RecordingEditor, ScriptedModel, uses
 from tiro.agents.agent_info import AgentInfo
+from tiro.agents.patience import Patience
 from tiro.assistant.new_turn import Means
 from tiro.assistant.setup import Setup
 from tiro.models.model import ModelFacts
@@ -165,3 +170,46 @@ def test_what_is_told_of_a_lost_model_names_the_one_that_answers(tmp_path: Path)
     session.change(model="openai/x")
     assert setup.missing(session) == []
     manager.close()
+
+
+def test_a_disk_that_does_not_answer_is_told_and_read_when_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dead network disk under the configuration or the workspace keeps nobody waiting."""
+    root, back = tmp_path / "dead", threading.Event()
+    folder = root / ".tiro" / "agents"
+    folder.mkdir(parents=True)
+    (folder / "mine.md").write_text("---\ndescription: d\n---\nHello")
+    (root / ".tiro" / "config.yaml").write_text("turn: {max_steps: 3}")
+    real_stat, real_open = os.stat, os.open
+
+    def waited(path: Any) -> Any:
+        if isinstance(path, str | Path) and Path(path).is_relative_to(root):
+            back.wait()
+        return path
+
+    monkeypatch.setattr(os, "stat", lambda path, **k: real_stat(waited(path), **k))
+    monkeypatch.setattr(os, "open", lambda path, *a, **k: real_open(waited(path), *a, **k))
+    setup = Setup.load(tmp_path / "own", [root], {}, patience=Patience(0.05))
+    assert [problem.partition(":")[0] for problem in setup.problems] == [
+        f"{root}/.tiro/config.yaml cannot be read",
+        f"{folder} cannot be read",
+    ]
+    assert setup.agents.get("mine") is None
+    back.set()
+    monkeypatch.undo()
+    again = Setup.load(tmp_path / "own", [root], {}, patience=Patience())
+    assert (again.problems, again.settings.turn.max_steps) == ([], 3)
+    assert again.agents.get("mine") is not None
+
+
+def test_a_disk_that_fails_gives_no_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """EIO, or a network that is gone, while folders are looked through."""
+
+    def fail(path: Any, **_: Any) -> Any:
+        raise OSError(errno.EIO, "Input/output error", str(path))
+
+    monkeypatch.setattr(os, "stat", fail)
+    setup = Setup.load(tmp_path, [tmp_path], {})
+    monkeypatch.undo()
+    assert setup.agents.get("build") is not None

@@ -68,7 +68,7 @@ def _read(path: Path, root: Path | None) -> bytes | None:
                 raise UnusableFileError(" is no regular file")
             return file.read(MAX_FILE_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError) as error:
-        if root is None and path.parent.exists() and not path.parent.is_dir():
+        if root is None and os.path.exists(path.parent) and not os.path.isdir(path.parent):
             raise UnusableFileError(" cannot be there: its folder is a file", "") from error
         return None
     except OSError as error:

@@ -7,11 +7,14 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
-from tiro.agents.agent_files import read_agents
+from tiro.agents.agent_files import AgentFiles, read_agents
 from tiro.agents.agent_info import AgentInfo
+from tiro.agents.patience import Patience
 from tiro.agents.registry import AgentRegistry
+from tiro.agents.settings_file import UnusableFileError
 
 NO_DEFAULT = "The default agent {!r} cannot be selected, so {!r} answers; there are {}"
 NO_AGENT = (
@@ -30,13 +33,16 @@ Stamp = tuple[str, int, int, int]
 class AgentFolders:
     """Keeps a registry true to what lies in the folders."""
 
-    def __init__(self, directory: Path, roots: Sequence[Path], default: str) -> None:
+    def __init__(
+        self, directory: Path, roots: Sequence[Path], default: str, patience: Patience | None = None
+    ) -> None:
         self.registry = AgentRegistry()
         self.problems: list[str] = []
         """What is wrong with the files, one sentence each."""
         self._own = directory / "agents"
         self._roots = roots
         self._default = default
+        self._patience = patience or Patience()
         self._stamps: list[Stamp] | None = None
         self._looking = threading.Lock()
         self.look()
@@ -44,7 +50,7 @@ class AgentFolders:
     def look(self) -> list[str]:
         """Read the files anew where one changed; what is wrong now and was not before.
 
-        From any thread: it may wait for a disk.
+        From any thread: it may wait for a disk, for as long as its patience lasts.
         """
         with self._looking:
             return self._look()
@@ -54,7 +60,7 @@ class AgentFolders:
         if stamps == self._stamps:
             return []
         found = AgentRegistry()
-        problems = [*_add_agents(found, self._own, self._roots)]
+        problems = [*_add_agents(found, self._own, self._roots, self._patience)]
         problems += _choose_default(found, self._default)
         before, self.problems, self._stamps = self.problems, problems, stamps
         self.registry.adopt(found)
@@ -63,13 +69,32 @@ class AgentFolders:
     def _stamped(self) -> Iterator[Stamp]:
         """What changes with each file, or with another in its place."""
         for folder in (self._own, *map(_folder_of, self._roots)):
-            for path in folder.glob("*.md"):
-                try:
-                    found = path.stat()
-                except OSError:  # such as a link that leads nowhere
-                    yield (str(path), 0, 0, 0)
-                else:
-                    yield (str(path), found.st_mtime_ns, found.st_size, found.st_ino)
+            try:
+                yield from self._patience.ask(folder, partial(_stamps_in, folder))
+            except UnusableFileError:
+                yield (str(folder), 0, 0, 0)
+
+
+def _stamps_in(folder: Path) -> list[Stamp]:
+    try:
+        return [_stamp(path) for path in folder.glob("*.md")]
+    except OSError:  # a disk that fails
+        return [(str(folder), 0, 0, 0)]
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        found = path.stat()
+    except OSError:  # such as a link that leads nowhere
+        return (str(path), 0, 0, 0)
+    return (str(path), found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def _read(folder: Path, root: Path | None, patience: Patience) -> AgentFiles:
+    try:
+        return patience.ask(folder, lambda: read_agents(folder, root))
+    except UnusableFileError as error:
+        return AgentFiles([], [f"{folder}{error}; its agents are not there"])
 
 
 def _alike(name: str) -> Callable[[str], bool]:
@@ -81,15 +106,17 @@ def _alike(name: str) -> Callable[[str], bool]:
     return lambda other: other == name or folded(other) == folded(name)
 
 
-def _add_agents(agents: AgentRegistry, own: Path, roots: Sequence[Path]) -> Iterator[str]:
+def _add_agents(
+    agents: AgentRegistry, own: Path, roots: Sequence[Path], patience: Patience
+) -> Iterator[str]:
     """Register the user's own agents, then those of workspaces; what is wrong with them."""
-    found = read_agents(own)
+    found = _read(own, None, patience)
     yield from found.problems
     for agent in found.agents:
         yield from _register(agents, agent, own)
     for root in roots:
         folder = _folder_of(root)
-        here = read_agents(folder, root)
+        here = _read(folder, root, patience)
         yield from here.problems
         for agent in here.agents:
             alike = next(filter(_alike(agent.name), agents.names(hidden=True)), None)

@@ -82,7 +82,7 @@ class Assistant:
         self._config_dir = config_dir or config_directory()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._beside: set[asyncio.Task[None]] = set()
-        self._client: tuple[Mapping[str, Any], Sequence[Path], bool] = ({}, [], True)
+        self._client: tuple[Sequence[Path], Mapping[str, Any], bool] = ([], {}, True)
         self.setup = Setup.load(self._config_dir, [], {})
         self.manager = self.setup.manager(self._config_dir / "sessions", self._noticed)
         self.saved = SavedSessions(self.manager, self.turns)
@@ -107,7 +107,7 @@ class Assistant:
         what it began with. In a workspace that is not trusted only tools that read are offered.
         """
         self._loop = asyncio.get_running_loop()
-        self._client = (settings, roots, workspace_trusted)
+        self._client = (roots, settings, workspace_trusted)
         setup = await self._read_setup()
         await self._set_up(setup)
         return [*setup.problems, *setup.instructions.problems]
@@ -409,10 +409,8 @@ class Assistant:
             session.meter.use(name, self.calibrations.of(name))
 
     async def _read_setup(self) -> Setup:
-        settings, roots, is_trusted = self._client
-        return await asyncio.to_thread(
-            Setup.load, self._config_dir, roots, settings, is_trusted, self.editor
-        )
+        given, patience = (*self._client, self.editor), self.setup.patience
+        return await asyncio.to_thread(Setup.load, self._config_dir, *given, patience)
 
     async def _set_up(self, setup: Setup) -> None:
         await asyncio.to_thread(setup.look_at, self.workspace)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from tiro.agents.patience import Patience
 from tiro.agents.settings_file import UnusableFileError, read_beginning
 from tiro.tools.workspace import Workspace
 
@@ -32,9 +33,21 @@ class Instructions(msgspec.Struct, frozen=True):
     problems: Sequence[str] = ()
 
 
-def read_instructions(workspace: Workspace) -> Instructions:
+def read_instructions(workspace: Workspace, patience: Patience) -> Instructions:
     """Read all that hold for this workspace. Costs a look at each folder above it."""
-    return instructions_in(workspace.roots(), workspace.live_text)
+    return _asked(patience, lambda: instructions_in(workspace.roots(), workspace.live_text))
+
+
+def instructions_on_disk(roots: Sequence[Path], patience: Patience) -> Instructions:
+    """Those of folders that no editor has opened."""
+    return _asked(patience, lambda: instructions_in(roots))
+
+
+def _asked(patience: Patience, read: Callable[[], Instructions]) -> Instructions:
+    try:
+        return patience.ask(FILE_NAME, read)
+    except UnusableFileError as error:
+        return Instructions(problems=[f"{FILE_NAME}{error}; none is taken into account"])
 
 
 def instructions_in(

@@ -13,6 +13,7 @@ import msgspec
 
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.delegate import Begin, delegate_tool
+from tiro.agents.patience import Patience
 from tiro.agents.permissions import PERMISSION_SETS, PermissionDecision, Rules
 from tiro.agents.prompt import request_size, what_is_cut
 from tiro.agents.registry import AgentRegistry
@@ -71,6 +72,8 @@ class Setup(msgspec.Struct, kw_only=True):
     named_providers: frozenset[str] = frozenset()
     """Those that are configured, also where something is wrong with one."""
     folders: AgentFolders
+    patience: Patience
+    """With the disks on which all of it lies."""
     tools: Sequence[Tool]
     is_trusted: bool = True
     """Whether the user trusts the workspace."""
@@ -95,14 +98,17 @@ class Setup(msgspec.Struct, kw_only=True):
         given: Mapping[str, Any],
         trusted: bool = True,
         editor: Editor | None = None,
+        patience: Patience | None = None,
     ) -> "Setup":
         """Read the configuration of a user, a workspace and an editor.
 
         In a workspace that is not `trusted` only tools that read are offered, and what needs an
         `editor` is offered only where it can be asked.
         """
-        loaded = files.load(directory, roots, given)
-        folders = AgentFolders(directory, roots if trusted else [], loaded.settings.agent)
+        patience = patience or Patience()
+        loaded = files.load(directory, roots, given, patience)
+        trusted_roots, default = roots if trusted else [], loaded.settings.agent
+        folders = AgentFolders(directory, trusted_roots, default, patience)
         tools = [
             *file_tools(),
             *search_tools(),
@@ -118,6 +124,7 @@ class Setup(msgspec.Struct, kw_only=True):
             is_broken=loaded.is_broken,
             named_providers=loaded.named_providers,
             folders=folders,
+            patience=patience,
             tools=[tool for tool in tools if trusted or tool.effect == "read"],
             is_trusted=trusted,
         )
@@ -129,7 +136,7 @@ class Setup(msgspec.Struct, kw_only=True):
         """
         before = self.instructions.problems
         if self.is_trusted:
-            self.instructions = read_instructions(workspace)
+            self.instructions = read_instructions(workspace, self.patience)
         found = [problem for problem in self.instructions.problems if problem not in before]
         return [*found, *self.folders.look()]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from tiro.agents.patience import Patience
 from tiro.agents.settings_file import UnusableFileError, read_settings
 from tiro.config.directories import config_directory
 from tiro.config.merge import Merge, Source
@@ -35,13 +36,17 @@ def load(
     directory: Path | None = None,
     workspace_roots: Sequence[Path] = (),
     editor_settings: Mapping[str, Any] | None = None,
+    patience: Patience | None = None,
 ) -> Config:
-    """Read everything, merge it, and report what is wrong; never raises for what a user wrote."""
-    merge = Merge()
+    """Read everything, merge it, and report what is wrong; never raises for what a user wrote.
+
+    A file whose disk does not answer is one that cannot be read.
+    """
+    merge, patience = Merge(), patience or Patience()
     merge.take(Source("the defaults", {"providers": BUILT_IN_PROVIDERS}))
     main = (directory or config_directory()) / FILE_NAME
     places = [(main, None), *((root / WORKSPACE_FILE, root) for root in reversed(workspace_roots))]
-    files = [path for path, root in places if _take_file(path, root, merge)]
+    files = [path for path, root in places if _take_file(path, root, merge, patience)]
     if editor_settings:
         merge.take(Source("The editor's settings", dict(editor_settings)))
     settings = merge.settings()
@@ -49,11 +54,11 @@ def load(
     return Config(settings, problems, files, bool(merge.broken), named)
 
 
-def _take_file(path: Path, root: Path | None, merge: Merge) -> bool:
+def _take_file(path: Path, root: Path | None, merge: Merge, patience: Patience) -> bool:
     """Merge one file, or tell why it cannot be used; False when there is none."""
     is_workspace = root is not None
     try:
-        found = read_settings(path, root)
+        found = patience.ask(path, lambda: read_settings(path, root))
     except UnusableFileError as error:
         _tell_broken(path, error, is_workspace, merge)
         return True

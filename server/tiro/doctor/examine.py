@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tiro import __version__
-from tiro.assistant.instructions import instructions_in
+from tiro.assistant.instructions import instructions_on_disk
 from tiro.assistant.model_choice import ANSWER_SECONDS, Models
 from tiro.assistant.setup import Setup
 from tiro.assistant.standing import Standing, first, missing_key, nearest
@@ -48,7 +48,7 @@ def examine() -> Findings:
         platform=platform.platform(),
         config_directory=str(config_directory()),
         config_files=[str(path) for path in setup.files],
-        problems=[*setup.problems, *instructions_in(roots).problems],
+        problems=[*setup.problems, *instructions_on_disk(roots, setup.patience).problems],
         is_config_broken=setup.is_broken,
         sessions=_sessions(sessions_directory()),
         doubt=_doubt(settings),

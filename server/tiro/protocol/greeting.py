@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+LATEST_SECONDS = 5.0
+"""How long a client waits until it is known which session it could go on with."""
+
+SILENT = "{} cannot be read: its disk does not answer; no saved session is offered"
+
 
 class Greeting:
     """What the client has told us about itself, kept up to date."""
@@ -129,8 +134,13 @@ class Greeting:
 
     async def _latest(self) -> types.LatestSession | None:
         with contextlib.suppress(TiroError, OSError):
-            if (row := await self._assistant.saved.latest()) is not None:
-                return types.LatestSession(row.id, row.title, row.saved_at)
+            try:
+                async with asyncio.timeout(LATEST_SECONDS):
+                    row = await self._assistant.saved.latest()
+            except TimeoutError:
+                self._problems.append(SILENT.format(self._assistant.manager.directory))
+            else:
+                return None if row is None else types.LatestSession(row.id, row.title, row.saved_at)
         return None
 
 
