@@ -254,6 +254,14 @@ def test_always_is_stored_as_narrow_as_the_request(
         ("write_file", {"path": "src/[a].py"}, ["write: src/[[]a].py allow (in the workspace)"]),
         ("write_file", {"path": "../outside/k"}, ["write: {base}/outside/k allow"]),
         ("run_command", command("make", cwd="src"), ["bash: make allow (in {base}/ws/src)"]),
+        (
+            "run_command",
+            command("cat ../outside/k"),
+            [
+                "bash: cat ../outside/k allow with {base}/outside/k (in {base}/ws)",
+                "bash: cat ../outside/k allow (in {base}/ws)",
+            ],
+        ),
     ],
 )
 def test_the_question_says_what_always_would_store(
@@ -324,6 +332,29 @@ def test_always_outside_is_for_this_path_and_this_key(room: Path) -> None:
         assert decided(room, gate.rules, tool, {"path": path}, granted).kind == "ask", (tool, path)
     for line in ("cat ../outside/k", "cp ../outside/k a"):
         assert decided(room, gate.rules, "run_command", command(line), granted).kind == "ask"
+
+
+def test_always_for_a_command_is_for_where_its_paths_lead(room: Path) -> None:
+    """B48: a link that stands in the place of a file later leads to what nobody was asked about."""
+    gate = Gate(Rules(default=STRICT_SET), Workspace(RecordingEditor(room)))
+    lines = ["cat src/a.py", "grep -r x src", "cp a.txt src/new", "cat ../outside/k"]
+    granted = [
+        rule
+        for line in lines
+        for rule in gate.grants(gate.look(TOOLS["run_command"], command(line)))
+    ]
+    assert all(
+        decided(room, gate.rules, "run_command", command(line), granted).kind == "allow"
+        for line in lines
+    )
+    (room / "src/a.py").unlink()
+    (room / "src/a.py").symlink_to("../../outside/k")
+    (room / "src/new").symlink_to("../.env")
+    (room / "src/.env").write_text("x")
+    (room.parent / "outside/k").unlink()
+    (room.parent / "outside/k").symlink_to("j")
+    for line in lines:
+        assert decided(room, gate.rules, "run_command", command(line), granted).kind == "ask", line
 
 
 def test_deny_is_not_lifted_by_an_answer(room: Path) -> None:

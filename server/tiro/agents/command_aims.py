@@ -35,14 +35,16 @@ class CommandAim(msgspec.Struct, frozen=True, kw_only=True):
     command: CommandSubject | None = None
     path: Path | None = None
     about: About = "outside"
+    bound_to: str = ""
+    """What an answer "always" is bound to besides: that path, or that there is one in a folder."""
 
 
 class Rights(msgspec.Struct, frozen=True):
     """What the rules say beforehand."""
 
     is_banned: Bans
-    allows: Callable[[CommandSubject], bool]
-    """Whether they allow a command, as far as its words go."""
+    forbids: Callable[[CommandSubject], bool]
+    """Whether they deny a command, as far as its words go."""
 
 
 def command_aims(
@@ -92,8 +94,8 @@ def _expanded(line: CommandLine, folder: Path) -> CommandLine:
 def _come_upon(
     line: str, subject: CommandSubject, folder: Path, roots: Sequence[Path], rights: Rights
 ) -> Iterator[CommandAim]:
-    """A command, and what it comes upon where its words alone would be allowed."""
-    if rights.allows(subject) and only_reads(subject.words, deep=False) is None:
+    """A command, and what it comes upon where its words alone would let it run."""
+    if not rights.forbids(subject) and only_reads(subject.words, deep=False) is None:
         for found in found_in_folders(
             within_git(subject.words)[0], folder, roots, rights.is_banned
         ):
@@ -101,7 +103,8 @@ def _come_upon(
                 doubt = UNSEEN.format(path=found.path)
                 subject = CommandSubject(subject.words, is_free=False, doubt=doubt)
             else:
-                yield CommandAim(line=line, path=found.path, about=found.about)
+                below = found.about
+                yield CommandAim(line=line, path=found.path, about=below, bound_to=below)
     yield CommandAim(line=line, command=subject)
 
 
@@ -142,9 +145,9 @@ def _paths_of(
     for piece in dict.fromkeys(piece for word in words for piece in _pieces(word)):
         path = Path(os.path.realpath(folder / piece))
         if not any(path.is_relative_to(root) for root in roots):
-            yield CommandAim(line=line, path=path, about="outside")
+            yield CommandAim(line=line, path=path, about="outside", bound_to=str(path))
         elif is_banned(path) or is_banned(Path(os.path.normpath(folder / piece))):
-            yield CommandAim(line=line, path=path, about="banned")
+            yield CommandAim(line=line, path=path, about="banned", bound_to=str(path))
 
 
 def _guarded_paths(
@@ -157,7 +160,7 @@ def _guarded_paths(
         path = Path(os.path.realpath(folder / piece))
         root = next((root for root in roots if path.is_relative_to(root)), None)
         if root is not None and guarded_name(path.relative_to(root).as_posix()):
-            yield CommandAim(line=line, path=path, about="guarded")
+            yield CommandAim(line=line, path=path, about="guarded", bound_to=str(path))
 
 
 def _pieces(word: str) -> Iterator[str]:

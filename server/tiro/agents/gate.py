@@ -10,7 +10,8 @@ that the use is about:
 * each simple command of a command line;
 * `doom_loop` when the same tool was called with the same input twice directly before.
 
-An answer "always" is remembered for exactly what was asked about. The tool is held to the places
+An answer "always" is remembered for exactly what was asked about: a command for where its paths led
+then. The tool is held to the places
 that were looked at, wherever their names lead by then.
 """
 
@@ -206,10 +207,11 @@ class Gate(msgspec.Struct, frozen=True):
         return [*aims, *(self._aim_of(one, folder.path) for one in found)]
 
     def _aim_of(self, found: CommandAim, folder: Path) -> Aim:
-        exactly = (str(folder), found.line)
+        exactly: tuple[str, ...] = (str(folder), found.line)
         if found.command is not None:
             return Aim("bash", found.command, exactly)
         assert found.path is not None, "an aim is a command or a path"
+        exactly = (*exactly, found.bound_to)
         if found.about == "outside":
             return Aim("external_directory", str(found.path), exactly)
         key = "read" if found.about == "banned" else "write"
@@ -219,10 +221,10 @@ class Gate(msgspec.Struct, frozen=True):
         def is_banned(path: Path) -> bool:
             return self.rules.decide("read", self.workspace.named(path)).kind == "deny"
 
-        def allows(command: CommandSubject) -> bool:
-            return self.rules.decide("bash", command).kind == "allow"
+        def forbids(command: CommandSubject) -> bool:
+            return self.rules.decide("bash", command).kind == "deny"
 
-        return Rights(is_banned, allows)
+        return Rights(is_banned, forbids)
 
 
 def _why(aim: Aim) -> str | None:
@@ -266,12 +268,22 @@ def _in_words(rule: Mapping[str, Any]) -> str:
             return f"doom_loop: {name} with this input allow"
         case {"key": key, "exactly": [folder, line]}:
             return f"{key}: {line} allow (in {folder})"
+        case {"key": key, "exactly": [folder, line, what]}:
+            return f"{key}: {line} allow with {_BELOW.get(what, what)} (in {folder})"
         case {"key": key, "exactly": [path]}:
             return f"{key}: {path} allow"
         case {"key": key, "pattern": pattern} if pattern.startswith("/"):
             return f"{key}: {pattern[1:]} allow (in the workspace)"
         case _:
             return f"{rule['key']}: {rule['pattern']} allow"
+
+
+_BELOW = {
+    "outside": "paths outside the workspace",
+    "banned": "files that are denied",
+    "guarded": "guarded files",
+}
+"""What a command comes upon in folders, in words."""
 
 
 def _digest(given: dict[str, Any]) -> str:
