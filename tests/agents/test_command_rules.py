@@ -320,6 +320,23 @@ def test_curl_gets_nothing_but_plain_pages(line: str) -> None:
         ("git push --force", "git push origin --force; git -c a=b push -q --force"),
         ("rm *", "hyperfine rm x; cross-env A=1 rm x; tini -- rm x; watchexec rm x"),
         ("rm", "chronic rm x; dotenv rm x; cpulimit -l 5 -- rm x; caffeinate rm x"),
+        (
+            "rm -rf *",
+            "rm -rf a; rm -fr a; rm -r -f a; rm --force -R a; rm a -rf; rm -rfv a; rm --rec -f a",
+        ),
+        (
+            "git push --force",
+            "git push -f; git push -qf origin main; git push --forc; sudo git push -f",
+        ),
+        ("git push -f", "git push --force; git push origin --force"),
+        ("git branch -D *", "git branch -D a; git branch --delete --force a"),
+        ("git clean -fdx", "git clean -xfd; git clean -x -df; sudo git clean -xdf"),
+        ("npm install", "npm i; npm add x; npm in x; npm -s instal x; npm isntall; npm install x"),
+        ("npm i", "npm install; npm i x; npm add x"),
+        ("npm publish", "npm publ; npm pub --tag a"),
+        ("npm run *", "npm run-script x; npm rum x"),
+        ("npm exec", "npm x y; npm exec y"),
+        ("pnpm add *", "pnpm i; pnpm install x; pnpm add x"),
         ("kubectl delete", "kubectl -n x delete pod y; KUBECTL --context=a delete"),
     ],
 )
@@ -340,6 +357,11 @@ def test_what_denies_sees_through_options(rule: str, lines: str) -> None:
         ("cargo publish", "cargo test publish; cargo build -p publish; cargo"),
         ("npm publish", "npm install publish; npm run publish; npm test"),
         ("pip install", "pip show install; pip list"),
+        ("rm -rf *", "rm -r a; rm a; rm -f a; echo -rf; cp -rf a b"),
+        ("git push --force", "git push; git push --follow-tags; git push --force-with-lease"),
+        ("npm install", "npm ci; npm test; npm run i; npm ls; npm init; npm info x; npm it"),
+        ("python -c", "python x.py -c y; python a.py b -c"),
+        ("go test -race", "go test -cover -a ./...; go test -trace x"),
     ],
 )
 def test_what_denies_takes_no_argument_for_what_is_done(rule: str, lines: str) -> None:

@@ -17,9 +17,10 @@ import msgspec
 
 from tiro.tools.command_core import core_of, within_git
 from tiro.tools.command_line import CommandLine, loose_words, parse_command_line, word_set
-from tiro.tools.command_risks import beginnings, hides_others, is_known, risk_of
+from tiro.tools.command_risks import LANGUAGES, beginnings, hides_others, is_known, risk_of
 from tiro.tools.known_options import unnumbered
-from tiro.tools.readers import only_reads
+from tiro.tools.readers import is_option, only_reads
+from tiro.tools.same_words import gives_option, options_of, same_verbs
 
 READ_ONLY = "<read-only>"
 """The pattern that fits every command that is known to only read the files it names."""
@@ -156,23 +157,41 @@ def _stands_at(
 ) -> bool:
     """Whether what a pattern means begins at one of these words, with others between its own.
 
-    Only options, with what may be their values, stand before the word that says what is done.
-    Takes a time that grows with the number of words, not with its square.
+    Only options, with what may be their values, stand before the word that says what is done;
+    those of the pattern stand anywhere behind its first word, in any order and form. Takes a time
+    that grows with the number of words, not with its square.
     """
-    tests = [test for _, test in (wanted[:-1] if wanted[1:] and wanted[-1][0] == "*" else wanted)]
+    wanted = wanted[:-1] if wanted[1:] and wanted[-1][0] == "*" else wanted
+    is_loose = bool(wanted) and unnumbered(wanted[0][0]) not in LANGUAGES  # theirs are in order
+    tests = [test for one, test in wanted if not (is_loose and is_option(one))]
+    given = [one for one, _ in wanted if is_loose and is_option(one)]
+    options = [option for one in given for option in options_of(one)]
+    end = min((_last(words, option) for option in options), default=len(words))
     least = 0
     for start in starts if tests and words else ():
-        if start < least or not _is_named(words[start], tests[0]):
+        if start < least or start >= end or not _is_named(words[start], tests[0]):
             continue
         if len(tests) == 1:
             return True
         least = _second_word(words, start, tests[1])
         if least == len(words):
             return False  # nor does it stand behind a later start
-        if tests[1].fullmatch(words[least]):
+        if _means(words, start, least, tests[1]):
             left = iter(words[least + 1 :])
             return all(any(map(test.fullmatch, left)) for test in tests[2:])
     return False
+
+
+def _last(words: Sequence[str], option: str) -> int:
+    """The place of the last word that gives an option, or -1."""
+    places = range(len(words) - 1, -1, -1)
+    return next((at for at in places if gives_option(words[at], option)), -1)
+
+
+def _means(words: Sequence[str], start: int, at: int, test: re.Pattern[str]) -> bool:
+    """Whether a word of a command, or another name for what it does, fits."""
+    names = same_verbs(unnumbered(basename(words[start])), words[at])
+    return any(map(test.fullmatch, names))
 
 
 def _is_named(word: str, test: re.Pattern[str]) -> bool:
@@ -186,7 +205,7 @@ def _second_word(words: Sequence[str], start: int, test: re.Pattern[str]) -> int
     before = ""
     for at in range(start + 1, len(words)):
         word = words[at]
-        if test.fullmatch(word):
+        if _means(words, start, at, test):
             return at
         if not is_any and word[:1] not in ("-", "+") and not before.startswith("-"):
             return at
