@@ -87,8 +87,18 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
         (insert preview)
         (goto-char (point-min)))
       (if (string-prefix-p "--- " preview) (diff-mode) (special-mode))
-      (setq buffer-read-only t)
+      (setq buffer-read-only t
+            tiro-permission--shown question
+            header-line-format (concat " " (string-replace "%" "%%" (tiro-permission--keys))))
       (display-buffer (current-buffer)))))
+
+(defvar-local tiro-permission--shown nil "The question whose preview this buffer shows.")
+
+(defun tiro-permission--put-away (question)
+  "Give the windows that show the preview of QUESTION what they showed before."
+  (when-let ((buffer (get-buffer "*tiro diff*")))
+    (when (eq question (buffer-local-value 'tiro-permission--shown buffer))
+      (quit-windows-on buffer))))
 
 (defun tiro-permission--input (input)
   "Return INPUT, a tool's, as lines."
@@ -197,6 +207,7 @@ Return nil if none waits."
     (user-error "That question was answered before"))
   (setq tiro-permission-pending (delq question tiro-permission-pending))
   (remhash (car question) tiro-permission--previews)
+  (tiro-permission--put-away question)
   (tiro-rpc-reply (cdr question) `(:decision ,decision ,@(and reason (list :message reason))))
   (when (get-buffer "*tiro*")
     (with-current-buffer (tiro-chat-buffer)

@@ -149,8 +149,9 @@ It is taken into account from the next step on."
 (defun tiro-cancel ()
   "Cancel the answer that is being written, or a preview or compaction."
   (interactive)
-  (tiro-permission-reject-all)
-  (tiro-session-cancel))
+  (tiro-session-cancel)
+  ;; Only now: the model would be asked what to do after a rejection.
+  (tiro-permission-reject-all))
 
 ;;;; Edits
 

@@ -26,13 +26,7 @@
 
 (defun tiro-keys-test-press (keys)
   "Press KEYS, as `kbd' reads them, with the commands of Tiro behind C-c o."
-  (let ((global (current-global-map)) (mine (make-sparse-keymap)))
-    (set-keymap-parent mine global)
-    (define-key mine (kbd "C-c o") 'tiro-command-map)
-    (unwind-protect
-        (progn (use-global-map mine)
-               (execute-kbd-macro (kbd keys)))
-      (use-global-map global))))
+  (tiro-testing-with-prefix (execute-kbd-macro (kbd keys))))
 
 (defmacro tiro-keys-test-in-a-window (&rest body)
   "Run BODY with the windows that a user has at first."

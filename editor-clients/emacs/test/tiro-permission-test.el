@@ -91,17 +91,13 @@ Always adds bash: ls -la allow
     (tiro-reject)
     (should-not (string-search "From here" (tiro-testing-chat)))
     (tiro-testing-wait-idle))
-  (let ((global (current-global-map)) (mine (copy-keymap (current-global-map))))
-    (unwind-protect
-        (cl-letf (((symbol-value 'global-map) mine))
-          (define-key mine (kbd "C-c o") 'tiro-command-map)
-          (tiro-permission-test-with
-            (should (string-search
-                     "\nFrom here: C-c o y allow · C-c o Y always · C-c o n reject · C-c o j go there\n"
-                     (tiro-testing-chat)))
-            (tiro-reject)
-            (tiro-testing-wait-idle)))
-      (use-global-map global))))
+  (tiro-testing-with-prefix
+    (tiro-permission-test-with
+      (should (string-search
+               "\nFrom here: C-c o y allow · C-c o Y always · C-c o n reject · C-c o j go there\n"
+               (tiro-testing-chat)))
+      (tiro-reject)
+      (tiro-testing-wait-idle))))
 
 (ert-deftest tiro-permission-refused-prompt-says-what-waits ()
   "It is the user's turn, so the advice is to answer and not to cancel."
@@ -149,9 +145,16 @@ Always adds bash: ls -la allow
     (tiro-testing-wait "the turn ends" (lambda () (not (tiro-session-turn tiro-session))))
     (should-not tiro-permission-pending)))
 
-(ert-deftest tiro-permission-cancel-rejects ()
+(ert-deftest tiro-permission-cancel-rejects-and-ends-the-turn ()
+  "The cancel is sent before the rejection, or the model would still answer to that."
   (tiro-permission-test-with
-    (tiro-cancel)
+    (let (sent)
+      (cl-letf* ((send (symbol-function 'jsonrpc-connection-send))
+                 ((symbol-function 'jsonrpc-connection-send)
+                  (lambda (&rest args) (push (or (plist-get (cdr args) :method) 'reply) sent)
+                    (apply send args))))
+        (tiro-cancel))
+      (should (equal sent '(reply tiro/turn/cancel))))
     (should (equal (plist-get (tiro-permission-test-answer) :decision) "reject"))))
 
 (ert-deftest tiro-permission-dead-server-leaves-no-question ()
@@ -191,9 +194,28 @@ Always adds bash: ls -la allow
     (with-current-buffer "*tiro diff*"
       (should (derived-mode-p 'diff-mode))
       (should buffer-read-only)
-      (should (string-search "+line 99\n" (buffer-string))))
+      (should (string-search "+line 99\n" (buffer-string)))
+      (should (string-search "C-c C-y allow" header-line-format)))
     (tiro-reject)
     (tiro-testing-wait-idle)))
+
+(ert-deftest tiro-permission-preview-gives-its-window-back ()
+  "Whoever looked at the diff beside a file sees the answer there, not the old diff."
+  (tiro-testing-with-peer
+    (tiro-ask "diff 100")
+    (tiro-testing-wait-for "[y Allow once]")
+    (save-window-excursion
+      (delete-other-windows)
+      (switch-to-buffer (get-buffer-create "mine"))
+      (let ((window (tiro-chat-show)))
+        (set-window-point window (with-current-buffer "*tiro*" (point-max)))
+        (tiro-show-diff)
+        (should (equal "*tiro diff*" (buffer-name (window-buffer window))))
+        (tiro-allow-once)
+        (tiro-testing-wait-idle)
+        (should (equal "*tiro*" (buffer-name (window-buffer window))))
+        (should (= (window-point window) (with-current-buffer "*tiro*" (point-max))))
+        (should (equal "mine" (buffer-name)))))))
 
 (provide 'tiro-permission-test)
 ;;; tiro-permission-test.el ends here

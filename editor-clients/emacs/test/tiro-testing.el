@@ -125,6 +125,22 @@
        (funcall body)
        (should (equal "[]" (tiro-testing--ask-provider "refused?\n")))))))
 
+(defmacro tiro-testing-with-prefix (&rest body)
+  "Run BODY with the commands behind C-c o, as README.md advises."
+  (declare (indent 0) (debug t))
+  `(tiro-testing--with-prefix (lambda () ,@body)))
+
+(defun tiro-testing--with-prefix (body)
+  "Call BODY with a global map of its own, which has the commands behind C-c o."
+  (let ((before (current-global-map)) (mine (make-sparse-keymap)))
+    (set-keymap-parent mine before)
+    (define-key mine (kbd "C-c o") 'tiro-command-map)
+    (unwind-protect
+        (cl-letf (((symbol-value 'global-map) mine))
+          (use-global-map mine)
+          (funcall body))
+      (use-global-map before))))
+
 ;;;; Helpers that run beside the tests
 
 (defun tiro-testing--start-helper (name &rest arguments)
