@@ -41,6 +41,8 @@
   "Non-nil if what is shown misses something until the turn is over.
 A string is told then.")
 
+(defvar-local tiro-chat--noticed nil "The last notice and where it ends, a cons.")
+
 (defvar tiro-chat-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "RET") #'tiro-prompt-send)
@@ -74,7 +76,8 @@ Type at the end and send with \\[tiro-prompt-send]; \\[newline] breaks the line.
   (setq-local header-line-format '(:eval (tiro-chat-header-line)))
   (setq tiro-message-session t)
   (setq-local truncate-lines nil)
-  (setq-local word-wrap t)
+  (setq-local word-wrap t
+              word-wrap-by-category t)
   (setq-local scroll-conservatively 101)
   (setq-local bidi-inhibit-bpa t)
   (setq-local filter-buffer-substring-function #'tiro-transcript-copied)
@@ -201,8 +204,11 @@ A chat buffer that was killed stays so until it is asked for again."
       (when (tiro-session-running-p) (tiro-session-look-again nil notice)))))
 
 (defun tiro-chat--notice (text)
-  "Show the notice TEXT in the chat, and below if the chat is not seen."
-  (tiro-transcript-add 'note text)
+  "Show the notice TEXT in the chat, and below if the chat is not seen.
+What was told last and nothing came after is not told twice."
+  (unless (equal tiro-chat--noticed (cons text (marker-position tiro-transcript-end)))
+    (tiro-transcript-add 'note text)
+    (setq tiro-chat--noticed (cons text (marker-position tiro-transcript-end))))
   (unless (get-buffer-window nil t) (message "Tiro: %s" text)))
 
 (defun tiro-chat--progress (progress)

@@ -26,7 +26,8 @@
   "Major mode of texts that are edited and then applied.
 \\<tiro-form-mode-map>\\[tiro-form-apply] applies them, \\[tiro-form-drop] drops them."
   (setq-local truncate-lines nil)
-  (setq-local word-wrap t))
+  (setq-local word-wrap t
+              word-wrap-by-category t))
 
 (defun tiro-form-open (name does parts apply)
   "Show the buffer NAME, a form of PARTS, and return it.

@@ -98,11 +98,22 @@
                                        'tiro-seq (plist-get message :seq)))
                          messages "")))))
 
+(defconst tiro-outline--most-chars 20000
+  "Characters of a message that are shown; the chat shows all.")
+
 (defun tiro-outline--section (heading body)
   "Return HEADING and below it BODY, indented, where there is one."
   (concat (propertize heading 'face (if (string-prefix-p "** " heading) 'outline-2 'outline-1))
           "\n"
-          (and body (concat (replace-regexp-in-string "^" "  " (string-trim body) t t) "\n"))))
+          (and body (concat (replace-regexp-in-string "^" "  " (tiro-outline--bounded body) t t)
+                            "\n"))))
+
+(defun tiro-outline--bounded (body)
+  "Return BODY, or its beginning and how much more there is."
+  (let ((more (- (length body) tiro-outline--most-chars)))
+    (if (<= more 0) (string-trim body)
+      (format "%s\n[%d more characters]"
+              (string-trim (substring body 0 tiro-outline--most-chars)) more))))
 
 (defun tiro-outline--on-session (kind _value)
   "Look again when KIND says that the session is another one now."

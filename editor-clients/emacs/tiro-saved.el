@@ -198,7 +198,7 @@ a line.  What looks like a key is left out."
   "Major mode of the list of saved sessions.
 \\<tiro-saved-sessions-mode-map>\\[tiro-saved-load] loads one, \\[tiro-saved-delete] deletes one."
   (setq tabulated-list-format [("Saved" 10 nil) ("Messages" 8 nil :right-align t)
-                               ("Agent" 10 nil) ("Id" 26 nil) ("Title" 0 nil)]
+                               ("Agent" 10 nil) ("Title" 40 nil) ("Id" 0 nil)]
         tabulated-list-entries #'tiro-saved--entries)
   (tabulated-list-init-header))
 
@@ -209,8 +209,8 @@ a line.  What looks like a key is left out."
                   (vector (tiro-view-age (plist-get session :savedAt))
                           (format "%s" (or (plist-get session :messages) ""))
                           (or (plist-get session :agent) "")
-                          (or (plist-get session :id) "")
-                          (or (plist-get session :error) (plist-get session :title) ""))))
+                          (or (plist-get session :error) (plist-get session :title) "")
+                          (or (plist-get session :id) ""))))
           (tiro-saved-sessions)))
 
 ;;;###autoload (autoload 'tiro-list-sessions "tiro" nil t)

@@ -27,7 +27,8 @@
 \\<tiro-view-mode-map>\\[revert-buffer] looks again, \\[tiro-clear-session] clears the session,
 \\[quit-window] puts it away."
   (setq-local truncate-lines nil)
-  (setq-local word-wrap t))
+  (setq-local word-wrap t
+              word-wrap-by-category t))
 
 (defun tiro-view-show-text (name text &optional again mode)
   "Show TEXT in the buffer NAME; AGAIN is called to show it anew.

@@ -94,6 +94,14 @@
       (should (string-search (mapconcat #'number-to-string (number-sequence 0 499) " ")
                              (buffer-string))))))
 
+(ert-deftest tiro-chat-notices-are-not-said-twice-in-a-row ()
+  (with-temp-buffer
+    (setq tiro-session (tiro-session--create))
+    (tiro-chat-mode)
+    (dolist (notice '("a summary" "a summary" "saved" "a summary"))
+      (tiro-chat--show 'notice notice))
+    (should (string-prefix-p "a summary\nsaved\na summary\n\n" (buffer-string)))))
+
 (ert-deftest tiro-chat-order-of-kinds-is-kept ()
   "A tool's line waits for no timer, yet stands behind the text before it."
   (with-temp-buffer

@@ -235,6 +235,16 @@
                (buffer-string)))
       (should buffer-read-only))))
 
+(ert-deftest tiro-show-session-is-fast-with-a-huge-message ()
+  "Of a megabyte the beginning is shown, and how much more there is."
+  (tiro-testing-with-server
+    (tiro-session-call 'tiro/session/addMessage
+                       (list :role "assistant" :content (make-string 1000000 ?x)))
+    (tiro-show-session)
+    (with-current-buffer "*tiro session*"
+      (should (string-search "xxx\n  [980000 more characters]\n" (buffer-string)))
+      (should (< (buffer-size) 30000)))))
+
 (ert-deftest tiro-show-session-unfolds-what-tools-did ()
   (tiro-testing-with-server
     (tiro-testing-write "notes.txt" "* no heading\nlast line\n")
