@@ -109,6 +109,15 @@ Type at the end and send with \\[tiro-prompt-send]; \\[newline] breaks the line.
   "Show the chat buffer without selecting it, and return its window."
   (display-buffer (tiro-chat-buffer) tiro-display-action))
 
+(defun tiro-chat-seen-p ()
+  "Return non-nil if a window shows this buffer where the user can see it.
+Of the frames of a terminal only one is on the screen."
+  (cl-some (lambda (window)
+             (let ((frame (window-frame window)))
+               (and (eq t (frame-visible-p frame))
+                    (memq (tty-top-frame frame) (list nil frame)))))
+           (get-buffer-window-list nil nil t)))
+
 (defun tiro-chat--greet ()
   "Say in an empty chat what to do."
   (tiro-transcript-add
@@ -194,7 +203,7 @@ A chat buffer that was killed stays so until it is asked for again."
   "Show that the turn is over; ERR is as in `tiro-session-functions'."
   (let ((text (and (consp err) (tiro-rpc-error-text err))))
     (when text (tiro-transcript-add 'error text))
-    (unless (or (eq err 'lost) (get-buffer-window nil t))
+    (unless (or (eq err 'lost) (tiro-chat-seen-p))
       (message "Tiro: %s" (or text "the answer is there"))))
   (tiro-transcript-close)
   (tiro-code-later tiro-transcript-end)
@@ -209,13 +218,13 @@ What was told last and nothing came after is not told twice."
   (unless (equal tiro-chat--noticed (cons text (marker-position tiro-transcript-end)))
     (tiro-transcript-add 'note text)
     (setq tiro-chat--noticed (cons text (marker-position tiro-transcript-end))))
-  (unless (get-buffer-window nil t) (message "Tiro: %s" text)))
+  (unless (tiro-chat-seen-p) (message "Tiro: %s" text)))
 
 (defun tiro-chat--progress (progress)
   "Show PROGRESS, a plist of :token and :text, in a line of its own."
   (let ((text (plist-get progress :text)))
     (tiro-transcript-put-line (cons 'progress (plist-get progress :token)) 'progress text)
-    (unless (get-buffer-window nil t)
+    (unless (tiro-chat-seen-p)
       (let ((message-log-max nil)) (message "Tiro: %s" text)))))
 
 (defun tiro-chat--offer (earlier)

@@ -63,7 +63,7 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
       (tiro-transcript-put-line key 'permission (tiro-permission--buttons)
                                 (list 'keymap (tiro-permission--keymap question)))
       (tiro-transcript-put-line (list key) 'note (tiro-permission--keys))
-      (unless (get-buffer-window nil t)
+      (unless (tiro-chat-seen-p)
         (message "Tiro asks to use %s: %s shows the question" (plist-get toolUse :name)
                  (tiro-permission-key 'tiro-next-attention))))
     (force-mode-line-update t)

@@ -39,7 +39,7 @@
                    key 'permission (format "[%s]" (plist-get action :title))
                    (tiro-message-button (lambda (_) (tiro-question--answer question action))))))
               actions)
-      (unless (get-buffer-window nil t)
+      (unless (tiro-chat-seen-p)
         (message "Tiro asks: %s shows the question" (tiro-permission-key 'tiro-next-attention))))
     later))
 

@@ -150,12 +150,16 @@ a line.  What looks like a key is left out."
           nil))
 
 (defun tiro-saved-read (prompt)
-  "Read one of the saved sessions with PROMPT and return its id."
+  "Read one of the saved sessions with PROMPT and return its id.
+The default is the newest that is not the current one."
   (let* ((choices (mapcar (lambda (session) (cons (tiro-saved--choice session) session))
                           (or (tiro-saved-sessions) (user-error "Tiro: no session is saved yet"))))
          (annotate (lambda (choice) (tiro-saved--annotation (cdr (assoc choice choices)))))
+         (default (or (cl-find (tiro-session-id tiro-session) choices :test-not #'equal
+                               :key (lambda (choice) (plist-get (cdr choice) :id)))
+                      (car choices)))
          (choice (completing-read
-                  (format-prompt prompt (tiro-saved--name (cdar choices)))
+                  (format-prompt prompt (tiro-saved--name (cdr default)))
                   (lambda (string predicate action)
                     (if (eq action 'metadata)
                         ;; They come newest first and stay so.
@@ -164,7 +168,7 @@ a line.  What looks like a key is left out."
                                    (cycle-sort-function . identity)
                                    (annotation-function . ,annotate))
                       (complete-with-action action choices string predicate)))
-                  nil t nil nil (caar choices))))
+                  nil t nil nil (car default))))
     (plist-get (cdr (assoc choice choices)) :id)))
 
 (defun tiro-saved--name (session)

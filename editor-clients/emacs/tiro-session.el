@@ -82,8 +82,9 @@
     (tiro-session--ended (tiro-session-connection tiro-session)))
   (let* ((root (tiro-session-root))
          (roots (delete-dups (append (and root (list root)) (tiro-session-roots tiro-session))))
-         (connection (tiro-rpc-start tiro-server-command roots tiro-settings
-                                     tiro-log-size #'tiro-session--ended))
+         (connection (with-temp-message "Tiro: starting the server..."
+                       (tiro-rpc-start tiro-server-command roots tiro-settings
+                                       tiro-log-size #'tiro-session--ended)))
          (resume (plist-get (tiro-rpc-server connection) :resume)))
     (setf (tiro-session-connection tiro-session) connection
           (tiro-session-roots tiro-session) roots

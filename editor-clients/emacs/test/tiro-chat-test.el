@@ -94,6 +94,16 @@
       (should (string-search (mapconcat #'number-to-string (number-sequence 0 499) " ")
                              (buffer-string))))))
 
+(ert-deftest tiro-chat-behind-another-frame-is-not-seen ()
+  "Of the frames of a terminal one is on the screen; elsewhere a message is due."
+  (save-window-excursion
+    (with-temp-buffer
+      (should-not (tiro-chat-seen-p))
+      (set-window-buffer nil (current-buffer))
+      (should (tiro-chat-seen-p))
+      (cl-letf (((symbol-function 'tty-top-frame) (lambda (_) 'another)))
+        (should-not (tiro-chat-seen-p))))))
+
 (ert-deftest tiro-chat-notices-are-not-said-twice-in-a-row ()
   (with-temp-buffer
     (setq tiro-session (tiro-session--create))

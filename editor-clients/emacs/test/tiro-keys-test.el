@@ -22,6 +22,24 @@
         (should (or (memq command everywhere)
                     (memq command (tiro-keys-test-bound (lookup-key map (kbd "C-c"))))))))))
 
+(ert-deftest tiro-keys-of-a-question-beat-those-of-a-modal-editor ()
+  "Evil keeps its maps in `emulation-mode-map-alists'; here one takes every letter."
+  (let ((greedy (make-sparse-keymap)))
+    (dolist (key '("y" "a" "n" "r" "d" "RET" "TAB")) (define-key greedy (kbd key) #'ignore))
+    (let ((emulation-mode-map-alists (list (list (cons t greedy)))))
+      (tiro-testing-with-peer
+        (tiro-ask "permission")
+        (tiro-testing-wait-for "[y Allow once]")
+        (with-current-buffer "*tiro*"
+          (goto-char (point-max))
+          (should (eq #'ignore (key-binding (kbd "y"))))
+          (should (eq #'tiro-allow-once (key-binding (kbd "C-c C-y"))))
+          (should (eq #'tiro-prompt-send (key-binding (kbd "C-c C-c"))))
+          (tiro-next-attention)
+          (call-interactively (key-binding (kbd "y"))))
+        (tiro-testing-wait-idle)
+        (should (string-search "-> allowed once" (tiro-testing-chat)))))))
+
 ;;;; By keys alone
 
 (defun tiro-keys-test-press (keys)

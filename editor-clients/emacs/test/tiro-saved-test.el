@@ -113,6 +113,7 @@
       (should (string-search "You said: keep this" (tiro-testing-chat))))))
 
 (ert-deftest tiro-load-session-offers-the-newest-first ()
+  "What RET loads is not the session that is there already."
   (tiro-testing-with-server
     (tiro-testing-ask "the first")
     (tiro-clear-session)
@@ -120,7 +121,8 @@
     (tiro-save-session)
     (let (offered annotated)
       (cl-letf (((symbol-function 'completing-read)
-                 (lambda (_prompt table &rest _)
+                 (lambda (prompt table &rest _)
+                   (should (equal prompt "Load session (default the first): "))
                    (let* ((metadata (completion-metadata "" table nil))
                           (annotate (completion-metadata-get metadata 'annotation-function)))
                      (should (eq (completion-metadata-get metadata 'display-sort-function)
