@@ -54,7 +54,7 @@ def test_secret_is_spelled_letter_by_letter_in_pieces_of_three_bytes() -> None:
     pieces = [stream[n : n + 3] for n in range(0, len(stream), 3)]
     out = strained(*pieces)
     assert len(out) == len(pieces)
-    assert said(b"".join(out)).replace("[secret]", "") in ("", "sk-")
+    assert said(b"".join(out)).replace("[secret]", "") in ("", "sk", "sk-")
 
 
 def test_half_a_secret_at_the_end_is_cut() -> None:
@@ -142,3 +142,60 @@ def _spans(length: int, data: st.DataObject, sizes: list[int]) -> Iterator[tuple
         size = data.draw(st.sampled_from(sizes))
         yield at, at + size
         at += size
+
+
+KEYS = [
+    "sk-ant-api03-" + "a1B2c3D4e5" * 6,
+    "ghp_" + "a1B2c3D4e5F6" * 3,
+    "AKIA" + "A1B2C3D4E5F6G7H8",
+    "eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl1",
+]
+LINES = ("a1B2c3D4e5F6g7H8" * 4 + "\n") * 25
+PRIVATE = f"-----BEGIN PRIVATE KEY-----\n{LINES}-----END PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize("cut", [11, 100_000])
+def test_what_looks_like_a_key_is_cut_though_nobody_named_it(key: str, size: int, cut: int) -> None:
+    """A key that somebody pastes, or a tool reads, spelled in deltas and cut by the network."""
+    shown = _shown(f"My key is {key}, and that is all.", size, cut)
+    left = shown.removeprefix("My key is ").removesuffix(", and that is all.")
+    assert left == key[: len(left)]
+    assert len(left) <= SHORTEST_START
+
+
+@pytest.mark.parametrize("size", [5, 300, 9000])
+def test_a_private_key_is_cut(size: int) -> None:
+    shown = _shown(f"See {PRIVATE}, and that is all.", size, 1000)
+    assert shown.startswith("See ")
+    assert shown.endswith(", and that is all.")
+    assert "a1B2" not in shown
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_in_a_body_and_the_beginning_of_one_at_an_end(key: str) -> None:
+    body = json.dumps({"text": f"export KEY={key}", "list": [key], "n": 1}).encode()
+    (out,) = strained(body, secrets=())
+    assert json.loads(out) == {"text": "export KEY=[secret]", "list": ["[secret]"], "n": 1}
+    assert strained(f"It is {key[:-2]}".encode(), secrets=())[0].startswith(b"It is [secret]")
+
+
+def test_an_open_private_key_does_not_cut_what_follows_it() -> None:
+    body = json.dumps({"text": PRIVATE[:500], "next": ["word"] * 50}).encode()
+    (out,) = strained(body, secrets=())
+    assert json.loads(out) == {"text": "[secret]", "next": ["word"] * 50}
+
+
+def test_words_that_begin_like_keys_stay() -> None:
+    words = [delta("a task-force, sk-"), delta("fading-circle and eyJ"), delta(" or AKIA.")]
+    assert strained(*words, secrets=()) == words
+
+
+def _shown(text: str, size: int, cut: int) -> str:
+    """A text that was spelled in deltas of this size and cut into pieces, less what was cut out."""
+    stream = b"".join(delta(text[at : at + size]) for at in range(0, len(text), size))
+    pieces = [stream[at : at + cut] for at in range(0, len(stream), cut)]
+    out = strained(*pieces, secrets=())
+    assert len(out) == len(pieces)
+    return said(b"".join(out)).replace("[secret]", "")

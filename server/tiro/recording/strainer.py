@@ -3,12 +3,14 @@
 It may be cut by the network, in the middle of its bytes, or by a model that spells it token by
 token, each token in a JSON string of its own under the same key. So a piece is given out only when
 nothing in it can be the beginning of a secret any more; where each piece ends stays as it was.
+Secrets are the values that are known, and what looks like a key.
 """
 
 import re
 from collections import deque
 from collections.abc import Iterable
 
+from tiro.recording.shapes import CONTEXT, LONGEST, open_shape, shapes_in, tells_most
 from tiro.session.secrets import REDACTED, spellings
 
 SHORTEST_START = 4
@@ -58,6 +60,8 @@ class _Joined:
         self.positions: list[_Position] = []
         self.open: list[_Position] = []
         """The positions of what may be the start of a secret."""
+        self.begun: list[_Position] = []
+        """The positions of what may become a key by its shape."""
 
 
 class Strainer:
@@ -73,6 +77,8 @@ class Strainer:
         self._ends: deque[_Position] = deque()
         self._cuts: list[tuple[_Position, _Position]] = []
         self._joined: dict[bytes, _Joined] = {}
+        self._begun: _Position = 0
+        """Where at the end something begins that may become a key by its shape."""
 
     @property
     def _end(self) -> _Position:
@@ -82,17 +88,14 @@ class Strainer:
         """Take the next piece."""
         self._bytes += piece
         self._ends.append(self._end)
-        if self._secrets.spellings:
-            self._search()
-            self._lex()
+        self._search()
+        self._lex()
 
     def take(self) -> list[bytes]:
         """The pieces that hold no beginning of a secret any more."""
         if self._end - self._given > MAX_HELD_BYTES:
             return self.take_all()
-        if not self._secrets.spellings:
-            return self._take_until(self._end)
-        starts = [run[0] for run in self._open_runs()]
+        starts = [run[0] for run in [*self._open_runs(), *self._begun_runs()]]
         if value := _OPEN_VALUE.search(self._bytes, max(0, self._lexed - self._start)):
             starts.append(self._start + value.start())
         return self._take_until(min(starts, default=self._end))
@@ -101,6 +104,9 @@ class Strainer:
         """All pieces; what may be the beginning of a secret is cut as if it were one."""
         for run in self._open_runs():
             self._cut(run)
+        for run in self._begun_runs():
+            if tells_most(bytes(self._bytes[at - self._start] for at in run)):
+                self._cut(run)
         return self._take_until(self._end)
 
     def _search(self) -> None:
@@ -110,6 +116,10 @@ class Strainer:
             while at >= 0:
                 self._cuts.append((self._start + at, self._start + at + len(spelled)))
                 at = self._bytes.find(spelled, at + len(spelled))
+        at = max(self._start, min(self._begun, self._searched - CONTEXT))
+        data = bytes(memoryview(self._bytes)[at - self._start :])
+        self._cuts += [(at + first, at + last) for first, last in shapes_in(data)]
+        self._begun = max(at + open_shape(data), self._end - LONGEST)
         self._searched = self._end
 
     def _lex(self) -> None:
@@ -122,17 +132,25 @@ class Strainer:
             self._lexed = self._start + found.end()
 
     def _join(self, joined: _Joined, value: bytes, at: _Position) -> None:
-        reach = self._secrets.longest
-        seen, tail = joined.tail + value[:reach], len(joined.tail)
-        positions = joined.positions + list(range(at, at + min(len(value), reach)))
+        reach = max(self._secrets.longest, CONTEXT)
+        head = value[: LONGEST if joined.begun else reach]
+        seen, tail = joined.tail + head, len(joined.tail)
+        positions = joined.positions + list(range(at, at + len(head)))
         for spelled in self._secrets.spellings:
             found = seen.find(spelled, max(0, tail - len(spelled) + 1)) if tail else -1
             if 0 <= found < tail:
                 self._cut(positions[found : found + len(spelled)])
-        if len(value) > reach:
-            seen, at = value[-reach:], at + len(value) - reach
-            positions = list(range(at, at + reach))
-        joined.tail, joined.positions = seen[-reach:], positions[-reach:]
+        for first, last in shapes_in(seen) if tail else ():
+            if first < tail < last:
+                self._cut(positions[first:last])
+        if len(value) > len(head):
+            more = value[-LONGEST:]
+            seen, at = more, at + len(value) - len(more)
+            positions = list(range(at, at + len(more)))
+        begun = max(open_shape(seen), len(seen) - LONGEST)
+        joined.begun = positions[begun:]
+        kept = min(begun, max(0, len(seen) - reach))
+        joined.tail, joined.positions = seen[kept:], positions[kept:]
         length = self._start_at_end(joined.tail)
         joined.open = joined.positions[len(joined.positions) - length :]
 
@@ -141,6 +159,13 @@ class Strainer:
         length = self._start_at_end(bytes(self._bytes[-self._secrets.longest :]))
         runs = [joined.open for joined in self._joined.values()]
         runs.append(list(range(self._end - length, self._end)))
+        waiting = ([at for at in run if at >= self._given] for run in runs if run)
+        return [run for run in waiting if run]
+
+    def _begun_runs(self) -> list[list[_Position]]:
+        """What may become a key by its shape, as far as it is not given."""
+        runs = [joined.begun for joined in self._joined.values()]
+        runs.append(list(range(max(self._begun, self._given), self._end)))
         waiting = ([at for at in run if at >= self._given] for run in runs if run)
         return [run for run in waiting if run]
 
@@ -194,7 +219,8 @@ class Strainer:
     def _forget(self) -> None:
         """Drop what nothing can begin in any more."""
         lexed = max(self._lexed, self._end - _KEPT_BYTES)
-        kept = min(self._given, lexed, self._end - self._secrets.longest)
+        searched = min(self._begun, self._end - max(self._secrets.longest, CONTEXT))
+        kept = min(self._given, lexed, searched)
         if kept > self._start:
             del self._bytes[: kept - self._start]
             self._start = kept

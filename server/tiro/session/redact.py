@@ -95,6 +95,14 @@ def redact_shapes(text: str) -> str:
     return text
 
 
+def shape_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where stands what `redact_shapes` takes out, in no order; two may overlap."""
+    for hints, shape, _ in _SHAPES:
+        if any(hint in text for hint in hints):
+            for found in shape.finditer(text):
+                yield (found.end(1) if shape.groups else found.start()), found.end()
+
+
 def redact_shapes_in(value: Any) -> Any:
     """A copy of a JSON value whose strings, keys of objects too, are without shapes of keys.
 
