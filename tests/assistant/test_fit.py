@@ -146,6 +146,50 @@ def test_the_user_is_told_what_a_reply_waits_for() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("told_after", [0.0, 60.0])
+def test_who_cancels_what_waits_for_the_memo_does_not_wait_again(told_after: float) -> None:
+    """Once told what it waits for; one that is cancelled before may have had other reasons."""
+
+    async def run() -> None:
+        talk = Talk()
+        turn = asyncio.ensure_future(talk.turn(told_after=told_after))
+        await _until(lambda: bool(talk.told) if told_after == 0 else talk.model.asked == 1)
+        turn.cancel()
+        await asyncio.wait([turn])
+        assert talk.session.memo_is_slow == (told_after == 0)
+        talk.model.gate.set()
+        await talk.turn()
+        assert talk.model.asked == (1 if told_after == 0 else 2)
+
+    asyncio.run(run())
+
+
+def test_why_a_memo_was_refused_is_told_once() -> None:
+    """Until another reason comes, or it worked in between."""
+    answers = ["no JSON", "no JSON", '{"memo": {"a": 1}}', "no JSON"]
+
+    async def write(messages: Sequence[Any]) -> str:
+        return answers.pop(0)
+
+    session = Session({"session.mode": "memo"})
+    session.handlers = replace(session.handlers, memo_model=write)
+
+    def size() -> ContextSize:
+        return request_size(session, "", context_window=WINDOW)
+
+    def refused() -> str | None:
+        for _ in range(10):
+            session.add_message("user", WORDS * 40)
+        fitting = Fitting(session, size, 0.75, session.next_seq - 1)
+        resized = asyncio.run(fitting.fitted())
+        assert resized is not None
+        return resized.memo_refused
+
+    told = [refused() for _ in range(4)]
+    assert [reason is None for reason in told] == [False, True, True, False]
+    assert "no JSON object" in (told[0] or "")
+
+
 # --- what a provider says about its window ---
 
 

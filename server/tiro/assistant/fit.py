@@ -60,8 +60,8 @@ class Fitting:
 
     What the user said in this turn, from `prompt_seq` on, stays. The memo is asked for once at most
     before the reply, and for `wait_seconds` at most, whatever there is to read: what it has not
-    read then, it reads after the turn. Where it was too slow once, no reply waits for it until it
-    has been read in the background.
+    read then, it reads after the turn. Where it was too slow once, or a turn was cancelled that was
+    told to wait for it, no reply waits for it until it has been read in the background.
     """
 
     wait_seconds, tell_seconds = WAIT_SECONDS, TELL_SECONDS
@@ -122,7 +122,7 @@ class Fitting:
     async def _resized(
         self, budget: Budget | None, force: str | None, tell: Callable[[str], None]
     ) -> ResizeOutcome:
-        """Resize; a memo that cannot be written must not end the turn.
+        """Resize; a memo that cannot be written must not end the turn, and is told once.
 
         What the memo has not read stays pending for the summary, and unread for the next memo
         (U4.2).
@@ -142,7 +142,12 @@ class Fitting:
             plan = msgspec.structs.replace(plan, memo_refused=refused)
         if self._has_failed:  # it is tried again with the next resize
             plan = msgspec.structs.replace(plan, is_behind=False)
-        return commit(session, plan)
+        outcome = commit(session, plan)
+        if refused is not None and refused == session.memo_refused:
+            outcome = msgspec.structs.replace(outcome, memo_refused=None)
+        if refused is not None or plan.covered:
+            session.memo_refused = refused
+        return outcome
 
     async def _planned_in_time(
         self, budget: Budget | None, force: str | None, tell: Callable[[str], None]
@@ -150,13 +155,18 @@ class Fitting:
         """The plan, without what a memo that takes too long has read."""
         session = self._session
         if self._requests and not session.memo_is_slow:
-            telling = asyncio.get_running_loop().call_later(self.tell_seconds, tell, WAITING)
+            loop = asyncio.get_running_loop()
+            telling_at = loop.time() + self.tell_seconds
+            telling = loop.call_at(telling_at, tell, WAITING)
             try:
                 async with asyncio.timeout(self.wait_seconds):
                     return await planned(session, session.settings, force, budget, self._requests)
             except TimeoutError:
                 session.memo_is_slow = True
                 log.warning("The memo of session %s takes too long for a reply", session.id)
+            except asyncio.CancelledError:
+                session.memo_is_slow = loop.time() >= telling_at  # it took too long for the user
+                raise
             finally:
                 telling.cancel()
         return await planned(session, session.settings, force, budget, 0)

@@ -117,6 +117,8 @@ class Core:
         """Below which seq the memo still has to read what a resize left unread; 0: nothing."""
         self.memo_is_slow = False
         """Whether the memo took too long for a reply to wait for it, and was not read since."""
+        self.memo_refused: str | None = None
+        """Why the memo was not brought up to date before the last reply that tried; it is told."""
         self.most_tokens: int | None = None
         """What a request may have at most after a provider refused one in this turn."""
         self.clears = 0
