@@ -8,7 +8,7 @@ import pytest
 from tests.e2e import replies
 from tests.e2e.client import Pending, Server
 from tests.e2e.provider import Provider
-from tests.e2e.talk import add, ask, begin_ask, view, words
+from tests.e2e.talk import add, ask, begin_ask, until, view, words
 
 Begin = Callable[..., tuple[Pending, replies.Hold]]
 OLD = ["question", "answer"]
@@ -138,3 +138,51 @@ def test_what_asks_no_model_keeps_its_order(server: Server, provider: Provider) 
     read = server.begin("tiro/session/get")
     assert [m["content"] for m in read.result()["messages"]] == ["question 2", "answer 2"]
     assert resize.result()["evicted"] == 4
+
+
+def summarising(server: Server, provider: Provider) -> replies.Hold:
+    """A turn has ended, and the model of the summary says `So far.` when this is released."""
+    server.request("tiro/session/configure", {"maxHistory": 2, "summaryEnabled": True})
+    hold = replies.Hold()
+    provider.script(replies.text("ok"), replies.stream(hold, replies.text_chunk("So far.")))
+    add(server, "user", "one")
+    ask(server)
+    hold.wait()
+    return hold
+
+
+@pytest.mark.parametrize("name", ["compact", "resize", "previewResize", "summary"])
+def test_settings_that_change_meanwhile_end_no_answer(
+    server: Server, provider: Provider, asked: Begin, name: str
+) -> None:
+    """Who was asked first goes on; the next question goes to the provider of the new settings."""
+    changed = {"providers": {"fake": {"headers": {"x-new": "1"}}}}
+    if name == "summary":
+        hold = summarising(server, provider)
+    else:
+        server.request("tiro/session/configure", {"memoEnabled": True, "limit": {"messages": 1}})
+        force = {} if name == "compact" else {"force": "deep"}
+        pending, hold = asked(name, '{"memo": {"topic": "x"}}' if force else "So far.", **force)
+    server.notify("workspace/didChangeConfiguration", {"settings": changed})
+    assert server.request("tiro/status")["problems"] == []
+    hold.release()
+    if name == "summary":
+        until(lambda: server.request("tiro/memo/get")["summary"] == "So far.")
+    elif name == "compact":
+        assert pending.result()["summary"] == "So far."
+    else:
+        found = pending.result()
+        assert (found["memo"]["topic"], found["memoRefused"]) == ("x", None)
+    ask(server, "go on")
+    assert provider.last.headers["x-new"] == "1"
+
+
+def test_what_is_asked_in_the_background_ends_with_its_session(
+    server: Server, provider: Provider
+) -> None:
+    """N4.8: nobody could store it any more."""
+    hold = summarising(server, provider)
+    request = provider.last
+    server.request("tiro/session/clear")
+    assert request.closed_by_client()
+    hold.release()

@@ -34,14 +34,17 @@ class Asked:
 
     def __enter__(self) -> Self:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
-        self._turns.asked.add(self.give_up)
+        if self._task is not None:
+            self._turns.asked[self._task] = self.give_up
         self._forget = self._session.observe(self._see)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._forget()
-        self._turns.asked.discard(self.give_up)
-        if not self._is_given_up or self._task is None:
+        if self._task is None:
+            return
+        self._turns.asked.pop(self._task, None)
+        if not self._is_given_up:
             return
         if self._task.uncancel() == 0 and kind is asyncio.CancelledError:
             raise overtaken() from None

@@ -95,6 +95,8 @@ class Assistant:
         self.titles = Titles(self, self._noticed)
         self.calibrations = Calibrations(cache_directory())
         self.models = self._open_models()
+        self._former: list[Models] = []
+        """Models of settings before, of which somebody still waits for an answer."""
 
     # --- how it is set up ---
 
@@ -134,7 +136,8 @@ class Assistant:
         await self.turns.cancel()
         await self.titles.close()
         await self.memory.close()
-        await self.models.close()
+        for models in (*self._former, self.models):
+            await models.close()
         await asyncio.to_thread(self.calibrations.save)
         await asyncio.to_thread(self.saved.close)
         await asyncio.to_thread(self.manager.close)
@@ -427,12 +430,17 @@ class Assistant:
         return self.setup.models(self.manager, self.secrets.add, self._observer)
 
     def _replace_models(self) -> None:
-        """Open models anew with the settings of now; a running turn keeps the old one open."""
+        """Open models anew with the settings of now; whoever asks one keeps the old ones open."""
         before, self.models = self.models, self._open_models()
-        self.turns.when_over(lambda: self._close(before))
+        self._former.append(before)
+        self.turns.when_over(lambda: self._keep(self._close_former(before)))
 
-    def _close(self, models: Models) -> None:
-        self._keep(models.close())
+    async def _close_former(self, models: Models) -> None:
+        models.retire()
+        if self.turns.asked:
+            await asyncio.wait([*self.turns.asked])
+        self._former.remove(models)
+        await models.close()
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
         """Let it run beside all else, and hold it until it has ended."""

@@ -43,11 +43,13 @@ class Upkeep:
         self._writing, self._budget, self._on_reading = writing, budget, on_reading
         self._task: asyncio.Task[None] | None = None
 
-    def start(self, session: Session) -> None:
+    def start(self, session: Session) -> "asyncio.Task[None] | None":
         """Begin where the session's memo is behind; nothing that goes wrong is raised."""
         is_running = self._task is not None and not self._task.done()
         if session.memo_goal and not is_running:
             self._task = asyncio.create_task(self._run(session), name=f"memo {session.id}")
+            return self._task
+        return None
 
     async def close(self) -> None:
         """Cancel the reading; it begins anew with the next resize."""

@@ -195,7 +195,8 @@ class Memory:
 
         What fails goes on waiting, and a later turn tries again (N3.7).
         """
-        self._memo_upkeep.start(session)
+        if (reading := self._memo_upkeep.start(session)) is not None:
+            self._assistant.turns.beside(reading)
         if self._unpaid[0] is session:
             try:
                 await self._caught_up(session)

@@ -207,11 +207,15 @@ class Models:
             raise _unusable(full, lacks, "install it, or choose another model")
         return full
 
+    def retire(self) -> None:
+        """Open none any more, and let nobody wait for a key; those that are open stay so."""
+        self._is_closed = True
+        self.keys.end()
+
     async def close(self) -> None:
         """Close every model, ending what they started; none is opened any more."""
-        self._is_closed = True
+        self.retire()
         models, self._open = list(self._open.values()), {}
-        self.keys.end()
         await asyncio.gather(*(model.close() for model in models), return_exceptions=True)
 
     async def _named(self, wanted: str) -> Model:

@@ -74,6 +74,7 @@ class SummaryUpkeep:
         self._summarizers.add(summarizer)
         task = summarizer.fire_and_forget(session, None, session.pending(), session.summary)
         task.add_done_callback(lambda _: self._summarizers.discard(summarizer))
+        self._assistant.turns.beside(task)
 
     @contextlib.asynccontextmanager
     async def _storing(self, session: Core) -> AsyncIterator[None]:

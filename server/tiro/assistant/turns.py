@@ -41,8 +41,8 @@ class Turns:
     def __init__(self, on_event: EventListener) -> None:
         self._on_event = on_event
         self._waiting: list[Callable[[], None]] = []
-        self.asked: set[Callable[[], None]] = set()
-        """What ends the waiting for models that are asked besides the turn."""
+        self.asked: dict[asyncio.Task[Any], Callable[[], Any]] = {}
+        """The tasks that ask models besides the turn, and what ends their waiting."""
         self.running: RunningTurn | None = None
         self._starting: StartingTurn | None = None
         self.beside_others: Callable[[Awaitable[Any]], Awaitable[Any]] = _awaited
@@ -101,8 +101,13 @@ class Turns:
 
     def overtake(self) -> None:
         """End what a model is asked besides the turn: its session is not the current one now."""
-        for give_up in tuple(self.asked):
+        for give_up in tuple(self.asked.values()):
             give_up()
+
+    def beside(self, task: asyncio.Task[Any]) -> None:
+        """Count a task that asks a model in the background for the current session."""
+        self.asked[task] = task.cancel
+        task.add_done_callback(self.asked.pop)
 
     async def cancel(self, turn_id: str | None = None) -> bool:
         """Stop the turn; False when there is none, TurnNotFoundError for another id."""
