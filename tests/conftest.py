@@ -13,7 +13,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from tests.sizes import SECONDS, SIZE, sized
+from tests.sizes import PATIENCE, SECONDS, SIZE, sized
 
 hypothesis.settings.register_profile(
     "tiro",
@@ -103,5 +103,5 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     given = pyfuncitem.funcargs
     names = inspect.signature(test).parameters
-    asyncio.run(asyncio.wait_for(test(**{name: given[name] for name in names}), 20))
+    asyncio.run(asyncio.wait_for(test(**{name: given[name] for name in names}), PATIENCE))
     return True

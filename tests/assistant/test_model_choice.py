@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.provider import API_KEY, MODEL, Provider
+from tests.sizes import PATIENCE
 from tiro import ModelNotConfiguredError
 from tiro.assistant.model_choice import Models, load_adapters
 from tiro.config.settings import BUILT_IN_PROVIDERS
@@ -96,7 +97,7 @@ async def test_a_command_that_waits_for_a_thread_does_not_begin_after_the_end(
 
     def hold() -> None:
         loop.call_soon_threadsafe(is_held.set)
-        may_go_on.wait(10)
+        may_go_on.wait(PATIENCE)
 
     load_adapters()
     loop.set_default_executor(ThreadPoolExecutor(1))

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.sizes import PATIENCE
 from tiro.assistant.running_turn import entered
 
 
@@ -19,7 +20,7 @@ def test_a_lock_whose_wait_is_cancelled_is_given_back(cancels: int) -> None:
 
     @contextmanager
     def lock() -> Iterator[None]:
-        free.wait(5)
+        free.wait(PATIENCE)
         told.append("taken")
         yield
         told.append("given back")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sizes import PATIENCE
 from tiro.assistant.saved_sessions import SavedSessions
 from tiro.assistant.turns import Turns
 from tiro.session.session import Session
@@ -27,7 +28,7 @@ class Waiting:
     def __call__(self, done: int, total: int) -> None:
         self.calls += 1
         self.has_begun.set()
-        self.may_go_on.wait(30)
+        self.may_go_on.wait(PATIENCE)
 
 
 @pytest.fixture(params=["index", "files"])
@@ -65,7 +66,7 @@ def test_what_else_needs_a_thread_does_not_wait_for_a_search(saved: SavedSession
         task = await begun(saved, waiting)
         task.cancel()
         change = asyncio.ensure_future(asyncio.to_thread(lambda: "done"))
-        await asyncio.wait({change}, timeout=10)
+        await asyncio.wait({change}, timeout=PATIENCE)
         is_done = change.done()
         waiting.may_go_on.set()
         assert is_done

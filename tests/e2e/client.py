@@ -22,6 +22,7 @@ from typing import Any, Self
 from tests.e2e.contract import strict_json
 from tests.e2e.home import Home
 from tests.e2e.warm import Forked, WarmProcess
+from tests.sizes import PATIENCE
 
 MAX_DISPLAY_BYTES = 1 << 20
 READ_BYTES = 1 << 16
@@ -58,10 +59,10 @@ class Pending:
         """True once the answer has arrived."""
         return bool(self.server.answers_to(self.id))
 
-    def message(self, timeout: float = 10.0) -> dict[str, Any]:
+    def message(self, timeout: float = PATIENCE) -> dict[str, Any]:
         """Wait for the whole answer, an error included."""
         what = f"an answer to {self.method} (id {self.id!r})"
-        self.server.wait_until(lambda: self.done, timeout, what)
+        self.server.wait_until(lambda: self.done, what, timeout)
         return self.server.answers_to(self.id)[0]
 
     @property
@@ -70,14 +71,14 @@ class Pending:
         self.message()
         return self.server.marks[json.dumps(self.id)]
 
-    def result(self, timeout: float = 10.0) -> Any:
+    def result(self, timeout: float = PATIENCE) -> Any:
         """Wait for the result; an error answer raises `RpcError`."""
         answer = self.message(timeout)
         if "error" in answer:
             raise RpcError(answer["error"])
         return answer["result"]
 
-    def error(self, timeout: float = 10.0) -> RpcError:
+    def error(self, timeout: float = PATIENCE) -> RpcError:
         """Wait for an error answer and give it."""
         answer = self.message(timeout)
         assert "error" in answer, f"{self.method} answered {answer!r}, not an error"
@@ -116,6 +117,7 @@ class Server:
         self._reading.set()
         self._drained = False
         self._told = 0
+        self._turns_before = 0
         self._writing = threading.Lock()
         self._next_id = 0
         self.stderr_path = home.new_log()
@@ -156,7 +158,7 @@ class Server:
 
     def initialize(self, **given: Any) -> dict[str, Any]:
         """Say hello as an editor does: `initialize`, then `initialized`."""
-        self.initialize_result = self.request("initialize", self.hello(**given), timeout=20)
+        self.initialize_result = self.request("initialize", self.hello(**given))
         self.notify("initialized", {})
         return self.initialize_result
 
@@ -184,11 +186,11 @@ class Server:
             },
         }
 
-    def request(self, method: str, params: Any = UNSET, timeout: float = 10.0) -> Any:
+    def request(self, method: str, params: Any = UNSET, timeout: float = PATIENCE) -> Any:
         """Send a request and wait for its result; an error raises `RpcError`."""
         return self.begin(method, params).result(timeout)
 
-    def error(self, method: str, params: Any = UNSET, timeout: float = 10.0) -> RpcError:
+    def error(self, method: str, params: Any = UNSET, timeout: float = PATIENCE) -> RpcError:
         """Send a request that must fail and give the error."""
         return self.begin(method, params).error(timeout)
 
@@ -198,6 +200,8 @@ class Server:
             self._next_id += 1
             id_ = self._next_id
         body = {"jsonrpc": "2.0", "id": id_, "method": method}
+        if method == "tiro/turn/start":
+            self._turns_before = len(self.events())
         self.send(body if params is UNSET else {**body, "params": params})
         return Pending(self, id_, method)
 
@@ -234,6 +238,7 @@ class Server:
         """Forget what was heard so far, for the next test on a shared server."""
         with self._changed:
             self.notifications.clear()
+            self._turns_before = 0
             self.requests.clear()
             self.orphans.clear()
 
@@ -266,29 +271,37 @@ class Server:
         found = self.named("tiro/turn/event")
         return [e for e in found if turn_id is None or e["turnId"] == turn_id]
 
-    def wait_event(self, type_: str, timeout: float = 10.0, since: int = 0, **given: Any) -> Any:
-        """Wait for a turn event of that type with those fields."""
+    def wait_event(
+        self, type_: str, timeout: float = PATIENCE, since: int | None = None, **given: Any
+    ) -> Any:
+        """Wait for a turn event of that type with those fields.
+
+        Without `since` it is one that has come after the newest turn was asked for.
+        """
+        first = self._turns_before if since is None else since
 
         def found() -> list[dict[str, Any]]:
             fields = {"type": type_, **given}
-            events = self.events()[since:]
+            events = self.events()[first:]
             return [e for e in events if all(e.get(k) == v for k, v in fields.items())]
 
-        self.wait_until(lambda: bool(found()), timeout, f"the event {type_} {given}")
+        self.wait_until(lambda: bool(found()), f"the event {type_} {given}", timeout)
         return found()[0]
 
     def wait_notification(
-        self, method: str, match: Callable[[Any], bool] = lambda _: True, timeout: float = 10.0
+        self, method: str, match: Callable[[Any], bool] = lambda _: True, timeout: float = PATIENCE
     ) -> Any:
         """Wait for a notification of that method whose params match, and give the params."""
 
         def found() -> list[Any]:
             return [params for params in self.named(method) if match(params)]
 
-        self.wait_until(lambda: bool(found()), timeout, f"the notification {method}")
+        self.wait_until(lambda: bool(found()), f"the notification {method}", timeout)
         return found()[0]
 
-    def wait_until(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
+    def wait_until(
+        self, condition: Callable[[], bool], what: str, timeout: float = PATIENCE
+    ) -> None:
         """Wait until a condition over what arrived holds."""
         with self._changed:
             if self._changed.wait_for(lambda: condition() or self._ended(), timeout):
@@ -319,7 +332,7 @@ class Server:
 
     # How it ends
 
-    def shutdown(self, timeout: float = 10.0) -> int:
+    def shutdown(self, timeout: float = PATIENCE) -> int:
         """`shutdown`, `exit`, and the exit code."""
         self.request("shutdown", timeout=timeout)
         self.notify("exit")
@@ -330,7 +343,7 @@ class Server:
         with self._writing:
             self._stdin.close()
 
-    def wait_exit(self, timeout: float = 10.0) -> int:
+    def wait_exit(self, timeout: float = PATIENCE) -> int:
         """Wait for the process to end and give its exit code.
 
         The document gives it two seconds; a busy machine may take longer, a hang is still seen.
@@ -349,8 +362,8 @@ class Server:
         self._reading.set()
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(10)
-        self._reader.join(10)
+        self.process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
         for pipe in (self._stdin, self._stdout):
             with contextlib.suppress(OSError):
                 pipe.close()

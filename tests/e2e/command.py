@@ -10,8 +10,7 @@ from typing import IO, Any
 
 from tests.e2e.home import Home
 from tests.e2e.warm import WarmProcess
-
-SECONDS = 30
+from tests.sizes import PATIENCE
 
 Tiro = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -41,7 +40,7 @@ def run(
         stdout=subprocess.PIPE if stdout is None else stdout,
         stderr=subprocess.PIPE if stderr is None else stderr,
         text=True,
-        timeout=SECONDS,
+        timeout=PATIENCE,
     )
 
 
@@ -64,7 +63,7 @@ def _forked(
         try:
             with contextlib.suppress(BrokenPipeError), command.stdin:
                 command.stdin.write(given.encode())
-            code = command.wait(SECONDS)
+            code = command.wait(PATIENCE)
         except BaseException:
             command.kill()
             raise

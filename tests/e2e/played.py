@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.e2e.client import Server
 from tests.e2e.home import Home
+from tests.sizes import PATIENCE
 from tiro.recording.exchanges import Recording
 from tiro.recording.replay import Replay
 
@@ -40,7 +41,7 @@ def configure(home: Home, replay: Replay) -> None:
     )
 
 
-def play_editor(recording: Recording, server: Server, timeout: float = 20.0) -> None:
+def play_editor(recording: Recording, server: Server, timeout: float = PATIENCE) -> None:
     """Send the editor's messages, each after the answers that had come before it."""
     answers = [(line.ms, _value(line)["id"]) for line in recording.messages_out if _is_answer(line)]
     for line in recording.messages_in:
@@ -64,7 +65,7 @@ def heard_now(recording: Recording, server: Server) -> dict[str, Any]:
 
 
 def _wait_for(server: Server, id_: Any, timeout: float) -> None:
-    server.wait_until(lambda: bool(server.answers_to(id_)), timeout, f"the answer to {id_}")
+    server.wait_until(lambda: bool(server.answers_to(id_)), f"the answer to {id_}", timeout)
 
 
 def _comparable(messages: list[dict[str, Any]]) -> dict[str, Any]:

@@ -21,11 +21,12 @@ from typing import Any, Self
 from tests.e2e import anthropic_contract, anthropic_replies, contract, replies
 from tests.e2e.anthropic_contract import Given
 from tests.e2e.replies import Break, Endless, Hold, Pause, Reply, Step
+from tests.sizes import PATIENCE
 
 API_KEY = "sk-e2e-c0ffee5ec4e7"
 MODEL = "fake-model"
 POLL_SECONDS = 0.005
-LINGER_SECONDS = 60.0
+LINGER_SECONDS = 2 * PATIENCE
 
 
 @dataclass
@@ -73,7 +74,7 @@ class Recorded:
         """The names of the tools that were offered."""
         return [tool.get("function", tool)["name"] for tool in self.body.get("tools", [])]
 
-    def closed_by_client(self, timeout: float = 5.0) -> bool:
+    def closed_by_client(self, timeout: float = PATIENCE) -> bool:
         """Wait for the client to close this connection before its answer was complete."""
         return self.closed.wait(timeout)
 
@@ -106,13 +107,13 @@ class Provider:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        assert self._started.wait(10)
+        assert self._started.wait(PATIENCE)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stopping = True
         self._loop.call_soon_threadsafe(self._finish.set)
-        self._thread.join(10)
+        self._thread.join(PATIENCE)
 
     @property
     def base_url(self) -> str:
@@ -166,7 +167,7 @@ class Provider:
         self.models_answer = None
         self.strict = True
 
-    def wait_for(self, count: int, timeout: float = 10.0) -> Recorded:
+    def wait_for(self, count: int, timeout: float = PATIENCE) -> Recorded:
         """Wait until that many chat requests have arrived; give the newest of them."""
         with self._changed:
             done = self._changed.wait_for(lambda: len(self.chats) >= count, timeout)

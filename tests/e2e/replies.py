@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
+from tests.sizes import PATIENCE
+
 EVENT_STREAM = "text/event-stream"
 DONE = b"data: [DONE]\n\n"
 
@@ -39,7 +41,7 @@ class Hold:
     reached: threading.Event = field(default_factory=threading.Event)
     released: threading.Event = field(default_factory=threading.Event)
 
-    def wait(self, timeout: float = 10.0) -> None:
+    def wait(self, timeout: float = PATIENCE) -> None:
         """Wait until the provider has come to this step."""
         assert self.reached.wait(timeout), "the provider never came to the hold"
 

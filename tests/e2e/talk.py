@@ -12,6 +12,7 @@ import pytest
 from tests.e2e.client import Pending, Server
 from tests.e2e.home import Home
 from tests.e2e.warm import WarmProcess
+from tests.sizes import PATIENCE
 
 BREAKDOWN = {
     "system", "tools", "memo", "summary", "user", "assistant", "toolUse", "toolResult",
@@ -19,7 +20,9 @@ BREAKDOWN = {
 }  # fmt: skip
 
 
-def ask(server: Server, prompt: Any = "hi", timeout: float = 20.0, **more: Any) -> dict[str, Any]:
+def ask(
+    server: Server, prompt: Any = "hi", timeout: float = PATIENCE, **more: Any
+) -> dict[str, Any]:
     """Run a whole turn and give its result."""
     result: dict[str, Any] = begin_ask(server, prompt, **more).result(timeout)
     return result
@@ -126,7 +129,7 @@ def leftovers(home: Home) -> list[str]:
 
 def until(condition: Callable[[], bool]) -> None:
     """Wait for what the server does in the background."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)

@@ -15,6 +15,7 @@ from tests.e2e.talk import ask, begin_ask, view, window
 from tests.e2e.test_commands import run
 from tests.e2e.test_resume import notices, problems
 from tests.e2e.turns import events
+from tests.sizes import PATIENCE
 
 READING = {"read_file", "list_files", "glob", "grep"}
 WRITING = {"write_file", "edit_file", "multi_edit"}
@@ -250,12 +251,11 @@ def test_a_cancel_while_a_sub_agent_works(server: Server, provider: Provider, wh
     write = replies.tools(("w1", "write_file", {"path": f"{when}.txt", "content": "x"}))
     speaks = replies.stream(replies.text_chunk("half"), hold)
     provider.script(task(), write if when == "it asks" else speaks)
-    server.on_request("tiro/permission/request", lambda _: hold.released.wait(10) and None)
+    server.on_request("tiro/permission/request", lambda _: hold.released.wait(PATIENCE) and None)
     turn = begin_ask(server, "go")
     if when == "it asks":
         server.wait_until(
             lambda: any(r["method"] == "tiro/permission/request" for r in server.requests),
-            10,
             "the question",
         )
     else:

@@ -31,11 +31,11 @@ COMMANDS = {
 }  # fmt: skip
 
 
-def orphan(server: Server, send: Callable[[], None], timeout: float = 5.0) -> dict[str, Any]:
+def orphan(server: Server, send: Callable[[], None]) -> dict[str, Any]:
     """Send something and give the one error with id null that it gets."""
     before = len(server.orphans)
     send()
-    server.wait_until(lambda: len(server.orphans) > before, timeout, "an error with id null")
+    server.wait_until(lambda: len(server.orphans) > before, "an error with id null")
     server.request("tiro/session/getAgent")
     assert len(server.orphans) == before + 1, server.orphans[before:]
     found = server.orphans[-1]
@@ -277,7 +277,6 @@ def test_line_feeds_alone_never_leave_a_request_unanswered(start: StartServer) -
     server.send_body(body.replace(b'"lf"', b'"next"'))
     server.wait_until(
         lambda: bool(server.answers_to("lf") and server.answers_to("next")) or bool(server.orphans),
-        5,
         "answers, or a parse error",
     )
     if server.orphans:

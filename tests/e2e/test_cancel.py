@@ -13,6 +13,7 @@ from tests.e2e.home import ASKING
 from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold, Reply
 from tests.e2e.talk import ask, begin_ask, view, window, words
+from tests.sizes import PATIENCE
 
 Stop = Callable[[Server, Pending], None]
 
@@ -20,7 +21,7 @@ Stop = Callable[[Server, Pending], None]
 def cancel(server: Server, turn: Pending) -> None:
     """Cancel by our own method."""
     assert server.request("tiro/turn/cancel") == {"cancelled": True}
-    assert turn.result(5)["stopReason"] == "cancelled"
+    assert turn.result()["stopReason"] == "cancelled"
 
 
 def cancel_request(server: Server, turn: Pending) -> None:
@@ -44,7 +45,7 @@ def check_usable(server: Server, provider: Provider) -> None:
 
 def last_events(server: Server) -> list[dict[str, Any]]:
     """The events of the newest turn, which must have ended as cancelled."""
-    server.wait_until(lambda: server.events()[-1]["type"] == "finished", 5, "the end of the turn")
+    server.wait_until(lambda: server.events()[-1]["type"] == "finished", "the end of the turn")
     turn_id = server.events()[-1]["turnId"]
     found = server.events(turn_id)
     assert [e["n"] for e in found] == list(range(1, len(found) + 1))
@@ -61,7 +62,7 @@ def test_b43_before_the_first_byte(
     turn = begin_ask(server, "go")
     provider.wait_for(1)
     stop(server, turn)
-    assert provider.last.closed_by_client(2)
+    assert provider.last.closed_by_client()
     last_events(server)
     assert words(server) == ["go"]
     check_usable(server, provider)
@@ -74,7 +75,7 @@ def test_b43_in_mid_stream(server: Server, provider: Provider, stop: Stop) -> No
     turn = begin_ask(server, "go")
     server.wait_event("text", delta="half an answer")
     stop(server, turn)
-    assert provider.last.closed_by_client(2)
+    assert provider.last.closed_by_client()
     last_events(server)
     partial = view(server)["messages"][-1]
     assert words(server) == ["go", "half an answer"]
@@ -119,7 +120,7 @@ def test_b03_while_a_question_is_open(server: Server, provider: Provider, stop: 
 
     def late(_: Any) -> dict[str, Any]:
         asked.set()
-        answer.wait(10)
+        answer.wait(PATIENCE)
         return {"decision": "once"}
 
     server.on_request("tiro/permission/request", late)
@@ -131,7 +132,7 @@ def test_b03_while_a_question_is_open(server: Server, provider: Provider, stop: 
         )
     )
     turn = begin_ask(server, "go")
-    assert asked.wait(5)
+    assert asked.wait(PATIENCE)
     server.wait_event("toolResult", toolUseId="c1")
     stop(server, turn)
     found = last_events(server)
@@ -160,7 +161,7 @@ def test_b43_between_a_result_and_the_next_request(
     turn = begin_ask(server, "go")
     provider.wait_for(2)
     stop(server, turn)
-    assert provider.last.closed_by_client(2)
+    assert provider.last.closed_by_client()
     last_events(server)
     check_usable(server, provider)
     told = [m for m in provider.last.messages if m["role"] == "tool"]
@@ -186,7 +187,7 @@ def test_b43_a_pattern_that_never_ends_does_not_stop_the_server(
     provider.script(replies.tools(("c1", "grep", {"pattern": "(a+)+$"})))
     turn = begin_ask(server, "go")
     server.wait_event("toolUse", status="running")
-    assert server.request("tiro/session/getAgent", timeout=5)["agent"]["name"] == "build"
+    assert server.request("tiro/session/getAgent")["agent"]["name"] == "build"
     if not turn.done:
         cancel(server, turn)
     check_usable(server, provider)
@@ -216,7 +217,7 @@ def test_b43_cancel_right_after_start(server: Server, provider: Provider) -> Non
         turn = begin_ask(server, f"go {number}")
         stopped = server.begin("tiro/turn/cancel")
         assert stopped.result()["cancelled"] in (True, False)
-        assert turn.result(5)["stopReason"] in ("cancelled", "end_turn")
+        assert turn.result()["stopReason"] in ("cancelled", "end_turn")
     for number in range(5):
         turn = begin_ask(server, f"again {number}")
         server.notify("$/cancelRequest", {"id": turn.id})

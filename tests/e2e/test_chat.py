@@ -17,10 +17,10 @@ from tests.e2e.conftest import Piped
 from tests.e2e.home import KEY_VARIABLE, Home
 from tests.e2e.provider import API_KEY, MODEL, Provider
 from tests.e2e.replies import Hold
-from tests.e2e.tmux import TIRO_CHAT, Chat, only_child
+from tests.e2e.tmux import TIRO_CHAT, Chat, Tmux, only_child
+from tests.sizes import PATIENCE
 
 DONE, FAILED, WRONG_USE, NO_MODEL, CANCELLED, UNREAD = 0, 1, 2, 3, 130, 141
-SECONDS = 30
 
 
 # --- in a terminal -------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def test_escape_sequences_of_the_model_do_not_act(chat: Chat, provider: Provider
     )
     chat.start()
     screen = chat.ask("what is this", "Seen.")
-    assert "> what is this" in screen, "the screen was not cleared"
+    assert "> what is this" in Tmux.screen(chat), "the screen was not cleared"
     assert "Look␛[2J␛]2;owned␇ here." in screen
     assert "· read_file ␛[2J" in screen
     assert "x: failed" in screen
@@ -711,7 +711,7 @@ def test_pipe_without_a_model_says_what_to_do(piped: Piped, home: Home) -> None:
 def test_closed_stdin_is_the_end(home: Home) -> None:
     command = shlex.join(TIRO_CHAT)
     done = subprocess.run(
-        f"{command} <&-", shell=True, env=home.environment(), capture_output=True, timeout=SECONDS
+        f"{command} <&-", shell=True, env=home.environment(), capture_output=True, timeout=PATIENCE
     )
     assert (done.returncode, done.stdout, done.stderr) == (DONE, b"", b"")
 
@@ -735,7 +735,7 @@ def test_ctrl_c_ends_a_pipe(provider: Provider, home: Home) -> None:
         hold.wait()
         assert process.stdout.read(6) == "So far"
         process.send_signal(signal.SIGINT)
-        assert process.wait(SECONDS) == CANCELLED
+        assert process.wait(PATIENCE) == CANCELLED
     hold.release()
     assert len(provider.chats) == 1
 
@@ -791,7 +791,7 @@ def test_pipe_does_not_wait_for_a_server_that_hangs(provider: Provider, home: Ho
         assert process.stdout.readline() == "ok\n"
         process.send_signal(signal.SIGUSR1)
         os.kill(only_child(process.pid), signal.SIGSTOP)
-        _, complaint = process.communicate("second\n", SECONDS)
+        _, complaint = process.communicate("second\n", PATIENCE)
     assert process.returncode == FAILED
     assert "The server ended (it gave no sign of life any more)" in complaint
     assert [request.messages[-1]["content"] for request in provider.chats] == ["first"]

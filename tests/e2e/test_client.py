@@ -78,7 +78,7 @@ def test_violations_are_written_down(home: Home, method: str, params: str, part:
     with run(home) as server:
         server.notify(method, params)
         server.request("echo") if method == "raw" else server.notify("tell")
-        server.wait_until(lambda: bool(server.violations), 5, "a violation")
+        server.wait_until(lambda: bool(server.violations), "a violation")
         with pytest.raises(AssertionError, match=part):
             server.check()
 
@@ -99,5 +99,5 @@ def test_a_paused_reader_takes_nothing(home: Home) -> None:
         server.notify("tell", "y" * 300_000)
         assert not any(n["params"][0] == "y" for n in server.notifications)
         server.resume_reading()
-        server.wait_until(lambda: len(server.named("told")) == 2, 5, "two notifications")
+        server.wait_until(lambda: len(server.named("told")) == 2, "two notifications")
         server.check()

@@ -10,10 +10,11 @@ import pytest
 import yaml
 
 from tests.e2e import replies
-from tests.e2e.command import SECONDS, Tiro
+from tests.e2e.command import Tiro
 from tests.e2e.home import Home
 from tests.e2e.provider import API_KEY, Provider
 from tests.e2e.replies import Hold
+from tests.sizes import PATIENCE
 
 DONE, FAILED, WRONG_USE, NO_MODEL, CANCELLED, UNREAD = 0, 1, 2, 3, 130, 141
 
@@ -117,7 +118,7 @@ def test_ctrl_c_cancels_and_keeps_what_had_come(tiro: Tiro, provider: Provider, 
         assert asking.stdout
         assert asking.stdout.read(7) == "So far "
         asking.send_signal(signal.SIGINT)
-        rest, complaint = asking.communicate(timeout=SECONDS)
+        rest, complaint = asking.communicate(timeout=PATIENCE)
     finally:
         hold.release()
         asking.kill()
@@ -140,7 +141,7 @@ def test_closed_pipe_ends_the_turn_in_silence(provider: Provider, home: Home) ->
     hold.release()
     complaint = asking.stderr.read()
     asking.stderr.close()
-    assert asking.wait(SECONDS) == UNREAD
+    assert asking.wait(PATIENCE) == UNREAD
     assert complaint == ""
     assert provider.last.closed_by_client()
 
@@ -318,7 +319,7 @@ def test_closed_or_silent_stdin_holds_up_nothing(home: Home, provider: Provider)
         ) as asked:
             assert asked.stderr
             said = asked.stderr.read()
-            assert asked.wait(SECONDS) == (WRONG_USE if "- <" in line else DONE)
+            assert asked.wait(PATIENCE) == (WRONG_USE if "- <" in line else DONE)
         assert told in said
         assert len(said.splitlines()) == bool(told)
 
@@ -437,7 +438,7 @@ def test_stdout_that_takes_nothing_is_one_sentence(
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=SECONDS,
+            timeout=PATIENCE,
         )
         check_stdout_is_told(done, words)
 
@@ -463,7 +464,7 @@ def test_stderr_that_takes_nothing_holds_up_nothing(
         input=given,
         stdout=subprocess.PIPE,
         text=True,
-        timeout=SECONDS,
+        timeout=PATIENCE,
     )
     for done in (into_full, into_closed):
         assert (done.returncode, done.stdout) == (WRONG_USE, "Better.\n")

@@ -14,6 +14,7 @@ from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider, Recorded
 from tests.e2e.talk import add, ask, begin_ask, result, text_of, until, use, view
+from tests.sizes import PATIENCE
 
 WORDS = "some words and more of them "
 TOO_LONG = replies.error(400, "prompt is too long", code="context_length_exceeded")
@@ -253,7 +254,7 @@ def test_b22_a_resize_in_a_turn_keeps_what_its_user_said(
     hold.wait()
     server.request("tiro/turn/steer", {"text": "and GAMMA"})
     hold.release()
-    done = pending.result(20)
+    done = pending.result()
     assert (done["stopReason"], done["steps"], done["text"]) == ("end_turn", 21, "done")
     assert sum(event["type"] == "resize" for event in server.events(done["turnId"])) > 1
     for request in provider.chats[1:]:
@@ -373,7 +374,7 @@ def test_a_memo_that_its_user_writes_while_it_is_read_on_stays(
     cursor = cursor_of(server)
     server.request("tiro/memo/set", {"memo": {"mine": 1}})
     hold.release()
-    provider.chats[2].answered.wait(10)
+    provider.chats[2].answered.wait(PATIENCE)
     ask(server, "two")
     assert server.request("tiro/memo/get")["memo"].get("mine") == 1
     assert cursor_of(server) == cursor

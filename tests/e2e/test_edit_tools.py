@@ -13,6 +13,7 @@ from tests.e2e.provider import Provider
 from tests.e2e.styles import Style, both_styles
 from tests.e2e.talk import ask, begin_ask, window, words
 from tests.e2e.turns import change_buffer, close_buffer, events, open_buffer
+from tests.sizes import PATIENCE
 
 CAPABILITIES = {
     "workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}},
@@ -154,7 +155,7 @@ def test_a_cancel_while_the_editor_is_silent(server: Server, provider: Provider)
 
     def silent(params: Any) -> Any:
         asked.set()
-        release.wait(20)
+        release.wait(PATIENCE)
         return {"applied": False}
 
     allow(server)
@@ -162,9 +163,9 @@ def test_a_cancel_while_the_editor_is_silent(server: Server, provider: Provider)
     edit = {"path": "f.py", "old_text": "A = 1", "new_text": "A = 2"}
     provider.script(replies.tools(("c1", "edit_file", edit)))
     turn = begin_ask(server, "go")
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     server.request("tiro/turn/cancel")
-    assert turn.result(5)["stopReason"] == "cancelled"
+    assert turn.result()["stopReason"] == "cancelled"
     assert "outcome is not known" in window(server)[-1][1]["content"]
     release.set()
     provider.script(replies.text("usable"))

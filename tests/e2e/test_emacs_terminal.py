@@ -24,7 +24,8 @@ from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold, Pause
 from tests.e2e.talk import ask
 from tests.e2e.test_exit import gone
-from tests.e2e.tmux import WAIT_SECONDS, Tmux
+from tests.e2e.tmux import Tmux
+from tests.sizes import PATIENCE
 
 CLIENT = Path(__file__).resolve().parents[2] / "editor-clients" / "emacs"
 
@@ -34,11 +35,12 @@ INIT = """
 (require 'tiro)
 (global-set-key (kbd "C-c o") 'tiro-command-map)
 (setq tiro-server-command '(%s "-m" "tiro" "serve"))
+(defvar presses 0)
 (global-set-key (kbd "<f9>")
   (lambda () (interactive)
     (let ((server (tiro-rpc-process (tiro-session-connection tiro-session))))
       (write-region (number-to-string (process-id server)) nil %s nil 'silent)
-      (message "noted"))))
+      (message "noted %%d" (setq presses (1+ presses))))))
 (find-file %s)
 """
 
@@ -54,6 +56,7 @@ class Terminal(Tmux):
     def __init__(self, home: Home) -> None:
         super().__init__(home)
         self.pid_file = home.root / "server.pid"
+        self._presses = 0
         file = home.write("notes.txt", "first line\nsecond line\n")
         self.init = home.root / "init.el"
         given = (CLIENT, sys.executable, self.pid_file, file)
@@ -62,6 +65,7 @@ class Terminal(Tmux):
 
     def start(self) -> None:
         """Start Emacs and wait for its first file."""
+        self._presses = 0
         self.run(f"emacs -Q -nw -l {self.init}")
         self.wait_for("second line")
 
@@ -82,9 +86,14 @@ class Terminal(Tmux):
 
     def server_pid(self) -> int:
         """The process id of the Tiro server, as Emacs knows it."""
-        self.keys("F9")
-        self.wait_for("noted")
+        self.drawn()
         return int(self.pid_file.read_text())
+
+    def drawn(self) -> str:
+        """The screen when Emacs has done what all keys before ask for; this line is drawn last."""
+        self._presses += 1
+        self.keys("F9")
+        return self.wait_for(f"noted {self._presses}")
 
 
 @pytest.fixture
@@ -106,7 +115,7 @@ def slow_words(count: int, seconds: float = 0.05) -> replies.Reply:
 
 def wait_gone(pid: int) -> None:
     """Wait until the server has ended, as it does soon after its editor."""
-    end = time.monotonic() + WAIT_SECONDS
+    end = time.monotonic() + PATIENCE
     while not gone(pid):
         assert time.monotonic() < end, "the server outlives its editor"
         time.sleep(0.05)
@@ -126,15 +135,11 @@ def test_answer_streams_while_the_next_prompt_is_typed(
     )
     terminal.open_chat()
     terminal.ask("tell me")
-    screen = terminal.wait_for("The first half")
-    assert "second" not in screen
-    assert "Tiro:busy" in screen
+    assert "second" not in terminal.wait_for("The first half", "Tiro:busy")
     terminal.type("half typed")
     terminal.wait_for("> half typed")
     hold.release()
-    screen = terminal.wait_for("and the second.")
-    assert "> half typed" in screen
-    assert "Tiro:idle" in terminal.wait_for("Tiro:idle")
+    terminal.wait_for("and the second.", "> half typed", "Tiro:idle")
     terminal.type(" and more")
     terminal.wait_for("> half typed and more")
 
@@ -150,10 +155,11 @@ def test_reading_back_is_not_disturbed(terminal: Terminal, provider: Provider) -
     terminal.ask("long")
     terminal.wait_for("line 99")
     terminal.keys("M-v")
-    before = terminal.wait_gone("line 99").splitlines()[2:20]
+    terminal.wait_gone("line 99")
+    before = terminal.drawn().splitlines()[2:20]
     hold.release()
-    after = terminal.wait_for("Tiro:idle").splitlines()[2:20]
-    assert before == after
+    terminal.wait_for("Tiro:idle")
+    assert terminal.drawn().splitlines()[2:20] == before
     terminal.keys("M->")
     terminal.wait_for("more")
 
@@ -177,9 +183,8 @@ def test_refused_summary_is_told_beside_what_is_typed(
     terminal.type("half typed")
     terminal.wait_for("> half typed")
     hold.release()
-    screen = terminal.wait_for("The summary cannot be used")
+    screen = terminal.wait_for("Two.", "The summary cannot be used", "> half typed")
     assert screen.index("Two.") < screen.index("The summary cannot be used")
-    assert "> half typed" in screen
 
 
 def test_ask_from_a_file_about_the_region(terminal: Terminal, provider: Provider) -> None:
@@ -191,9 +196,7 @@ def test_ask_from_a_file_about_the_region(terminal: Terminal, provider: Provider
     terminal.wait_for("Ask Tiro about notes.txt:1:")
     terminal.type("what is it")
     terminal.keys("Enter")
-    screen = terminal.wait_for("It counts.")
-    assert "+ notes.txt:1" in screen
-    assert "second line" in screen  # the file is still seen
+    terminal.wait_for("It counts.", "+ notes.txt:1", "second line")  # the file is still seen
     assert "first line" in str(provider.last.body)
 
 
@@ -205,12 +208,10 @@ def test_tools_and_the_session(terminal: Terminal, provider: Provider) -> None:
     )
     terminal.open_chat()
     terminal.ask("count the lines")
-    screen = terminal.wait_for("Two lines.")
-    assert "* read_file notes.txt: done" in screen
+    terminal.wait_for("Two lines.", "* read_file notes.txt: done", "Tiro:idle")
     terminal.keys("C-c", "o", "s")
-    screen = terminal.wait_for("[ASSISTANT] Two lines.")
-    for line in ("Session Summary:", "[USER] count the lines", "[TOOL] tool_use: read_file"):
-        assert line in screen
+    shown = ("Session Summary:", "[USER] count the lines", "[TOOL] tool_use: read_file")
+    terminal.wait_for(*shown, "[ASSISTANT] Two lines.")
     terminal.keys("q")
     terminal.wait_gone("Session Summary:")
     terminal.keys("C-c", "o", "S")
@@ -221,11 +222,9 @@ def test_tools_and_the_session(terminal: Terminal, provider: Provider) -> None:
     terminal.keys("C-c", "o", "l")
     terminal.wait_for("Load session (default count the lines")
     terminal.keys("?")
-    terminal.wait_for("4 messages")
+    terminal.wait_for("*Completions*", "4 messages")
     terminal.keys("Enter")
-    screen = terminal.wait_for("Two lines.")
-    assert "You: count the lines" in screen
-    assert "* read_file notes.txt: done" in screen
+    terminal.wait_for("Two lines.", "You: count the lines", "* read_file notes.txt: done")
 
 
 def test_preview_of_a_resize_from_the_menu(
@@ -238,18 +237,13 @@ def test_preview_of_a_resize_from_the_menu(
     provider.script(replies.text("First answer."), replies.text("Second answer."))
     terminal.open_chat()
     terminal.ask("one")
-    terminal.wait_for("First answer.")
-    terminal.wait_for("Tiro:idle")
+    terminal.wait_for("First answer.", "Tiro:idle")
     terminal.ask("two")
-    terminal.wait_for("Second answer.")
-    terminal.wait_for("Tiro:idle")
+    terminal.wait_for("Second answer.", "Tiro:idle")
     terminal.keys("C-c", "o", "?")
-    screen = terminal.wait_for("Preview a resize")
-    assert "Tiro: build · fake" in screen
-    assert "Ask about the region" in screen
+    terminal.wait_for("Preview a resize", "Tiro: build · fake", "Ask about the region")
     terminal.keys("M")
-    screen = terminal.wait_for("Summary of what left the window")
-    assert "C-c C-c stores what was changed" in screen
+    terminal.wait_for("Summary of what left the window", "C-c C-c stores what was changed")
     terminal.keys("M->")
     terminal.type("They greeted.")
     terminal.keys("C-c", "C-c")
@@ -270,8 +264,7 @@ def test_cancel_in_mid_answer(terminal: Terminal, provider: Provider) -> None:
     terminal.ask("go on for ever")
     terminal.wait_for("word5 ")
     terminal.keys("C-c", "C-k")
-    terminal.wait_for("[cancelled]")
-    terminal.wait_for("Tiro:idle")
+    terminal.wait_for("[cancelled]", "Tiro:idle")
     assert provider.chats[0].closed_by_client()
     terminal.ask("still there")
     terminal.wait_for("Here I am.")
@@ -288,13 +281,10 @@ def test_killed_server_goes_on(terminal: Terminal, provider: Provider) -> None:
     terminal.ask("tell me more")
     terminal.wait_for("word5 ")
     os.kill(terminal.server_pid(), signal.SIGKILL)
-    terminal.wait_for("The server ended (signal 9)")
-    terminal.wait_for("Tiro:stopped")
+    terminal.wait_for("The server ended (signal 9)", "Tiro:stopped")
     terminal.type("what colour")
     terminal.keys("Enter")
-    screen = terminal.wait_for("Yes, it was blue.")
-    assert "You: my colour is blue" in screen
-    assert "You: tell me more" in screen
+    terminal.wait_for("Yes, it was blue.", "You: my colour is blue", "You: tell me more")
     assert "my colour is blue" in str(provider.last.body)
 
 
@@ -315,8 +305,7 @@ def test_killed_emacs_finds_the_session_again(terminal: Terminal, provider: Prov
     terminal.open_chat()
     terminal.wait_for("[Go on with “my colour is blue”")
     terminal.keys("BTab", "Enter")
-    screen = terminal.wait_for("You: tell me more")
-    assert "I will remember." in screen
+    terminal.wait_for("You: tell me more", "I will remember.")
 
 
 def test_edit_is_allowed_and_undone(terminal: Terminal, provider: Provider) -> None:
@@ -330,12 +319,9 @@ def test_edit_is_allowed_and_undone(terminal: Terminal, provider: Provider) -> N
     terminal.keys("C-c", "o", "o")
     terminal.wait_for("Type a question")
     terminal.ask("change it")
-    screen = terminal.wait_for("[y Allow once]")
-    assert "+changed line" in screen
-    assert "Tiro:approve?" in screen
+    terminal.wait_for("[y Allow once]", "+changed line", "Tiro:approve?")
     terminal.keys("C-c", "o", "j", "y")
-    screen = terminal.wait_for("Done so.")
-    assert "-> allowed once" in screen
+    terminal.wait_for("Done so.", "-> allowed once")
     terminal.wait_until(lambda shown: "\nchanged line" in shown, "the change in the buffer")
     terminal.keys("C-c", "o", "u")
     terminal.wait_for("Took back the changes of")
@@ -355,21 +341,16 @@ def test_questions_are_answered_without_going_there(terminal: Terminal, provider
     )
     terminal.open_chat()
     terminal.ask("write both")
-    screen = terminal.wait_for("From here: C-c o y allow")
-    for text in ("asks to use write_file", "+alpha 0", "+alpha 11", "[y Allow once]"):
-        assert text in screen
+    asked = ("From here: C-c o y allow", "asks to use write_file", "[y Allow once]")
+    terminal.wait_for(*asked, "+alpha 0", "+alpha 11")
     terminal.type("y")
     terminal.wait_for("> y")
     terminal.keys("Enter")
     terminal.wait_for("Tiro waits for your answer: C-c o y allows")
     terminal.keys("C-c", "o", "j", "y")
-    screen = terminal.wait_for("+beta 11")
-    screen = terminal.wait_for("From here: C-c o y allow")
-    for text in ("asks to use write_file", "+beta 0", "[y Allow once]", "> y"):
-        assert text in screen
+    terminal.wait_for(*asked, "+beta 0", "+beta 11", "> y")
     terminal.keys("C-c", "o", "y")
-    screen = terminal.wait_for("All is written.")
-    assert "> y" in screen
+    terminal.wait_for("All is written.", "> y")
     assert (terminal.home.workspace / "b.txt").read_text() == texts[1]
 
 
@@ -400,16 +381,13 @@ def test_another_editor_in_turn(terminal: Terminal, provider: Provider, start: S
     )
     terminal.open_chat()
     terminal.ask("one")
-    terminal.wait_for("First answer.")
-    terminal.wait_for("Tiro:idle")  # until then the answer is not stored
+    terminal.wait_for("First answer.", "Tiro:idle")  # until then the answer is not stored
     other = start()
     other.request("tiro/session/load", {"latest": True})
     ask(other, "two")
     terminal.type("three")
     terminal.keys("Enter")
-    screen = terminal.wait_until(
-        lambda shown: "Third answer." in shown and "Second answer." in shown, "all three answers"
-    )
+    screen = terminal.wait_for("First answer.", "Second answer.", "Third answer.")
     places = [screen.index(text) for text in ("You: one", "You: two", "You: three")]
     assert places == sorted(places)
     assert "two" in str(provider.last.body)

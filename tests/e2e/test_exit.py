@@ -15,7 +15,7 @@ from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold
 from tests.e2e.talk import ask, begin_ask, everything
 from tests.e2e.warm import WarmProcess
-from tests.sizes import sized
+from tests.sizes import PATIENCE, sized
 
 REAL_PROCESSES = True
 
@@ -91,7 +91,7 @@ def test_b42_a_closed_stdout_ends_the_server(start: StartServer, provider: Provi
         except BrokenPipeError:
             break
         time.sleep(0.05)
-    assert server.process.wait(10) == 1
+    assert server.process.wait(PATIENCE) == 1
 
 
 def test_b42_shutdown_during_a_turn_answers_the_turn_first(
@@ -167,7 +167,7 @@ sys.exit(main())
 """
     server = start(command=[sys.executable, "-c", program])
     trigger = home.write("shout", "")
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE
     while trigger.exists() and time.monotonic() < until:
         server.request("tiro/session/get")
     assert "LOUD write" in server.stderr_text()

@@ -13,6 +13,7 @@ from tests.e2e.conftest import StartServer
 from tests.e2e.home import ASKING, Home
 from tests.e2e.provider import API_KEY, MODEL, Provider
 from tests.e2e.talk import add, ask, begin_ask, check_size, result, use, view
+from tests.sizes import PATIENCE
 
 
 def explain(server: Server, draft: Any = None, **more: Any) -> dict[str, Any]:
@@ -210,13 +211,13 @@ def test_while_a_turn_runs_with_what_was_said_to_it(server: Server, provider: Pr
 
     def wait(_: Any) -> dict[str, Any]:
         asked.set()
-        assert answer.wait(10)
+        assert answer.wait(PATIENCE)
         return {"decision": "once"}
 
     server.on_request("tiro/permission/request", wait)
     provider.script(replies.tools(("c1", "read_file", {"path": ASKING})), replies.text("done"))
     turn = begin_ask(server, "go")
-    assert asked.wait(5)
+    assert asked.wait(PATIENCE)
     server.request("tiro/turn/steer", {"text": "use tabs"})
     explained = explain(server, "and then?")
     said = [m.get("content") for m in explained["messages"]]

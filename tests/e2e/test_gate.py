@@ -9,6 +9,7 @@ from tests.e2e import replies
 from tests.e2e.client import Server
 from tests.e2e.provider import Provider
 from tests.e2e.talk import ask, begin_ask
+from tests.sizes import PATIENCE
 
 
 def explained(server: Server, tool: str, given: dict[str, Any], **more: Any) -> tuple[str, ...]:
@@ -96,7 +97,7 @@ def test_an_answer_holds_under_the_agent_that_is_selected_by_then(
 
     def late(_: Any) -> dict[str, Any]:
         answer.reached.set()
-        answer.released.wait(10)
+        answer.released.wait(PATIENCE)
         return {"decision": "once"}
 
     server.on_request("tiro/permission/request", late)

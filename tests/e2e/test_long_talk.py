@@ -122,14 +122,14 @@ class Talk:
     def batch(self, count: int) -> None:
         """Add messages, tool groups among them, all at once; each is answered."""
         for one in self._begin(count):
-            assert one.result(30)["stored"]
+            assert one.result()["stored"]
 
     def killed_batch(self, count: int, start: StartServer) -> None:
         """The same, but the server is killed somewhere in it; go on with what it had stored."""
         before = len(self.said)
         pending = self._begin(count)
         for one in pending[: self.random.randrange(count)]:
-            one.result(30)
+            one.result()
         self.server.kill()
         answered = sum(one.done for one in pending)
         self.server = start()
@@ -158,7 +158,7 @@ class Talk:
         return [("assistant", [text, *uses]), *(("user", [answer]) for answer in answers)]
 
     def ask(self) -> None:
-        done = self.server.request("tiro/turn/start", {"prompt": self.line()}, timeout=30)
+        done = self.server.request("tiro/turn/start", {"prompt": self.line()})
         assert done["stopReason"] == "end_turn"
 
 

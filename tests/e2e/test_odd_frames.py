@@ -127,7 +127,6 @@ def test_every_id_is_answered_once_whatever_comes(
                 server.answered - before >= len(fuzzer.expected)
                 and len(server.orphans) >= fuzzer.without_id
             ),
-            60,
             "an answer to every frame",
         )
     assert len(server.orphans) == fuzzer.without_id

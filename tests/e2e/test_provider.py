@@ -13,6 +13,7 @@ from tests.e2e import replies
 from tests.e2e.contract import openai_faults, strict_json
 from tests.e2e.provider import API_KEY, Provider
 from tests.e2e.replies import Break, Hold, Pause, Reply
+from tests.sizes import PATIENCE
 
 USER = {"role": "user", "content": "hi"}
 SYSTEM = {"role": "system", "content": "be kind"}
@@ -193,7 +194,7 @@ class Client:
     response: http.client.HTTPResponse
 
     def __init__(self, provider: Provider) -> None:
-        self.http = http.client.HTTPConnection("127.0.0.1", provider.port, timeout=10)
+        self.http = http.client.HTTPConnection("127.0.0.1", provider.port, timeout=PATIENCE)
 
     def post(self, body: Any, **headers: str) -> http.client.HTTPResponse:
         given = {"Authorization": f"Bearer {API_KEY}", "Content-Type": "application/json"}
@@ -268,7 +269,7 @@ def test_a_hold_waits_until_it_is_released(provider: Provider, client: Client) -
     assert not provider.last.answered.is_set()
     hold.release()
     assert response.read() == b"b"
-    assert provider.last.answered.wait(5)
+    assert provider.last.answered.wait(PATIENCE)
 
 
 def test_a_break_ends_the_answer_early(provider: Provider) -> None:

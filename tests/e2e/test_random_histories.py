@@ -322,7 +322,7 @@ class History:
         """Let the turn come to some point, by an event of it and not by time."""
         kind, turn = self.dice.choice([None, "started", "stored"]), self.pending[-1][0]
         if kind is not None:
-            self.server.wait_until(lambda: turn.done or self.heard(kind), 30, f"the event {kind}")
+            self.server.wait_until(lambda: turn.done or self.heard(kind), f"the event {kind}")
 
     def heard(self, kind: str) -> bool:
         """Whether the newest turn has told this since it was asked for."""

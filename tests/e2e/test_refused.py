@@ -11,6 +11,7 @@ from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider, Recorded
 from tests.e2e.talk import add, ask, fill, until
+from tests.sizes import PATIENCE
 from tiro.assistant.memo_upkeep import REQUESTS
 
 GOOD = '{"memo": {"read": 1}}'
@@ -85,7 +86,7 @@ def test_a_summary_that_comes_too_late_is_no_failure(
     hold.wait()
     server.request("tiro/session/clear")
     hold.release()
-    provider.chats[1].answered.wait(10)
+    provider.chats[1].answered.wait(PATIENCE)
     ask(server, "hello again")
     assert told(server) == []
 

@@ -25,7 +25,7 @@ from tests.e2e.talk import (
     view,
     words,
 )
-from tests.sizes import sized
+from tests.sizes import PATIENCE, sized
 
 pytestmark = pytest.mark.timeout(600)  # with --long
 
@@ -145,7 +145,7 @@ def test_b05_killed_while_a_tool_runs(start: StartServer, provider: Provider) ->
 
     server.on_request("tiro/permission/request", never)
     tool_turn(server, provider, third=[replies.tools(("c2", "read_file", {"path": ASKING}))])
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     server.kill()
     told = check_resumed(start(), provider, results=2)
     assert [m["tool_call_id"] for m in told] == ["c0", "c1", "c2"]

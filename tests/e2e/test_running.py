@@ -14,6 +14,7 @@ from tests.e2e.talk import add, ask, begin_ask, result, use, view, words
 from tests.e2e.turns import (
     events,
 )
+from tests.sizes import PATIENCE
 
 
 def test_b45_what_a_running_turn_refuses(server: Server, provider: Provider) -> None:
@@ -116,7 +117,7 @@ def test_b62_clear_while_a_question_is_open(server: Server, provider: Provider) 
 
     def late(_: Any) -> dict[str, Any]:
         answer.reached.set()
-        answer.released.wait(10)
+        answer.released.wait(PATIENCE)
         return {"decision": "once"}
 
     server.on_request("tiro/permission/request", late)

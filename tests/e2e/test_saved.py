@@ -309,11 +309,11 @@ def test_odd_files_are_errors_and_never_hang(server: Server, tmp_path: Path) -> 
     os.mkfifo(tmp_path / "fifo.json")
     (tmp_path / "dir.json").mkdir()
     for path in (tmp_path / "fifo.json", tmp_path / "dir.json", Path("/dev/zero")):
-        error = server.error("tiro/session/load", {"path": str(path)}, timeout=5)
+        error = server.error("tiro/session/load", {"path": str(path)})
         assert (error.code, error.kind) == (-32010, "sessionFileInvalid")
         assert error.data["path"] == str(path)
     os.mkfifo(server.home.sessions / "fifo.json")
-    assert server.request("tiro/session/list", {}, timeout=5)["total"] >= 0
+    assert server.request("tiro/session/list", {})["total"] >= 0
     (server.home.sessions / "fifo.json").unlink()
 
 

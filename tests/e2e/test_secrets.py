@@ -15,6 +15,7 @@ from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import API_KEY, Provider
 from tests.e2e.talk import add, ask, begin_ask, result, use
+from tests.sizes import PATIENCE
 
 MARK = "S3CR3T"
 HEADER, QUERY, PASSWORD, PROXY, SPARE = (f"{MARK}-{name}-0123456789" for name in "hqpxs")
@@ -132,7 +133,7 @@ def test_b52_doctor_and_wrong_settings_tell_no_key(leaky: Home) -> None:
         env=leaky.environment(),
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=PATIENCE,
     )
     assert "far" in done.stdout
     check_clean(leaky, done.stdout, done.stderr)

@@ -14,6 +14,7 @@ from tests.e2e.provider import MODEL, Provider
 from tests.e2e.replies import Hold, Reply
 from tests.e2e.talk import ask, begin_ask, view, window, words
 from tests.e2e.turns import events, shape
+from tests.sizes import PATIENCE
 
 
 def steer(server: Server, text: str, **more: Any) -> None:
@@ -90,13 +91,13 @@ def test_while_a_question_is_open(server: Server, provider: Provider) -> None:
 
     def wait(_: Any) -> dict[str, Any]:
         asked.set()
-        assert answer.wait(10)
+        assert answer.wait(PATIENCE)
         return {"decision": "reject", "message": "not now"}
 
     server.on_request("tiro/permission/request", wait)
     provider.script(replies.tools(("c1", "read_file", {"path": ASKING})), replies.text("fine"))
     turn = begin_ask(server, "go")
-    assert asked.wait(5)
+    assert asked.wait(PATIENCE)
     steer(server, "look elsewhere")
     assert view(server)["metadata"] == {"tiro": {"queued": ["look elsewhere"]}}
     answer.set()

@@ -21,6 +21,7 @@ from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold
 from tests.e2e.tmux import Tmux
 from tests.e2e.warm import Forked, WarmProcess
+from tests.sizes import PATIENCE
 
 CLEAR = "\r\x1b[K"
 COLUMNS = 80
@@ -42,7 +43,7 @@ def in_terminal(home: Home, warmth: WarmProcess | None) -> InTerminal:
         while data := _read(ours):
             written += data
             watch(written.decode("utf-8", "replace"))
-        command.wait(30)
+        command.wait(PATIENCE)
         os.close(ours)
         return written.decode().replace("\r\n", "\n").removesuffix("\n").split("\n")
 

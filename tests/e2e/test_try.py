@@ -23,6 +23,7 @@ from tests.e2e import replies
 from tests.e2e.home import Home
 from tests.e2e.provider import MODEL, Provider
 from tests.e2e.replies import Hold, Reply
+from tests.sizes import PATIENCE
 
 SCRIPT = Path(__file__).resolve().parents[2] / "server" / "try.py"
 
@@ -221,7 +222,7 @@ def test_line_typed_during_an_answer_outlives_ctrl_c(home: Home, provider: Provi
             read_until(ours, awaited)
             os.write(ours, typed.encode())
         hold.release()
-        assert talking.wait(30) == 0
+        assert talking.wait(PATIENCE) == 0
     os.close(ours)
     assert [chat.messages[-1]["content"] for chat in provider.chats] == ["one", "two"]
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.e2e.home import Home
+from tests.sizes import PATIENCE
 
-WAIT_SECONDS = 30.0
 COLUMNS, ROWS = 100, 30
 TIRO_CHAT = [sys.executable, "-m", "tiro", "chat"]
 
@@ -33,7 +33,7 @@ class Tmux:
             capture_output=True,
             check=True,
             text=True,
-            timeout=20,
+            timeout=PATIENCE,
             env={**self.home.environment(), "LC_ALL": "C.UTF-8", "TERM": "screen-256color"},
         )
         return done.stdout
@@ -78,15 +78,15 @@ class Tmux:
 
     def wait_until(self, shows: Callable[[str], bool], what: str) -> str:
         """Wait until the screen is as wanted and give it."""
-        end = time.monotonic() + WAIT_SECONDS
+        end = time.monotonic() + PATIENCE
         while not shows(screen := self.screen()):
             assert time.monotonic() < end, f"never on the screen: {what}\n{screen}"
             time.sleep(0.05)
         return screen
 
-    def wait_for(self, text: str) -> str:
-        """Wait until the screen shows a text."""
-        return self.wait_until(lambda screen: text in screen, text)
+    def wait_for(self, *texts: str) -> str:
+        """Wait until the screen shows these texts at once."""
+        return self.wait_until(lambda screen: all(text in screen for text in texts), str(texts))
 
     def wait_gone(self, text: str) -> str:
         """Wait until the screen no longer shows a text."""
@@ -94,7 +94,10 @@ class Tmux:
 
 
 class Chat(Tmux):
-    """A chat in a terminal of its own."""
+    """A chat in a terminal of its own. What it wrote before the last line was said is no answer."""
+
+    _before = ""
+    """All that it had written when the last line was said."""
 
     def start(self, *words: str, ready: str = "/help lists", **env: str) -> None:
         """Start it and wait for its greeting."""
@@ -103,18 +106,41 @@ class Chat(Tmux):
 
     def say(self, text: str) -> None:
         """Type a line."""
+        self._before = self.screen()
         self.type(text)
         self.keys("Enter")
 
     def ask(self, text: str, answer: str) -> str:
         """Type a line and wait for what answers it and for the next prompt."""
+        assert answer not in text
         self.say(text)
         self.wait_for(answer)
         return self.wait_for_prompt()
 
+    def wait_for(self, *texts: str) -> str:
+        """Wait until these texts were written since the last line was said."""
+
+        def are_new(screen: str) -> bool:
+            before = self._before if self._goes_on(screen) else ""
+            return all(screen.count(text) > before.count(text) for text in texts)
+
+        return self.wait_until(are_new, f"{texts} anew")
+
     def wait_for_prompt(self) -> str:
         """Wait until the next line can be typed."""
-        return self.wait_until(lambda screen: screen.rstrip().endswith("\n>"), "the prompt")
+
+        def is_next(screen: str) -> bool:
+            return screen != self._before and screen.rstrip().endswith("\n>")
+
+        return self.wait_until(is_next, "the prompt")
+
+    def screen(self) -> str:
+        """What the terminal shows, below all that has left it at the top."""
+        return self.tmux("capture-pane", "-p", "-S", "-", "-t", "e")
+
+    def _goes_on(self, screen: str) -> bool:
+        """Whether nothing was cleared since the last line was said."""
+        return screen.startswith(self._before.partition("\n")[0])
 
     def server_pid(self) -> int:
         """The process id of the server, the chat's only child."""

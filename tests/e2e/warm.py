@@ -125,7 +125,7 @@ class WarmProcess:
     def close(self) -> None:
         """End it; the servers it forked live on."""
         self._channel.close()
-        self._process.wait(10)
+        self._process.wait(60)
 
 
 def is_possible() -> bool:

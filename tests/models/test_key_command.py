@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.talk import until
+from tests.sizes import PATIENCE
 from tiro.errors import ModelNotConfiguredError
 from tiro.models.key_command import KeyCommand
 
@@ -82,5 +83,5 @@ def test_a_command_is_ended_from_another_thread_and_more_than_once(tmp_path: Pat
             command.end()
             command.end()
             with pytest.raises(ModelNotConfiguredError):
-                running.result(10)
+                running.result(PATIENCE)
     command.end()

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from tests.sizes import PATIENCE
 from tiro.agents import events
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.permissions import PermissionDecision
@@ -483,7 +484,7 @@ class Client:
         """Wait until something holds, and return it."""
         while not (found := condition()):
             self.outlet.changed.clear()
-            await asyncio.wait_for(self.outlet.changed.wait(), 5)
+            await asyncio.wait_for(self.outlet.changed.wait(), PATIENCE)
         return found
 
     async def answer(self, id_: Any) -> Any:

@@ -11,6 +11,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
+from tests.sizes import PATIENCE
 from tiro.protocol import frames
 from tiro.protocol.frames import (
     MAX_BODY_BYTES,
@@ -207,7 +208,7 @@ def test_frames_go_out_whole_and_in_order(pipe: tuple[int, int]) -> None:
     reader.start()
     for body in bodies:
         writer.put(body)
-    reader.join(20)
+    reader.join(PATIENCE)
     writer.close(5)
     assert got == bodies
 
@@ -222,7 +223,7 @@ def test_a_client_that_does_not_read_never_blocks_put(pipe: tuple[int, int]) -> 
     left = 100 * (100_000 + len("Content-Length: 100000\r\n\r\n"))
     while left:
         left -= len(os.read(pipe[0], left))
-    assert idle.wait(10)
+    assert idle.wait(PATIENCE)
     assert writer.when_idle(lambda: pytest.fail("already idle"))
     writer.close(5)
 
@@ -239,7 +240,7 @@ def test_a_broken_pipe_is_told_once_and_frees_the_memory(pipe: tuple[int, int]) 
     os.close(pipe[0])
     for _ in range(50):
         writer.put(b"x" * 100_000)
-    assert broken.wait(10)
+    assert broken.wait(PATIENCE)
     writer.put(b"late")
     assert writer.has_room(0)
     writer.close(5)
@@ -261,7 +262,7 @@ def test_a_non_blocking_descriptor_is_written_whole(pipe: tuple[int, int]) -> No
     total = 0
     while total < 500_000:
         total += len(os.read(pipe[0], 1 << 16))
-    done.join(10)
+    done.join(PATIENCE)
     assert total == 500_000
 
 
@@ -312,7 +313,7 @@ def heard(stream: bytes) -> list[Any]:
     reader.start()
     os.write(write_end, stream)
     os.close(write_end)
-    assert over.wait(10)
+    assert over.wait(PATIENCE)
     os.close(read_end)
     return told
 

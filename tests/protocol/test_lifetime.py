@@ -18,15 +18,13 @@ from typing import Any
 import pytest
 
 from tests.e2e.warm import Forked, WarmProcess, is_possible
+from tests.sizes import PATIENCE
 from tiro.protocol.frames import FrameParser, frame
 from tiro.protocol.watch import descendants, is_alive
 
 ROOT = Path(__file__).parents[2]
 ENV = {**os.environ, "PYTHONPATH": f"{ROOT / 'server'}:{ROOT}"}
 FAKE_SERVER = ["-m", "tests.protocol.fake_server"]
-END_SECONDS = 20.0
-"""Far more than the promised two seconds: a busy machine must not fail a test. What does not end
-by itself goes on for 300 seconds."""
 
 TURN = {"jsonrpc": "2.0", "id": 7, "method": "tiro/turn/start", "params": {"prompt": "x"}}
 
@@ -66,7 +64,7 @@ class Child:
         assert self.process.stdin
         self.process.stdin.write(raw)
 
-    def read(self, condition: Callable[[], Any], seconds: float = 15) -> None:
+    def read(self, condition: Callable[[], Any], seconds: float = PATIENCE) -> None:
         """Read until something holds or the stream ends."""
         assert self.process.stdout
         until = time.monotonic() + seconds
@@ -99,14 +97,14 @@ class Child:
 
     def ended(self) -> int:
         """The exit code."""
-        code = self.process.wait(END_SECONDS)
+        code = self.process.wait(PATIENCE)
         self.read(lambda: False)
         return code
 
     def close(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
-        self.process.wait(10)
+        self.process.wait(PATIENCE)
         for pipe in (self.process.stdin, self.process.stdout, self.stderr):
             if pipe:
                 pipe.close()
@@ -197,7 +195,7 @@ def test_a_stdout_that_nobody_reads_any_more_ends_it(child: Child, in_turn: bool
         child.start_turn()
     assert child.process.stdout
     child.process.stdout.close()
-    assert child.process.wait(END_SECONDS) == 1
+    assert child.process.wait(PATIENCE) == 1
 
 
 def test_the_death_of_the_editor_ends_it(child: Child) -> None:
@@ -273,8 +271,8 @@ def test_a_blocked_loop_and_its_children_end_too(warm: WarmProcess | None) -> No
         assert sleeper in descendants(child.process.pid)
         assert child.process.stdin
         child.process.stdin.close()
-        assert child.process.wait(END_SECONDS) == 1
-        until = time.monotonic() + END_SECONDS
+        assert child.process.wait(PATIENCE) == 1
+        until = time.monotonic() + PATIENCE
         while is_alive(sleeper):
             assert time.monotonic() < until, "the child lives on"
     finally:
@@ -346,7 +344,7 @@ def test_a_client_that_only_writes_is_not_read_without_bound(warm: WarmProcess |
             pass
         assert resident_kb(child.process.pid) - before < 150_000
         child.process.stdin.close()
-        assert child.process.wait(END_SECONDS) == 1
+        assert child.process.wait(PATIENCE) == 1
     finally:
         child.close()
 

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests.sizes import PATIENCE
+
 PROGRAM = """
 import ctypes, os, subprocess, sys
 from tiro.protocol import server
@@ -32,7 +34,7 @@ def test_b52_no_program_of_the_user_looks_into_the_server() -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert told.returncode == 0, told.stderr
     assert "s3cret" not in told.stdout + told.stderr

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.recording.making import BASE, asked, made
+from tests.sizes import PATIENCE
 from tiro.errors import InvalidInputError, StorageError
 from tiro.recording.recorder import Recorder
 from tiro.recording.replay import USED_UP, Replay, diff
@@ -27,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def connect(replay: Replay) -> http.client.HTTPConnection:
-    return http.client.HTTPConnection(replay.base_url.split("/")[2], timeout=10)
+    return http.client.HTTPConnection(replay.base_url.split("/")[2], timeout=PATIENCE)
 
 
 def post(replay: Replay, body: bytes = BODY, path: str = "/chat") -> tuple[int, bytes]:
@@ -43,7 +44,7 @@ def post(replay: Replay, body: bytes = BODY, path: str = "/chat") -> tuple[int, 
 def raw(replay: Replay) -> bytes:
     """All bytes that answer one request."""
     host, port = replay.base_url.split("/")[2].split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as peer:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as peer:
         head = b"POST /api/v1/chat HTTP/1.1\r\nhost: h\r\ncontent-length: %d\r\n\r\n" % len(BODY)
         peer.sendall(head + BODY)
         got = b""
@@ -214,7 +215,7 @@ def test_command_says_how_to_use_it_and_what_is_left(path: Path) -> None:
         assert told[2] == "model: acme/m1\n"
         assert 'acme: {api: openai, base_url: "http://127.0.0.1:' in told[4]
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert errors == "· Not asked for were 1 of 1 recorded answers\n"
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.session.test_summary import ended
+from tests.sizes import PATIENCE
 from tiro import Session, provider_view
 from tiro.agents.prompt import session_prompt
 from tiro.session.prompts import SUMMARY_PROMPT
@@ -159,7 +160,11 @@ print(len(evicted), did, [e for e in events if e.split(".")[0] not in ("object",
 def test_a_trim_touches_nothing_outside() -> None:
     """N2.6: list work without a loop, a file, a socket, a process or a thread."""
     done = subprocess.run(
-        [sys.executable, "-c", NO_WAY_OUT], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", NO_WAY_OUT],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
     )
     assert done.stdout == "110 True []\n"
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.session.histories import result, uses
+from tests.sizes import PATIENCE
 from tiro import Session
 from tiro.session import resize
 from tiro.session.memo import attachment_summaries, facts, memo_in
@@ -319,7 +320,7 @@ def test_messages_added_meanwhile_follow_the_result(kind: str) -> None:
 
     def slow(*arguments: Any) -> Any:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(PATIENCE)
         return {"x": 1} if kind == "deep" else (arguments[0], arguments[1][-1:], {"x": 1})
 
     session.set_memo_update_handler(slow).set_resize_handlers("mine", slow)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sizes import PATIENCE
 from tests.stores.conftest import Make
 from tests.stores.faults import FaultyDisk
 from tests.stores.look import mode, names, texts
@@ -186,7 +187,7 @@ def test_a_file_put_in_place_takes_no_other_thread_s_with_it(tmp_path: Path) -> 
         try:
             with temporary_file(Disk(), target, b"second") as path:
                 is_there.set()
-                is_over.wait(10)
+                is_over.wait(PATIENCE)
                 os.replace(path, target)
         except OSError as error:
             failed.append(error)
@@ -197,10 +198,10 @@ def test_a_file_put_in_place_takes_no_other_thread_s_with_it(tmp_path: Path) -> 
         def replace(self, source: Path, target: Path) -> None:
             super().replace(source, target)
             other.start()
-            assert is_there.wait(10)
+            assert is_there.wait(PATIENCE)
 
     replace_file(Meanwhile(), target, b"first")
     is_over.set()
-    other.join(10)
+    other.join(PATIENCE)
     assert failed == []
     assert target.read_bytes() == b"second"

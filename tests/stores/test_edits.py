@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.sizes import PATIENCE
 from tests.stores.conftest import Make, Notices
 from tests.stores.faults import FaultyDisk
 from tests.stores.look import names, texts
@@ -33,7 +34,7 @@ def started(manager: SessionManager, count: int = 3) -> tuple[Session, Path]:
 
 
 def wait_for_snapshot(path: Path, text: str) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while text not in path.read_text() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert text in path.read_text()

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.sizes import PATIENCE
 from tests.stores.conftest import Make
 from tests.stores.faults import FaultyDisk
 from tiro.session.session import Session
@@ -73,7 +74,7 @@ def test_with_turn_a_change_outside_is_synced_soon(make_manager: Make) -> None:
     with manager.changing(session):
         session.add_message("user", "two")
     assert "sync" not in disk.calls
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while "sync" not in disk.calls and time.monotonic() < deadline:
         time.sleep(0.02)
     assert "sync" in disk.calls
@@ -95,7 +96,7 @@ def test_a_large_session_is_not_rewritten_for_a_few_changes(
     assert [call for call in disk.calls if call in ("write", "sync", "replace")] == expected
     for _ in range(8):
         session.add_message("user", "y" * 50_000)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while "replace" not in disk.calls and time.monotonic() < deadline:
         time.sleep(0.02)
     assert "replace" in disk.calls

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.sizes import PATIENCE
 from tests.stores.conftest import Make, Notices
 from tests.stores.faults import FaultyDisk
 from tests.stores.look import mode, names, texts
@@ -563,7 +564,7 @@ def test_an_idle_session_gets_a_snapshot_and_the_thread_sleeps(
     session.add_message("user", "two")
     path = directory / f"{session.id}.json"
     journal = directory / f"{session.id}.journal"
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while journal.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert len(json.loads(path.read_text())["messages"]) == 2
@@ -595,7 +596,7 @@ def test_what_is_added_while_an_idle_snapshot_is_written_stays(make_manager: Mak
     added = threading.Event()
     disk.then = [added.set, lambda: session.add_message("user", "meanwhile")]
     session.add_message("user", "two")
-    assert added.wait(20)
+    assert added.wait(PATIENCE)
     assert texts(make_manager().load_id("x")) == ["one", "two", "meanwhile"]
 
 

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from tests.sizes import PATIENCE
 from tiro.tools.command_line import MAX_COMMANDS, parse_command_line
 
 SHELLS = [shell for shell in ("sh", "bash", "dash") if shutil.which(shell)]
@@ -94,7 +95,7 @@ def test_random_plain_lines_have_the_words_that_shells_find() -> None:
     show = "exec 3>&1; p() { printf '<%s>' \"$@\" >&3; }\n"
     script = show + "".join(f"p {line}\necho\n" for line, _ in plain)
     for shell in SHELLS:
-        done = subprocess.run([shell], input=script.encode(), capture_output=True, timeout=60)
+        done = subprocess.run([shell], input=script.encode(), capture_output=True, timeout=PATIENCE)
         shown = done.stdout.decode().split("\n")[:-1]
         assert shown == [words or "<>" for _, words in plain]
 

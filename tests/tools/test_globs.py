@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sizes import PATIENCE
 from tiro.tools.command_line import parse_command_line, parse_with_globs
 from tiro.tools.globs import UncertainError, expanded_words
 
@@ -41,7 +42,7 @@ def test_random_patterns_stand_for_what_shells_find(tmp_path: Path) -> None:
     script = "".join(f"printf '<%s>' {pattern}\necho\n" for pattern in sure)
     for shell in SHELLS:
         done = subprocess.run(
-            [shell], input=script, cwd=tmp_path, capture_output=True, text=True, timeout=60
+            [shell], input=script, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE
         )
         shown = [sorted(one[1:-1].split("><")) for one in done.stdout.split("\n")[:-1]]
         assert shown == [sorted(names) for names in sure.values()]

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.sizes import PATIENCE
 from tests.tools.rooms import a_workspace, put
 from tiro.errors import ToolError
 from tiro.session.secrets import KnownSecrets
@@ -88,7 +89,7 @@ def test_a_command_that_turns_on_its_keeper_ends_all_the_same(tmp_path: Path, li
     """And all that it has started with it."""
     with contextlib.suppress(ToolError):  # that the keeper is gone, which is true
         run(tmp_path, f"sleep 321 & echo $! > pid; {line}", timeout_seconds=1)
-    pid, end = int((tmp_path / "pid").read_text()), time.monotonic() + 20
+    pid, end = int((tmp_path / "pid").read_text()), time.monotonic() + PATIENCE
     while not _is_over(pid) and time.monotonic() < end:
         time.sleep(0.01)  # it was killed, and may still be about to end
     assert _is_over(pid)

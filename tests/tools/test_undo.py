@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from tests.fakes import RecordingEditor
+from tests.sizes import PATIENCE
 from tests.stores.faults import FaultyDisk
 from tests.tools.editing import AT, Editing, run
 from tests.tools.rooms import a_run, put
@@ -645,7 +646,7 @@ def test_a_record_that_is_cancelled_again_and_again_is_no_edit(
 
     def slow(made: Made, texts: Mapping[str, str]) -> None:
         is_recording.set()
-        may_go_on.wait(5)
+        may_go_on.wait(PATIENCE)
         add(made, texts)
 
     monkeypatch.setattr(editing.ledger, "add", slow)

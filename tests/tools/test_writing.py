@@ -13,6 +13,7 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.fakes import RecordingEditor
+from tests.sizes import PATIENCE
 from tests.tools.rooms import a_workspace, answer, put
 from tiro.errors import EditConflictError, ToolError
 from tiro.tools import replacing
@@ -360,7 +361,7 @@ async def test_the_event_loop_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def write_slowly(descriptor: int, data: bytes) -> None:
         loop.call_soon_threadsafe(waiting.set)
-        asyncio.run_coroutine_threadsafe(go.wait(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(go.wait(), loop).result(PATIENCE)
         write(descriptor, data)
 
     monkeypatch.setattr(replacing, "_write", write_slowly)
