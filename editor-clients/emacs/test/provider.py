@@ -1,10 +1,11 @@
 """The strict local provider for tests that run in Emacs: what the model says stands in the prompt.
 
-`stream N` gives N words, `slow N` the same with pauses, `read FILE` a use of read_file and then
-what it gave, `edit FILES` has "one" replaced by "ONE" in each, `break` half an answer and a lost
-connection; other prompts are echoed whole, and a request without tools is answered with two words.
-The first line of the output is the base URL and the key. Each line of the input asks for the
-requests that a real provider would have refused since the last one, told as a line of JSON.
+`stream N` gives N words, `slow N` the same with a wait after the tenth, `read FILE` a use of
+read_file and then what it gave, `edit FILES` has "one" replaced by "ONE" in each, `break` half an
+answer and a lost connection; other prompts are echoed whole, and a request without tools is
+answered with two words. The first line of the output is the base URL and the key. Each line of the
+input is answered by one: `go on` ends all waits of slow answers, `refused?` asks for the requests
+that a real provider would have refused since the last one, told as JSON.
 """
 
 import json
@@ -17,6 +18,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from tests.e2e import replies
 from tests.e2e.provider import API_KEY, Provider, Recorded
 
+HELD: list[replies.Hold] = []
+"""What slow answers wait for."""
+
 
 def text_of(message: dict[str, Any]) -> str:
     """The text of one request message."""
@@ -26,14 +30,12 @@ def text_of(message: dict[str, Any]) -> str:
     return "\n".join(part.get("text", "") for part in content)
 
 
-def words(count: int, pause_seconds: float) -> replies.Reply:
-    """An answer of that many words, ten a line."""
-    steps: list[replies.Step] = []
-    for n in range(count):
-        steps.append(replies.text_chunk(f"word{n}" + ("\n" if n % 10 == 9 else " ")))
-        if pause_seconds:
-            steps.append(replies.Pause(pause_seconds))
-    return replies.stream(*steps)
+def words(count: int, *waits: replies.Hold) -> replies.Reply:
+    """An answer of that many words, ten a line; the waits are after the first line."""
+    steps: list[replies.Step] = [
+        replies.text_chunk(f"word{n}" + ("\n" if n % 10 == 9 else " ")) for n in range(count)
+    ]
+    return replies.stream(*steps[:10], *waits, *steps[10:])
 
 
 def edits(request: Recorded, files: list[str]) -> replies.Reply:
@@ -64,9 +66,10 @@ def answer(request: Recorded) -> replies.Reply:
     word, _, rest = prompt.partition(" ")
     match word:
         case "stream":
-            return words(int(rest), 0)
+            return words(int(rest))
         case "slow":
-            return words(int(rest), 0.03)
+            HELD.append(replies.Hold())
+            return words(int(rest), HELD[-1])
         case "read":
             return replies.tools(("call-1", "read_file", {"path": rest}), before="I look.")
         case "break":
@@ -86,9 +89,14 @@ def main() -> None:
     with Provider() as provider:
         provider.otherwise(answer)
         say(f"{provider.base_url} {API_KEY}")
-        for _ in sys.stdin:
-            say(json.dumps(provider.refused))
-            provider.requests.clear()
+        for line in sys.stdin:
+            if line.strip() == "go on":
+                while HELD:
+                    HELD.pop().release()
+                say("")
+            else:
+                say(json.dumps(provider.refused))
+                provider.requests.clear()
 
 
 if __name__ == "__main__":

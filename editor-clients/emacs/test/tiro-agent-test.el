@@ -46,6 +46,7 @@ answers takes effect with the next question."
     (tiro-ask "slow 30")
     (tiro-testing-wait-for "word3")
     (tiro-select-model "fake/fake-model")
+    (tiro-testing-go-on)
     (tiro-testing-wait-idle)
     (should (string-search "word29" (tiro-testing-chat)))
     (tiro-explain)

@@ -103,6 +103,7 @@
     (tiro-ask "slow 60")
     (tiro-testing-wait-for "word5")
     (tiro-steer "and in German")
+    (tiro-testing-go-on)
     (tiro-testing-wait-idle)
     (save-current-buffer
       (tiro-history-test-at "You: and in German")

@@ -54,13 +54,8 @@
   (let ((tiro-settings tiro-memory-test-keep-two))
     (tiro-testing-with-server
       (tiro-memory-test-fill 1)
-      (let ((said (tiro-testing-said
-                   (lambda ()
-                     (tiro-resize)
-                     (tiro-testing-wait "the answer" (lambda () (not (tiro-session-work tiro-session))))
-                     (accept-process-output nil 0.05)))))
-        (should (string-search "nothing would go" said))
-        (should-not (get-buffer "*tiro resize*")))
+      (tiro-testing-said #'tiro-resize "nothing would go")
+      (should-not (get-buffer "*tiro resize*"))
       (tiro-memory-test-fill 2)
       (tiro-resize t)
       (tiro-testing-wait "the preview" (lambda () (get-buffer "*tiro resize*")))
@@ -128,13 +123,7 @@
 (ert-deftest tiro-memory-resize-without-gain-is-not-offered ()
   (tiro-testing-with-server
     (tiro-memory-test-fill 1)
-    (should (string-search
-             "nothing to gain: all 2 messages would stay"
-             (tiro-testing-said
-              (lambda ()
-                (tiro-resize t)
-                (tiro-testing-wait "the answer" (lambda () (not (tiro-session-work tiro-session))))
-                (accept-process-output nil 0.05)))))
+    (tiro-testing-said (lambda () (tiro-resize t)) "nothing to gain: all 2 messages would stay")
     (should-not (get-buffer "*tiro resize*"))))
 
 (ert-deftest tiro-memory-work-is-cancelled ()
@@ -142,13 +131,7 @@
   (tiro-testing-with-peer
     (tiro-session-live)
     (tiro-compact)
-    (should (string-search "ended; nothing" (tiro-testing-said
-                                             (lambda ()
-                                               (tiro-cancel)
-                                               (tiro-testing-wait
-                                                "the end" (lambda ()
-                                                            (not (tiro-session-work tiro-session))))
-                                               (accept-process-output nil 0.05)))))
+    (tiro-testing-said #'tiro-cancel "ended; nothing")
     (tiro-testing-ask "hello")
     (should (string-search "You said: hello" (tiro-testing-chat)))))
 

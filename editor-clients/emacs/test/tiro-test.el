@@ -192,6 +192,7 @@
     (tiro-testing-wait-for "word5")
     (should-error (tiro-steer "  ") :type 'user-error)
     (tiro-steer "and in German")
+    (tiro-testing-go-on)
     (tiro-testing-wait-idle)
     (should (string-match-p
              "word59 *\n\nYou: and in German\n\nYou said: and in German\n" (tiro-testing-chat)))

@@ -24,7 +24,7 @@
 
 (defun tiro-testing-wait (what predicate)
   "Wait until PREDICATE holds, or fail saying that WHAT did not happen."
-  (let ((end (+ (float-time) 30)) value)
+  (let ((end (+ (float-time) 60)) value)
     (while (not (setq value (funcall predicate)))
       (when (> (float-time) end)
         (ert-fail (list "did not happen" what (tiro-testing-chat))))
@@ -54,13 +54,15 @@
         (buffer-substring-no-properties (point-min) (point-max)))
     ""))
 
-(defun tiro-testing-said (body)
-  "Return the last message that BODY gave."
+(defun tiro-testing-said (body &optional text)
+  "Return the last message that BODY gave, or the one with TEXT that comes of it."
   (let (said)
     (cl-letf (((symbol-function 'message)
                (lambda (format &rest arguments)
                  (when format (setq said (apply #'format-message format arguments))))))
-      (funcall body))
+      (funcall body)
+      (when text
+        (tiro-testing-wait text (lambda () (and said (string-search text said))))))
     said))
 
 (defun tiro-testing-write (file text)
@@ -184,6 +186,10 @@
                      (lambda ()
                        (string-suffix-p "\n" (process-get tiro-testing--provider 'said))))
   (string-trim (process-get tiro-testing--provider 'said)))
+
+(defun tiro-testing-go-on ()
+  "Let the slow answers of the provider go on to their ends."
+  (tiro-testing--ask-provider "go on\n"))
 
 (defun tiro-testing-configure (provider &rest more)
   "Write a config file with PROVIDER, a plist of its settings, and MORE."

@@ -1,9 +1,11 @@
 // A scripted OpenAI-style provider on loopback; the prompt's words say what it answers.
 //
 //   think …  reasons before it answers        tool …   reads a.py first, then answers
-//   slow [N] 200 (N) words, one every 25 ms    refuse … is refused with HTTP 400
+//   slow …   words, one every 25 ms, until    refuse … is refused with HTTP 400
+//            it is told to finish: then 200 in all, or as many as were said
 //   markdown … headings, lists, code           empty …  answers with nothing
 //   edit FILES reads them, has "one" replaced by "ONE" in each, then answers
+//   number … is answered with how many requests have come
 //   diagnostics … asks what is wrong in a.py first, then answers
 import http from "node:http";
 
@@ -33,12 +35,28 @@ def greet(name):
 
 See [the documentation](https://example.org/docs) for more.`;
 
-/** Start it; resolves with its URL, the requests it got, and a way to end it. */
+/** Start it; resolves with its URL, the requests it got, and ways to finish slow answers and to end it. */
 export async function startProvider() {
   const requests = [];
+  /** How many words each slow answer has said, and whether it is to finish. */
+  const slow = [];
+  const finish = () => {
+    for (const one of slow) {
+      one.isToFinish = true;
+    }
+  };
   const server = http.createServer((request, response) => {
     if (request.url.endsWith("/requests")) {
       sendJson(response, 200, requests);
+      return;
+    }
+    if (request.url.endsWith("/slow")) {
+      sendJson(response, 200, slow);
+      return;
+    }
+    if (request.url.endsWith("/finish")) {
+      finish();
+      sendJson(response, 200, {});
       return;
     }
     if (request.method === "GET") {
@@ -50,13 +68,14 @@ export async function startProvider() {
     request.on("end", () => {
       const asked = JSON.parse(body);
       requests.push(asked);
-      void answer(asked, response);
+      void answer(asked, response, { number: requests.length, slow });
     });
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${server.address().port}/v1`,
     requests,
+    finish,
     close: () => {
       server.closeAllConnections();
       server.close();
@@ -64,7 +83,7 @@ export async function startProvider() {
   };
 }
 
-async function answer(asked, response) {
+async function answer(asked, response, state) {
   const last = asked.messages.at(-1);
   const prompt = textOf(asked.messages.findLast(({ role }) => role === "user"));
   if (prompt.startsWith("refuse")) {
@@ -93,7 +112,7 @@ async function answer(asked, response) {
     send({ tool_calls: [{ index: 0, id: "call_1", type: "function", function: call }] });
     send({}, "tool_calls");
   } else {
-    await sendText(prompt, send, response);
+    await sendText(prompt, send, response, state);
     send({}, "stop");
   }
   endStream(response);
@@ -119,17 +138,21 @@ function editCalls(prompt, messages) {
   return step === undefined ? [] : files.map(step);
 }
 
-async function sendText(prompt, send, response) {
+async function sendText(prompt, send, response, { number, slow }) {
   if (prompt.startsWith("slow")) {
-    const words = Number(prompt.split(" ")[1]) || WORDS;
-    for (let word = 0; word < words && !response.destroyed; word += 1) {
-      send({ content: `word${word} ` });
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    const one = { words: 0, isToFinish: false };
+    slow.push(one);
+    while (!response.destroyed && (one.words < WORDS || !one.isToFinish)) {
+      send({ content: `word${one.words} ` });
+      one.words += 1;
+      await new Promise((resolve) => setTimeout(resolve, one.isToFinish ? 0 : PAUSE_MS));
     }
   } else if (prompt.startsWith("markdown")) {
     for (const part of MARKDOWN.match(/[\s\S]{1,9}/g)) {
       send({ content: part });
     }
+  } else if (prompt.startsWith("number")) {
+    send({ content: `This is request ${number}` });
   } else if (!prompt.startsWith("empty")) {
     send({ content: "You said: " });
     send({ content: prompt.split("\n")[0] });

@@ -90,10 +90,12 @@ export async function startWorkbench({ out, vsix, settings = {} }) {
     viewport: { width: 1280, height: 860 },
     args: CHROMIUM_FLAGS,
   });
+  const page = browser.pages()[0] ?? (await browser.newPage());
+  page.setDefaultTimeout(PATIENCE_MS);
   return {
     out,
     provider,
-    page: browser.pages()[0] ?? (await browser.newPage()),
+    page,
     url: `http://127.0.0.1:${port}/?folder=${out}/workspace`,
     authority: `127.0.0.1:${port}`,
     stop: async () => {
@@ -130,8 +132,11 @@ export function changeSettings(out, scope, changes) {
   writeFileSync(path, JSON.stringify({ ...before, ...changes }, null, 2));
 }
 
+/** How long to wait for what must come: a busy machine fails no test, what hangs is still seen. */
+export const PATIENCE_MS = 60_000;
+
 /** Wait until a condition holds; the label says what was waited for. */
-export async function until(condition, label, timeoutMs = 30_000) {
+export async function until(condition, label, timeoutMs = PATIENCE_MS) {
   const end = performance.now() + timeoutMs;
   for (;;) {
     const value = await condition();

@@ -18,7 +18,7 @@ import type {
   SessionView,
   TurnResult,
 } from "../../src/protocol";
-import { ask, lastRequests, pause, run, until } from "./tools";
+import { ask, askSlowly, finish, lastRequests, pause, run, until } from "./tools";
 
 const IDENTIFIER = "tiro.tiro-vscode";
 
@@ -127,9 +127,7 @@ suite("Tiro", () => {
   });
 
   test("an answer is cancelled in mid-stream, and the next one comes", async () => {
-    const running = ask("slow 4000");
-    await until(async () => (await lastRequests()).at(-1) === "slow 4000", "the provider was asked");
-    await pause(300);
+    const { running } = await askSlowly();
     assert.deepEqual(await run("tiro.cancel"), { cancelled: true });
     const result = await running;
     assert.equal(result?.stopReason, "cancelled");
@@ -140,9 +138,9 @@ suite("Tiro", () => {
 
   test("Steer reaches the running answer, and is nothing where none runs", async () => {
     assert.equal(await run("tiro.steer", "too early"), undefined);
-    const running = ask("slow 40");
-    await until(async () => (await lastRequests()).at(-1) === "slow 40", "the provider was asked");
+    const { running } = await askSlowly();
     assert.deepEqual(await run("tiro.steer", "be short"), { queued: true });
+    await finish();
     assert.equal((await running)?.text, "You said: be short");
     const text = await run<string>("tiro.showSession");
     assert.match(text, /\[USER\] be short\n\[ASSISTANT\] You said: be short$/);
@@ -150,15 +148,12 @@ suite("Tiro", () => {
 
   test("what was meant for an answer that has ended does not steer the next one", async () => {
     const { showInputBox } = vscode.window;
-    const first = ask("slow");
-    await until(async () => (await lastRequests()).at(-1) === "slow", "the provider was asked");
+    const { running: first } = await askSlowly();
     let next: Thenable<unknown> | undefined;
-    const { length } = await lastRequests();
     vscode.window.showInputBox = async () => {
       await run("tiro.cancel");
       await first;
-      next = ask("slow");
-      await until(async () => (await lastRequests()).length > length, "it was asked again");
+      next = (await askSlowly("slow again")).running;
       return "too late";
     };
     try {
@@ -188,8 +183,7 @@ suite("Tiro", () => {
   });
 
   test("a second prompt while one is answered is refused, and nothing of it is stored", async () => {
-    const running = ask("slow");
-    await pause(300);
+    const { running } = await askSlowly();
     assert.equal(await ask("me too"), undefined);
     await run("tiro.cancel");
     await running;
@@ -197,8 +191,7 @@ suite("Tiro", () => {
   });
 
   test("Clear Session in mid-answer ends it, and nothing of it comes later", async () => {
-    const running = ask("slow 4000");
-    await until(async () => (await lastRequests()).at(-1) === "slow 4000", "the provider was asked");
+    const { running } = await askSlowly();
     await run<ClearResult>("tiro.clearSession");
     assert.equal((await running)?.stopReason, "cancelled");
     await ask("hello");
@@ -269,9 +262,7 @@ suite("Tiro", () => {
 
   test("a server killed in mid-answer is not started again, and nothing is lost", async () => {
     await ask("before the crash");
-    const running = ask("slow");
-    // The prompt is stored before a model is asked; a fixed pause was too short on a busy machine.
-    await until(async () => (await lastRequests()).at(-1) === "slow", "the provider was asked");
+    const { running } = await askSlowly();
     const [pid] = serverPids();
     assert.ok(pid !== undefined, "no server runs");
     process.kill(pid, "SIGKILL");

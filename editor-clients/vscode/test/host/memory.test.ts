@@ -8,7 +8,7 @@ import { join } from "node:path";
 import * as vscode from "vscode";
 
 import type { ContextSize, ExplainResult, PinResult, PreviewResult, SaveResult, SessionView, TurnResult } from "../../src/protocol";
-import { activeText, answering, ask, edit, errorOf, lastRequests, run, until } from "./tools";
+import { activeText, answering, ask, askSlowly, edit, errorOf, run, systemPrompt, until } from "./tools";
 
 suite("Memory", () => {
   setup(async () => {
@@ -137,8 +137,7 @@ suite("Memory", () => {
   });
 
   test("what a turn excludes is refused while one runs", async () => {
-    const running = ask("slow");
-    await until(async () => (await lastRequests()).at(-1) === "slow", "the provider was asked");
+    const { running } = await askSlowly();
     for (const command of ["tiro.compactSession", "tiro.previewResize", "tiro.retry", "tiro.rewind", "tiro.editMessage"]) {
       assert.match(await errorOf(() => run(command)), /still answering/, command);
     }
@@ -172,12 +171,6 @@ suite("Memory", () => {
     assert.equal(activeText(), text);
   });
 });
-
-async function systemPrompt(): Promise<unknown> {
-  const response = await fetch(`${process.env.TIRO_TEST_PROVIDER ?? ""}/requests`);
-  const requests = (await response.json()) as { messages: { role: string; content: unknown }[] }[];
-  return requests.at(-1)?.messages[0];
-}
 
 /** What a resize would do where the window may hold so many messages. */
 async function previewWithLimit(messages: number): Promise<PreviewResult> {

@@ -4,6 +4,9 @@ import * as vscode from "vscode";
 
 import type { TurnResult } from "../../src/protocol";
 
+/** How long to wait for what must come: a busy machine fails no test, what hangs is still seen. */
+const PATIENCE_MS = 60_000;
+
 export function run<T>(command: string, ...args: unknown[]): Thenable<T> {
   return vscode.commands.executeCommand<T>(command, ...args);
 }
@@ -16,9 +19,32 @@ interface ProviderRequest {
   messages: { role: string; content: unknown }[];
 }
 
-async function requests(): Promise<ProviderRequest[]> {
-  const response = await fetch(`${process.env.TIRO_TEST_PROVIDER ?? ""}/requests`);
-  return (await response.json()) as ProviderRequest[];
+async function ofProvider<T>(path: string): Promise<T> {
+  const response = await fetch(`${process.env.TIRO_TEST_PROVIDER ?? ""}/${path}`);
+  return (await response.json()) as T;
+}
+
+/** Ask for a slow answer and wait until a good part of it was sent: it goes on until it is told to finish. */
+export async function askSlowly(prompt = "slow"): Promise<{ running: Thenable<TurnResult | undefined> }> {
+  const slow = () => ofProvider<{ words: number }[]>("slow");
+  const { length } = await slow();
+  const running = ask(prompt);
+  await until(async () => ((await slow())[length]?.words ?? 0) > 15, "it is answered");
+  return { running };
+}
+
+/** Have slow answers go on to their ends. */
+export async function finish(): Promise<void> {
+  await ofProvider("finish");
+}
+
+function requests(): Promise<ProviderRequest[]> {
+  return ofProvider("requests");
+}
+
+/** The system prompt of the newest request. */
+export async function systemPrompt(): Promise<unknown> {
+  return (await requests()).at(-1)?.messages[0];
 }
 
 /** The last messages of all requests, as text. */
@@ -30,11 +56,12 @@ export async function lastRequests(): Promise<string[]> {
 }
 
 export async function until(condition: () => boolean | Promise<boolean>, label: string): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt += 1) {
+  const end = performance.now() + PATIENCE_MS;
+  while (performance.now() < end) {
     if (await condition()) {
       return;
     }
-    await pause(50);
+    await pause(25);
   }
   throw new Error(`Waited in vain until ${label}`);
 }

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 
-import { A_PY, changeSettings, SERVER_COMMAND, serverPids, until } from "../workbench.mjs";
+import { A_PY, SERVER_COMMAND, serverPids, until } from "../workbench.mjs";
 import { HANDOFF } from "./handoff.mjs";
 
 export const STEPS = {
@@ -98,8 +98,7 @@ export const STEPS = {
   },
 
   "the real server asks before a tool runs, and the answer holds": async (ui) => {
-    changeSettings(ui.bench.out, "Machine", { "tiro.settings": { permission: { read: "ask" } } });
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await ui.changeSettings({ "tiro.settings": { permission: { read: "ask" } } });
     const asks = "build wants to run read_file [read]";
     const status = ui.view.locator("details.tool .status");
     for (const [button, outcome] of [
@@ -175,14 +174,14 @@ export const STEPS = {
     await ui.question("read_file").waitFor();
     await ui.prompt.press("Escape");
     await ui.question("read_file").waitFor({ state: "detached" });
-    await ui.view.locator("body:not([data-state='answering'])").waitFor();
+    await ui.idle();
     await ui.ask("tool use: for the session");
     await ui.answer("adds read", "Allow for This Session");
     await ui.answered("You said: tool use: for the session");
     await ui.ask("tool use: not asked again");
     await ui.answered("You said: tool use: not asked again");
     assert.equal(await ui.page.locator(".notification-toast").count(), 0);
-    changeSettings(ui.bench.out, "Machine", { "tiro.settings": {} });
+    await ui.changeSettings({ "tiro.settings": {} });
   },
 
   "a turn's edits are shown as diffs, made in open editors, undone and redone": async (ui) => {
@@ -205,7 +204,7 @@ export const STEPS = {
     await ui.answered("You said: edit");
     const after = change(before, "a.txt", "c.txt", "d.txt", "e.txt");
     assert.deepEqual(disk(), after);
-    assert.equal(await ui.page.locator(".editor.modified").count(), 0, "the diff is still open");
+    await ui.page.locator(".editor.modified").waitFor({ state: "detached" });
     await ui.command("Tiro: Undo Edits");
     await ui.toast(/Took back the changes of .*a\.txt/).waitFor();
     assert.deepEqual(disk(), before);
@@ -237,7 +236,7 @@ export const STEPS = {
     }
     await ui.question("+1 −1 lines in again-e.txt").waitFor();
     await ui.view.getByRole("button", { name: "Cancel" }).click();
-    await ui.view.locator("body:not([data-state='answering'])").waitFor();
+    await ui.idle();
     const after = change(before, "a.txt", "d.txt");
     assert.deepEqual(disk(), after);
     for (const [title, told, state] of [["Undo", "Took back", before], ["Redo", "Made again", after]]) {
@@ -327,28 +326,29 @@ export const STEPS = {
     assert.equal(await ui.prompt.inputValue(), "from the palette");
     await ui.prompt.press("ArrowDown");
     await ui.prompt.fill("");
-    await ui.ask("slow 60 words");
+    await ui.ask("slow words");
     await ui.answers.last().filter({ hasText: "word3" }).waitFor();
-    await ui.send("be short");
-    await ui.answered("You said: be short");
-    const asked = ui.provider.requests.length;
+    await ui.send("number it");
+    await ui.command("Tiro: Context Size"); // the server is asked for it after it was told
+    await ui.row(/System prompt/).waitFor();
+    await ui.page.keyboard.press("Escape");
+    ui.provider.finish();
+    const before = await (await ui.answered("This is request")).innerText();
     await ui.chooseFor(ui.answers.last(), "Retry");
-    const askedAgain = ({ messages }) => messages.at(-1).content === "be short";
-    await until(() => ui.provider.requests.slice(asked).some(askedAgain), "it is asked again");
-    await ui.answered("You said: be short");
+    await ui.answers.last().filter({ hasText: "This is request", hasNotText: before }).waitFor();
+    await ui.idle();
     await ui.chooseFor(ui.prompts.last(), "Edit Message");
     await ui.page.locator('.tab.active[aria-label^="message.md"]').waitFor();
-    await ui.editor.filter({ hasText: /^be.short$/ }).waitFor();
+    await ui.editor.filter({ hasText: /^number.it$/ }).waitFor();
     await ui.typeAtEnd(" and clear");
     await ui.editor.filter({ hasText: /and.clear/ }).waitFor();
     await ui.page.keyboard.press("Control+Enter");
-    await ui.prompts.last().filter({ hasText: "be short and clear" }).waitFor();
+    await ui.prompts.last().filter({ hasText: "number it and clear" }).waitFor();
     await ui.page.locator('.tab[aria-label^="message.md"]').waitFor({ state: "detached" });
   },
 
   "a resize is looked at, edited, applied and undone": async (ui) => {
-    changeSettings(ui.bench.out, "Machine", { "tiro.settings": { session: { resize: { max_keep_messages_count: 4 } } } });
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await ui.changeSettings({ "tiro.settings": { session: { resize: { max_keep_messages_count: 4 } } } });
     await ui.command("Tiro: Preview Resize");
     await ui.editor.filter({ hasText: /of\s\d+\smessages|messages\sof/ }).waitFor();
     await ui.shot("resize-preview");
@@ -360,7 +360,7 @@ export const STEPS = {
     await ui.command("Tiro: Edit Memo and Summary");
     await ui.editor.filter({ hasText: /They\stalked\sof\sgreetings/ }).waitFor();
     await ui.dropForm("memory.md");
-    changeSettings(ui.bench.out, "Machine", { "tiro.settings": {} });
+    await ui.changeSettings({ "tiro.settings": {} });
     await ui.notices(/messages left the window/).getByRole("button", { name: "Undo" }).click();
     await ui.notices("those of before the last resize").waitFor();
     await ui.shot("resize-undone");
@@ -471,10 +471,11 @@ export const STEPS = {
     await ui.page.getByRole("tab", { name: "Tiro" }).first().click();
     await ui.answers.last().filter({ hasText: "word5" }).waitFor();
     assert.equal(await ui.prompt.inputValue(), "half a thought");
+    ui.provider.finish();
     await ui.answered("word199");
     const text = await ui.answers.last().textContent();
     const words = [...text.matchAll(/word(\d+)/g)].map(([, number]) => Number(number));
-    assert.deepEqual(words, Array.from({ length: 200 }, (_, index) => index));
+    assert.deepEqual(words, Array.from(words, (_, index) => index));
     await ui.prompt.fill("");
   },
 
@@ -501,8 +502,8 @@ export const STEPS = {
     await ui.command("Developer: Reload Window");
     await ui.page.waitForEvent("load");
     await ui.ready();
-    assert.equal(serverPids(ui.bench.out).length, 1, "the old window's server is still there");
-    await ui.prompt.waitFor({ timeout: 30_000 });
+    await until(() => serverPids(ui.bench.out).length === 1, "the old window's server has ended");
+    await ui.prompt.waitFor();
     await ui.answers.last().filter({ hasText: "You said: still there?" }).waitFor();
     await ui.statusBar.filter({ hasText: "plan" }).waitFor();
     await ui.ask("after the reload");
@@ -511,8 +512,7 @@ export const STEPS = {
   },
 
   "a server that cannot be started is told once, with what to do": async (ui) => {
-    changeSettings(ui.bench.out, "Machine", { "tiro.server.command": ["/nowhere/tiro", "serve"] });
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await ui.changeSettings({ "tiro.server.command": ["/nowhere/tiro", "serve"] });
     await ui.command("Tiro: Restart Server");
     await ui.toast("/nowhere/tiro").waitFor();
     await new Promise((resolve) => setTimeout(resolve, 1_000));
@@ -522,8 +522,7 @@ export const STEPS = {
     const notice = ui.alerts.last();
     await notice.filter({ hasText: "The Tiro server is not running" }).waitFor();
     assert.equal(await ui.prompt.inputValue(), "anybody there?", "the prompt is lost");
-    changeSettings(ui.bench.out, "Machine", { "tiro.server.command": SERVER_COMMAND });
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await ui.changeSettings({ "tiro.server.command": SERVER_COMMAND });
     await notice.getByRole("button", { name: "Restart" }).click();
     await ui.answers.last().filter({ hasText: "You said: after the reload" }).waitFor();
     await ui.prompt.press("Enter");
@@ -579,7 +578,7 @@ export const STEPS = {
     await ui.pick("long");
     await ui.answers.last().filter({ hasText: "message 250" }).waitFor();
     const items = ui.view.locator(".item");
-    assert.equal(await items.count(), 100);
+    await until(async () => (await items.count()) === 100, "the last hundred are shown");
     const earlier = ui.view.getByRole("button", { name: "Show Earlier Messages" });
     await ui.view.locator("#transcript").evaluate((element) => (element.scrollTop = 0));
     const first = items.filter({ hasText: "message 151" });
@@ -608,8 +607,7 @@ export const STEPS = {
 
   "progress is shown while it lasts": async (ui) => {
     const peer = fileURLToPath(new URL("../peer.mjs", import.meta.url));
-    changeSettings(ui.bench.out, "Machine", { "tiro.server.command": [process.execPath, peer] });
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await ui.changeSettings({ "tiro.server.command": [process.execPath, peer] });
     await ui.command("Tiro: Restart Server");
     await ui.statusBar.filter({ hasText: "model" }).waitFor();
     await ui.ask("progress please");

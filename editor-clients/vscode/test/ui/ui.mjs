@@ -1,10 +1,11 @@
 // What a user does in the workbench, as methods.
 import { join } from "node:path";
 
-import { until } from "../workbench.mjs";
+import { changeSettings, until } from "../workbench.mjs";
 
 export class Ui {
   #shots = 0;
+  #changes = 0;
 
   constructor(bench) {
     this.bench = bench;
@@ -36,8 +37,8 @@ export class Ui {
   }
 
   async ready() {
-    await this.page.locator(".monaco-workbench").waitFor({ timeout: 60_000 });
-    await this.statusBar.filter({ hasNotText: "starting" }).waitFor({ timeout: 60_000 });
+    await this.page.locator(".monaco-workbench").waitFor();
+    await this.statusBar.filter({ hasNotText: "starting" }).waitFor();
   }
 
   get statusBar() {
@@ -75,7 +76,7 @@ export class Ui {
   /** Show the Tiro view by its icon in the activity bar. */
   async openView() {
     await this.page.getByRole("tab", { name: "Tiro" }).first().click();
-    await this.prompt.waitFor({ timeout: 30_000 });
+    await this.prompt.waitFor();
   }
 
   /** Show the files instead of the Tiro view. */
@@ -88,19 +89,13 @@ export class Ui {
   async command(title) {
     const input = this.page.locator(".quick-input-widget input");
     const label = this.page.locator(".quick-input-list .label-name").getByText(title, { exact: true });
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        await this.page.keyboard.press("F1");
-        await input.fill(`>${title}`, { timeout: 4_000 });
-        await label.first().click({ timeout: 4_000 });
-        return;
-      } catch (error) {
-        if (attempt === 4) {
-          throw error;
-        }
-        await this.page.keyboard.press("Escape");
-      }
-    }
+    const choose = async () => {
+      await this.page.keyboard.press("F1");
+      await input.fill(`>${title}`, { timeout: 4_000 });
+      await label.first().click({ timeout: 4_000 });
+      return true;
+    };
+    await until(() => choose().catch(() => this.page.keyboard.press("Escape")), `${title} is chosen`);
   }
 
   /** A row of the quick pick that is open. */
@@ -112,8 +107,7 @@ export class Ui {
   async pick(text, seen = text) {
     await this.row(seen).waitFor();
     await this.page.locator(".quick-input-widget input").fill(text);
-    await this.row(text).waitFor();
-    await this.page.keyboard.press("Enter");
+    await this.row(text).click();
   }
 
   /** Choose from the menu of an item, no faster than a person: one that has just opened takes no click. */
@@ -142,7 +136,7 @@ export class Ui {
 
   /** Answer a question in the view, no faster than a person: one that has just come takes no click. */
   async answer(text, label) {
-    await this.question(text).waitFor({ timeout: 10_000 });
+    await this.question(text).waitFor();
     await new Promise((resolve) => setTimeout(resolve, 550));
     await this.question(text).getByRole("button", { name: label }).click();
   }
@@ -172,19 +166,33 @@ export class Ui {
     await this.prompt.press("Enter");
   }
 
-  /** Send a prompt that is taken: afterwards it is in the transcript. */
+  /** Send a prompt that is taken: nothing is being answered, and afterwards it is in the transcript. */
   async ask(text) {
+    await this.idle();
     const before = await this.prompts.count();
     await this.send(text);
     await until(async () => (await this.prompts.count()) > before, `"${text}" is in the transcript`);
   }
 
-  /** Wait until no turn is running, and the last answer contains the text. */
+  /** Wait until the last answer to the newest prompt contains the text, and no turn is running. */
   async answered(text) {
     const last = this.answers.last();
-    await last.filter({ hasText: text }).waitFor({ timeout: 20_000 });
-    await this.view.locator("body:not([data-state='answering'])").waitFor({ timeout: 20_000 });
+    await last.filter({ hasText: text }).waitFor();
+    await this.idle();
     return last;
+  }
+
+  /** Wait until no turn is running. */
+  async idle() {
+    await this.view.locator("body:not([data-state='answering'])").waitFor();
+  }
+
+  /** Change settings of the machine and wait until the window goes by them: its title is one of them. */
+  async changeSettings(changes) {
+    this.#changes += 1;
+    const title = `settings ${this.#changes}`;
+    changeSettings(this.bench.out, "Machine", { ...changes, "window.title": title });
+    await until(async () => (await this.page.title()).includes(title), "the window has the settings");
   }
 
   async openFile(name) {
