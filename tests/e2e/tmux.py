@@ -1,11 +1,13 @@
 """A real terminal: a program in tmux on a socket of its own, keys pressed, the screen read."""
 
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -104,6 +106,16 @@ class Chat(Tmux):
         self.run(shlex.join([*TIRO_CHAT, *words]), env)
         self.wait_for(ready)
 
+    def keys(self, *keys: str) -> None:
+        """Press keys by their tmux names; at a question not before it can be answered."""
+        self._be_heard()
+        super().keys(*keys)
+
+    def type(self, text: str) -> None:
+        """Type text as it is; at a question not before it can be answered."""
+        self._be_heard()
+        super().type(text)
+
     def say(self, text: str) -> None:
         """Type a line."""
         self._before = self.screen()
@@ -137,6 +149,23 @@ class Chat(Tmux):
     def screen(self) -> str:
         """What the terminal shows, below all that has left it at the top."""
         return self.tmux("capture-pane", "-p", "-S", "-", "-t", "e")
+
+    def _be_heard(self) -> None:
+        """What is typed before a question is asked does not answer it: no person is so fast."""
+        end = time.monotonic() + PATIENCE
+        while self.screen().rstrip().endswith((":", "]")) and not self._echoes():
+            assert time.monotonic() < end, "the question takes no answer"
+            time.sleep(0.01)
+
+    def _echoes(self) -> bool:
+        """Whether the terminal itself shows what is typed, as it does at a question."""
+        tty = os.open(
+            self.tmux("display-message", "-p", "-t", "e", "#{pane_tty}").strip(), os.O_NOCTTY
+        )
+        try:
+            return bool(termios.tcgetattr(tty)[3] & termios.ECHO)
+        finally:
+            os.close(tty)
 
     def _goes_on(self, screen: str) -> bool:
         """Whether nothing was cleared since the last line was said."""
