@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.protocol.fakes import Client
+from tests.protocol.test_editor import answering
 from tests.tools.rooms import put
 from tiro.assistant.file_edits import FileEdits
 from tiro.errors import ToolError
@@ -47,7 +48,8 @@ class Desk:
         return edit.id
 
     async def command(self, deed: str, *arguments: str) -> Any:
-        """The answer to `tiro.undoEdits` or `tiro.redoEdits`."""
+        """The answer to `tiro.undoEdits` or `tiro.redoEdits`, in the session "s"."""
+        self.client.assistant.session.id = "s"
         params = {"command": f"tiro.{deed}Edits", "arguments": list(arguments)}
         return await self.client.answer(self.client.request("workspace/executeCommand", params))
 
@@ -136,6 +138,26 @@ async def test_undo_and_redo_without_an_id_go_from_turn_to_turn(tmp_path: Path) 
         assert (await desk.command(deed))["result"] == {"paths": [str(path)]}
         assert path.read_text() == f"{text}\n", (deed, turn)
         desk.another_process()
+
+
+@pytest.mark.parametrize("answer", [{"title": "Take back"}, None, "error"])
+async def test_any_client_is_asked_before_another_session_s_turn_is_taken_back(
+    tmp_path: Path, answer: Any
+) -> None:
+    """By the command too: its user may not know that another editor worked here meanwhile."""
+    desk = await a_desk(tmp_path)
+    path = put(desk.root, "a", "0\n")
+    await desk.edit("a", "1\n", "t1", session="other")
+    undoing = asyncio.create_task(desk.command("undo"))
+    refused = {"error": {"code": -32601, "message": "no"}}
+    reply = refused if answer == "error" else {"result": answer}
+    asked = await answering(desk.client, "window/showMessageRequest", lambda _: reply)
+    assert asked["message"].startswith("Take back what another session did at 20")
+    assert asked["message"].endswith(" (UTC) in a?")
+    is_wanted = isinstance(answer, dict)
+    assert (await undoing)["result"] == ({"paths": [str(path)]} if is_wanted else None)
+    assert path.read_text() == ("0\n" if is_wanted else "1\n")
+    assert (await desk.command("undo" if not is_wanted else "redo", "t1"))["result"]["paths"]
 
 
 async def test_without_an_id_and_without_edits_it_is_said_that_there_are_none(

@@ -4,6 +4,7 @@ A command runs the handler of its method, so both say the same. A missing name i
 `window/showMessageRequest`, outside the order of requests: nothing else waits for a user's answer.
 """
 
+import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -34,8 +35,11 @@ PLAIN: dict[str, str] = {
 }
 """Commands without arguments of their own."""
 
-MOVES = {"tiro.undoEdits": "tiro/edits/undo", "tiro.redoEdits": "tiro/edits/redo"}
+MOVES = {"tiro.undoEdits": "undo", "tiro.redoEdits": "redo"}
 """Commands about a turn's edits, by default the next turn's."""
+
+DEEDS = {"undo": "Take back", "redo": "Make again"}
+OTHERS = "{deed} what another session did at {at} (UTC) in {files}?"
 
 ENDINGS = {"markdown": "md", "agently": "json", "agently-yaml": "yaml"}
 """File name endings of formats where they are not their names."""
@@ -63,7 +67,7 @@ async def execute(desk: Desk, run: Run, params: ExecuteCommandParams) -> Any:
     if params.command == "tiro.importSession":
         return await run("tiro/session/import", {"path": _needed(arguments, "the path")})
     if params.command in MOVES:
-        return await run(MOVES[params.command], {"turnId": _text(arguments)})
+        return await move_edits(desk, run, MOVES[params.command], _text(arguments))
     return await ask(desk, run, arguments, params.work_done_token)
 
 
@@ -111,6 +115,21 @@ async def select_agent(desk: Desk, run: Run, name: str | None) -> Any:
         names = [agent.name for agent in await desk.assistant.list_agents(False)]
         name = await desk.connection.editor.choose("Which agent?", names)
     return None if name is None else await run("tiro/session/setAgent", {"name": name})
+
+
+async def move_edits(desk: Desk, run: Run, what: str, turn_id: str | None) -> Any:
+    """Undo or redo a turn's edits; asks first about another session's that nobody named."""
+    if turn_id is None:
+        next_: types.EditsNextResult = await run("tiro/edits/next", {})
+        turn = next_.undo if what == "undo" else next_.redo
+        if turn is not None and turn.session_id != desk.assistant.session.id:
+            files = ", ".join(map(os.path.basename, turn.paths))
+            at = turn.at[:16].replace("T", " ")
+            question = OTHERS.format(deed=DEEDS[what], at=at, files=files)
+            if await desk.connection.editor.choose(question, [DEEDS[what]]) is None:
+                return None
+        turn_id = None if turn is None else turn.turn_id
+    return await run(f"tiro/edits/{what}", {"turnId": turn_id})
 
 
 async def ask(desk: Desk, run: Run, arguments: list[Any], token: int | str | None) -> Any:
