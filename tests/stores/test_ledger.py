@@ -174,6 +174,21 @@ def test_with_saving_off_nothing_is_on_the_disk_and_all_of_it_here(directory: Pa
     assert [e.made.id for e in ledger.edits()] == ["e2", "e1"]
 
 
+def test_an_undo_of_edits_on_the_disk_is_noted_there_with_saving_off(directory: Path) -> None:
+    """The next process could neither redo it nor get past it to the turn before."""
+    is_kept = [True]
+    ledger = Ledger(directory, is_kept=lambda: is_kept[0])
+    add(ledger, "stored")
+    is_kept[0] = False
+    add(ledger, "own")
+    mark(ledger, "undone", "stored", "own")
+    assert listed(directory) == [("stored", "undone")]
+    assert [(e.made.id, e.state) for e in ledger.edits()] == [
+        ("stored", "undone"),
+        ("own", "undone"),
+    ]
+
+
 def test_a_mark_of_edits_here_and_on_the_disk_is_noted_in_both_once(directory: Path) -> None:
     """Saving was switched off within a turn; another process has the last word on what it moved."""
     is_kept = [True]

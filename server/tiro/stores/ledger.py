@@ -120,12 +120,16 @@ class Ledger:
                 raise
 
     def mark(self, mark: Became) -> None:
-        """Record what became of edits of a file; never raises: memory keeps what no disk takes."""
+        """Record what became of edits of a file; never raises: memory keeps what no disk takes.
+
+        What became of edits on the disk is noted there also while nothing else is kept: the next
+        process would take them for as they were.
+        """
         with self._lock:
             own = {line.id for line in self._unkept if isinstance(line, Made)}
             self._unkept += _parts(mark, own)
             waiting = [line for line in self._unkept if not own.issuperset(ids_of(line))]
-            if not waiting or not self._is_kept():
+            if not waiting:
                 return
             try:
                 with self._held() as journal:
