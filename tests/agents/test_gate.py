@@ -187,6 +187,29 @@ def test_lost_agent_widens_no_rights(room: Path) -> None:
         assert decided(room, rules, "read_file", {"path": "src/a.py"}).kind == "allow"
 
 
+NAMED: Any = {
+    **dict.fromkeys(
+        ("bash scripts/x.sh", "./run", "python3 scripts/*", "docker compose up"), "ask"
+    ),
+    **dict.fromkeys(("make", "/bin/true", "python3 -m pytest", "git -C ../src status"), "allow"),
+}
+"""Rules, and what is decided about them where another file may have the name."""
+
+
+@pytest.mark.parametrize("rule", NAMED)
+def test_a_rule_means_the_file_that_it_names_in_the_workspace_s_folder(
+    room: Path, rule: str
+) -> None:
+    """B49: `cd vendor && bash scripts/x.sh` runs another file of this name."""
+    table: Any = {**dict.fromkeys(NAMED, "allow"), "<read-only>": "allow"}
+    rules = Rules(config={"bash": table, "external_directory": "allow"}, default=STRICT_SET)
+    line = rule.replace("*", "a.py")
+    assert decided(room, rules, "run_command", command(line)).kind == "allow"
+    for given in (command(line, cwd="src"), command(f"cd src && {line}"),
+                  command(f"cd src && timeout 5 {line}")):  # fmt: skip
+        assert decided(room, rules, "run_command", given).kind == NAMED[rule], given
+
+
 # "always"
 
 

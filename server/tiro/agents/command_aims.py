@@ -63,7 +63,7 @@ def command_aims(
     for words, at, is_astray, is_fed in zip(line.commands, places, astray, fed, strict=True):
         text = shlex.join(words) if alone else line.text
         paths = list(_paths_of(text, words, at or folder, roots, rights.is_banned))
-        core, inner = within_git(words)
+        (core, inner), is_home = within_git(words), at in roots
         if inner and at is not None:
             at = Path(os.path.realpath(at / inner))
             paths += _paths_of(text, core, at, roots, rights.is_banned)
@@ -75,7 +75,9 @@ def command_aims(
         source = local_source(core, at) if at is not None and core[0] == "git" else None
         source = LED_ASTRAY if is_astray else source
         is_free, doubt = is_free and source is None, source or doubt
-        subject = CommandSubject(words, is_free=is_free, doubt=doubt, is_fed=is_fed)
+        subject = CommandSubject(
+            words, is_free=is_free, doubt=doubt, is_home=is_home, is_fed=is_fed
+        )
         yield from _come_upon(text, subject, at or folder, roots, rights)
 
 
@@ -101,7 +103,7 @@ def _come_upon(
         ):
             if found.about == "unseen":
                 doubt = UNSEEN.format(path=found.path)
-                subject = CommandSubject(subject.words, is_free=False, doubt=doubt)
+                subject = msgspec.structs.replace(subject, is_free=False, doubt=doubt)
             else:
                 below = found.about
                 yield CommandAim(line=line, path=found.path, about=below, bound_to=below)

@@ -3,8 +3,9 @@
 A pattern is tested word by word on the beginning of a simple command, with `*` for any characters
 within a word: `git status` fits `git status -s`, and not `git statusfoo`. What allows has to be
 sure: it speaks for no line that is not plain, and for no command that may run or write more than
-its beginning says, unless a pattern is all of it. What denies or asks need not be sure: there it is
-looked for anywhere in the line, and with other words between its own.
+its beginning says, unless a pattern is all of it; in a folder below the workspace's own it does not
+speak for what it names by a path. What denies or asks need not be sure: there it is looked for
+anywhere in the line, and with other words between its own.
 """
 
 import re
@@ -38,6 +39,8 @@ class CommandSubject(msgspec.Struct, frozen=True):
     """False where it names a file that it must not read, or its folder is not known."""
     doubt: str | None = None
     """Why it may do more here than read, as its words say."""
+    is_home: bool = True
+    """False where it is run in a folder that is none of the workspace's own, but one in them."""
     is_fed: bool = False
     """Whether another command of a pipe writes what it may take for a script."""
 
@@ -54,6 +57,8 @@ class CommandSubject(msgspec.Struct, frozen=True):
         named = sum(1 for _ in takewhile(_is_written_out, wanted))
         words = self._judged()
         is_sure = self.is_plain and self.is_free and not _leaves_folder(words, wanted)
+        if not self.is_home and _names_code(wanted):
+            return False
         if is_sure and self._is_written_out_by(wanted):
             return True
         return is_sure and _begins(words, wanted) and risk_of(words, named) is None
@@ -84,7 +89,11 @@ class CommandSubject(msgspec.Struct, frozen=True):
         """Whether these are its words, each as it is, and nothing unseen is handed to it."""
         names = tuple(word for word, _ in wanted)
         return (
-            len(names) > 1 and names == self.words and not self.is_fed and "*" not in "".join(names)
+            len(names) > 1
+            and names == self.words
+            and self.is_home
+            and not self.is_fed
+            and "*" not in "".join(names)
         )
 
     def _judged(self) -> Sequence[str]:
@@ -138,6 +147,15 @@ def _is_written_out(wanted: tuple[str, re.Pattern[str]]) -> bool:
 
 
 _SAYS_ENOUGH = re.compile(r"[^*-][^*]*/[^/]*|--[^*=]+=.*")
+
+
+def _names_code(wanted: Sequence[tuple[str, re.Pattern[str]]]) -> bool:
+    """Whether a pattern names a file to run by a path that leads elsewhere from another folder."""
+    words = [word for word, _ in wanted]
+    if "/" in words[0]:
+        return not words[0].startswith("/")
+    is_script = unnumbered(words[0]) in LANGUAGES and not is_option("".join(words[1:2]))
+    return is_script and not words[-1].startswith("/")
 
 
 def _leaves_folder(words: Sequence[str], wanted: Sequence[tuple[str, re.Pattern[str]]]) -> bool:
