@@ -9,11 +9,13 @@ import pytest
 from tests.agents.every_tool import tools_by_name
 from tests.fakes import RecordingEditor
 from tiro.agents import command_folders
+from tiro.agents.built_in import built_in_agents
 from tiro.agents.gate import Gate
 from tiro.agents.permissions import STRICT_SET, PermissionDecision, Rules
 from tiro.tools.workspace import Workspace
 
 TOOLS = tools_by_name()
+AGENTS = {agent.name: agent for agent in built_in_agents()}
 NAMES = ("grep", "rg", "cp", "mv", "diff", "tar", "unzip", "ls", "git diff", "install", "git blame")
 
 
@@ -89,3 +91,23 @@ def test_folder_that_is_too_large_asks(room: Path, monkeypatch: pytest.MonkeyPat
     decision = decided(room, "grep -r x src")
     assert decision.kind == "ask"
     assert "too large to look at" in decision.rule
+
+
+@pytest.mark.parametrize("agent", ["plan", "explore"])
+def test_search_below_folders_only_reads_where_nothing_is_denied(room: Path, agent: str) -> None:
+    """M5.9: looked at first, so that the agents that only read can search."""
+    table: Any = {"read": {"keys/**": "deny"}}
+    rules = Rules(agent=AGENTS[agent].permission, config=table, default=STRICT_SET)
+    gate = Gate(rules, Workspace(RecordingEditor(room)))
+
+    def kind(line: str) -> str:
+        return gate.decide(gate.look(TOOLS["run_command"], {"command": line})).kind
+
+    free = ["grep -rn x src", "rg x src docs", "diff -r src docs", "cd src && rg x", "rg x out"]
+    assert [line for line in free if kind(line) != "allow"] == []
+    others = [
+        *("grep -r x .", "rg x", "grep -R x out", "diff -r src .", "cd keys && rg x", "rg x keys"),
+        *("cp -r src there", "tar cf a.tar src", "git grep x", "rg --pre ./x x src", "rg x ../out"),
+        *("grep -r x src > y", "rg x src | tee y", "cd docs; rg x", "rg -f keys/k.pem x src"),
+    ]
+    assert [line for line in others if kind(line) == "allow"] == []

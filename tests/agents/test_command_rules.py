@@ -34,6 +34,10 @@ EVERYDAY = {
         git show --oneline --stat HEAD; git rev-parse --short HEAD; git ls-files
         git describe --tags; git shortlog -sn; git blame -L 1,5 a.txt; git blame -L1,5 a.txt
         printf '%s\\n' a; printf '%5d|' 3
+        jq . a.json; jq -r '.scripts.test' package.json; cat a.json | jq -c '.[]'; egrep 'a|b' a.txt
+        docker ps; docker ps -a --format '{{.Names}}'; docker images -q; python3 --version
+        node --version; git reflog -5; grep -c '' a.txt; id -u; hostname; od -c a.txt; uptime
+        strings -n 8 a.bin; paste -sd, a.txt; fold -w 80 a.txt; sleep 1
     """,
     "git *": """
         git diff; git diff -U5 HEAD~2 -- a.txt; git show abc1234; git log -p -3 -- a.txt

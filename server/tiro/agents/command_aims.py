@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from tiro.agents.command_folders import About, Bans, found_in_folders
+from tiro.agents.command_folders import About, Bans, Found, found_in_folders
 from tiro.agents.command_order import LED_ASTRAY, led_astray
 from tiro.agents.command_rules import CommandSubject, fed_commands, stand_alone
 from tiro.agents.guarded import guarded_name
@@ -96,17 +96,22 @@ def _expanded(line: CommandLine, folder: Path) -> CommandLine:
 def _come_upon(
     line: str, subject: CommandSubject, folder: Path, roots: Sequence[Path], rights: Rights
 ) -> Iterator[CommandAim]:
-    """A command, and what it comes upon where its words alone would let it run."""
-    if not rights.forbids(subject) and only_reads(subject.words, deep=False) is None:
-        for found in found_in_folders(
-            within_git(subject.words)[0], folder, roots, rights.is_banned
-        ):
-            if found.about == "unseen":
-                doubt = UNSEEN.format(path=found.path)
-                subject = msgspec.structs.replace(subject, is_free=False, doubt=doubt)
-            else:
-                below = found.about
-                yield CommandAim(line=line, path=found.path, about=below, bound_to=below)
+    """A command, and what it comes upon where its words alone would let it run.
+
+    What searches below folders and comes upon nothing there only reads what it may.
+    """
+    core, _ = within_git(subject.words)
+    seeks = core[0] != "git" and only_reads(core, deep=True) is not None
+    found: list[Found] = []
+    if only_reads(core, deep=False) is None and (seeks or not rights.forbids(subject)):
+        found = list(found_in_folders(core, folder, roots, rights.is_banned))
+        subject = msgspec.structs.replace(subject, is_seen=seeks and not found)
+    for one in found:
+        if one.about == "unseen":
+            doubt = UNSEEN.format(path=one.path)
+            subject = msgspec.structs.replace(subject, is_free=False, doubt=doubt)
+        else:
+            yield CommandAim(line=line, path=one.path, about=one.about, bound_to=one.about)
     yield CommandAim(line=line, command=subject)
 
 
@@ -196,5 +201,5 @@ def _shows_files(words: Sequence[str], folder: Path) -> bool:
     reading = only_reads(words, deep=False)
     if reading is None or reading.shows != "text":
         return True
-    there = [folder / path for path in reading.paths if path not in ("-", NOWHERE)]
+    there = [folder / path for path in reading.paths if path not in ("", "-", NOWHERE)]
     return all(path.is_file() or not os.path.lexists(path) for path in there)

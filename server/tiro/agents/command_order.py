@@ -28,7 +28,7 @@ _GIT_BY_PATH = word_set("clone apply am init worktree submodule")
 """What git does with paths as the system takes them; its own never lead through a link."""
 _SYMBOLIC = re.compile("-[A-Za-z]*s|--s")
 _KEEPS_LINKS = re.compile("-[A-Za-z]*[rRadP]|--(rec|arch|no-deref|pres)")
-_OF_TEXT = word_set("tar curl jq bat xxd gcc rustc javac")
+_OF_TEXT = word_set("tar curl bat xxd gcc rustc javac")
 """Known programs that do no more than their words say; the others run code of the workspace."""
 
 

@@ -24,7 +24,7 @@ from tiro.tools.readers import is_option, only_reads
 from tiro.tools.same_words import gives_option, options_of, same_verbs
 
 READ_ONLY = "<read-only>"
-"""The pattern that fits every command that is known to only read the files it names."""
+"""The pattern that fits every command that is known to only read what it may."""
 MAY_BE_READ_ONLY = "<may-be-read-only>"
 """The one that fits those too that would only read, were it not for a repository's settings."""
 
@@ -39,6 +39,8 @@ class CommandSubject(msgspec.Struct, frozen=True):
     """False where it names a file that it must not read, or its folder is not known."""
     doubt: str | None = None
     """Why it may do more here than read, as its words say."""
+    is_seen: bool = False
+    """Whether all was looked at that it reads below folders, and may be read."""
     is_home: bool = True
     """False where it is run in a folder that is none of the workspace's own, but one in them."""
     is_fed: bool = False
@@ -106,7 +108,7 @@ class CommandSubject(msgspec.Struct, frozen=True):
 
     def _only_reads(self, pattern: str) -> bool:
         is_sure = self.is_free and (self.doubt is None or pattern == MAY_BE_READ_ONLY)
-        return self.is_plain and is_sure and only_reads(self.words, deep=False) is not None
+        return self.is_plain and is_sure and only_reads(self.words, deep=self.is_seen) is not None
 
 
 def subjects_of(line: CommandLine, free: Sequence[bool] = ()) -> tuple[CommandSubject, ...]:

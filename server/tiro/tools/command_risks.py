@@ -106,7 +106,8 @@ def risk_of(words: Sequence[str], named: int) -> str | None:
     if name == "npx" and named > 1 and not is_option(words[1]):
         return risk_of(words[1:], named - 1)
     if name in RUNNERS:
-        return RUNS.format(name=name)
+        is_reading = only_reads((name, *words[1:]), deep=False) is not None
+        return None if is_reading else RUNS.format(name=name)
     if name in LANGUAGES or name == "pypy":
         return _language_risk(name, words, named)
     if name == "git":

@@ -63,8 +63,8 @@ def command_environment(
         for name, value in given.items()
         if name in allowed or not (name in keys or secrets.are_in(value))
     }
-    for name in ("CDPATH", "PWD", "OLDPWD", "GLOBIGNORE", "BASHOPTS"):
-        kept.pop(name, None)  # a `cd` leads, and a `*` fits, as it says
+    for name in ("CDPATH", "PWD", "OLDPWD", "GLOBIGNORE", "BASHOPTS", "RIPGREP_CONFIG_PATH"):
+        kept.pop(name, None)  # a `cd` leads, a `*` fits, and `rg` searches, as it says
     return kept | NOT_INTERACTIVE | _git_config(GIT_CONFIG, kept.get("GIT_CONFIG_COUNT", "0"))
 
 

@@ -171,13 +171,6 @@ PROGRAMS: dict[str, Program] = {
         " referer user max-redirs no-buffer",
         risky="(?i)file:",
     ),
-    "jq": _program(
-        flags="rcnesSajCMR",
-        long="raw-output compact-output null-input exit-status slurp sort-keys ascii-output"
-        " join-output color-output monochrome-output raw-input tab indent arg argjson args"
-        " jsonargs",
-        risky=r"\b(import|include)\b",
-    ),
     "bat": _program(
         flags="pnA",
         valued="rH",

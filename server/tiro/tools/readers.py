@@ -56,6 +56,8 @@ def only_reads(words: Sequence[str], *, deep: bool) -> Reading | None:
     `deep` says whether it may read more than the files it names, such as all below a folder.
     """
     words, _ = within_git(tuple(words))
+    if words[0] in _TELLS_VERSION and words[1:] == ("--version",):
+        return Reading("nothing")
     special = _SPECIAL.get(words[0])
     if special is not None:
         return special(words, deep)
@@ -121,6 +123,18 @@ _LOG_LONG = (
     " branches tags remotes left-right cherry-pick no-walk topo-order date-order"
 )
 
+_GREP = Reader(
+    shows="text",
+    flags="inHhcloLqsvwxEFGPaIUTzb#",
+    valued="ABCm",
+    text="e",
+    long="ignore-case line-number count files-with-matches files-without-match invert-match"
+    " word-regexp line-regexp only-matching color colour max-count after-context"
+    " before-context context extended-regexp fixed-strings perl-regexp no-messages quiet"
+    " regexp text with-filename no-filename",
+    deep="r R recursive include exclude exclude-dir",
+)
+
 READERS: dict[str, Reader] = {
     "ls": Reader(
         shows="names",
@@ -166,17 +180,7 @@ READERS: dict[str, Reader] = {
         valued="dfcb",
         long="delimiter fields characters bytes complement output-delimiter only-delimited",
     ),
-    "grep": Reader(
-        shows="text",
-        flags="inHhcloLqsvwxEFGPaIUTzb#",
-        valued="ABCm",
-        text="e",
-        long="ignore-case line-number count files-with-matches files-without-match invert-match"
-        " word-regexp line-regexp only-matching color colour max-count after-context"
-        " before-context context extended-regexp fixed-strings perl-regexp no-messages quiet"
-        " regexp text with-filename no-filename",
-        deep="r R recursive include exclude exclude-dir",
-    ),
+    **dict.fromkeys(("grep", "egrep", "fgrep"), _GREP),
     "rg": Reader(
         shows="text",
         flags="inlcvwFSsHhNoUxp",
@@ -195,6 +199,11 @@ READERS: dict[str, Reader] = {
         " ignore-case report-identical-files new-file text minimal",
         deep="r recursive exclude",
     ),
+    "paste": Reader(shows="text", flags="sz", valued="d", long="delimiters serial"),
+    "fold": Reader(shows="text", flags="bs", valued="w", long="width spaces"),
+    "rev": Reader(shows="text"),
+    "od": Reader(shows="text", flags="abcdfiloxv", valued="AtjNw"),
+    "strings": Reader(shows="text", flags="a", valued="n"),
     "cmp": Reader(shows="text", flags="bls", valued="n"),
     "comm": Reader(shows="text", flags="123", long="check-order nocheck-order total"),
     "md5sum": Reader(shows="text", flags="bt"),
@@ -204,6 +213,13 @@ READERS: dict[str, Reader] = {
     "pwd": Reader(shows="nothing", flags="LP", most=0),
     "whoami": Reader(shows="nothing", most=0),
     "uname": Reader(shows="nothing", flags="asnrvmpio", most=0),
+    "id": Reader(shows="nothing", flags="ugnrG", takes_paths=False),
+    "groups": Reader(shows="nothing", takes_paths=False),
+    "hostname": Reader(shows="nothing", flags="fsdiI", most=0),
+    "uptime": Reader(shows="nothing", flags="ps", most=0),
+    "arch": Reader(shows="nothing", most=0),
+    "free": Reader(shows="nothing", flags="bkmghtw", most=0),
+    "sleep": Reader(shows="nothing", takes_paths=False),
     "nproc": Reader(shows="nothing", most=0),
     "true": Reader(shows="nothing", takes_paths=False),
     "false": Reader(shows="nothing", takes_paths=False),
@@ -267,6 +283,7 @@ GIT_READERS: dict[str, Reader] = {
         is_deep=True,
     ),
     "rev-list": Reader(shows="names", flags="#", valued="n", long=f"count {_LOG_LONG}"),
+    "reflog": Reader(shows="names", flags="#", valued="n", long="oneline date", most=0),
     "merge-base": Reader(shows="names", long="is-ancestor all fork-point"),
 }
 """What of git only reads; an editor's, a pager's or another program's start is not among it."""
@@ -315,6 +332,43 @@ def _objects(words: Sequence[str]) -> list[str]:
     before = words[: words.index("--")] if "--" in words else words
     return [word for word in before if not word.startswith("-")]
 
+
+_JQ = Reader(
+    shows="text",
+    flags="rcnesSajCMR",
+    long="raw-output compact-output null-input exit-status slurp sort-keys ascii-output"
+    " join-output color-output monochrome-output raw-input tab indent arg argjson args jsonargs"
+    " version help",
+)
+_JQ_MORE = re.compile(r"\b(import|include|modulemeta|env|ENV)\b")
+"""By these words a program of jq reads other files, or the environment."""
+
+
+def _jq(words: Sequence[str], deep: bool) -> Reading | None:
+    """jq: its program comes first, and then the files."""
+    reading = _read_by(_JQ, words[1:], deep)
+    if reading is None or any(map(_JQ_MORE.search, words)):
+        return None
+    return Reading("text", reading.paths[1:])
+
+
+_DOCKER = Reader(
+    shows="nothing",
+    flags="aqslf",
+    valued="n",
+    long="all quiet size latest last no-trunc format filter",
+    takes_paths=False,
+)
+
+
+def _docker(words: Sequence[str], deep: bool) -> Reading | None:
+    """docker: what runs, and what there is to run."""
+    is_list = words[1:2] in (("ps",), ("images",))
+    return _read_by(_DOCKER, words[2:], deep) if is_list else None
+
+
+_TELLS_VERSION = word_set("python python3 node gcc g++ clang make cmake jq rg")
+"""What only says which one it is; other programs first read settings of the folder."""
 
 _FIND_TESTS = word_set(
     "-name -iname -path -ipath -wholename -type -size -mtime -mmin -ctime -cmin -atime"
@@ -401,6 +455,8 @@ def _bracket(words: Sequence[str], deep: bool) -> Reading | None:
 
 _SPECIAL: dict[str, Callable[[Sequence[str], bool], Reading | None]] = {
     "git": _git,
+    "jq": _jq,
+    "docker": _docker,
     "find": _find,
     "cd": _cd,
     "sed": _sed,
