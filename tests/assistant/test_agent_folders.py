@@ -53,7 +53,11 @@ def test_where_no_agent_can_be_chosen_that_is_said(tmp_path: Path) -> None:
     assert folders.registry.default == "plan"
 
 
-@pytest.mark.parametrize("name", ["build", "Build", "BUILD", "pl\uff41n", "bu-ild", "my agent"])
+NAMES = ("build", "Build", "BUILD", "pl\uff41n", "bu-ild", "my agent", "pl\u0430n", "\u0440lan")
+MORE = ("p1an", "buiId", "bu\u0456ld", "pl\u00e1n", "expl\u03bfre")
+
+
+@pytest.mark.parametrize("name", [*NAMES, *MORE])
 def test_a_workspace_adds_no_agent_that_looks_like_another(tmp_path: Path, name: str) -> None:
     """M5.11: a repository may not pass one off as `build`, nor as one of the user's own."""
     put(tmp_path, "home/agents/My Agent.md", SEEN)

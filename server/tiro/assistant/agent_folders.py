@@ -97,11 +97,25 @@ def _read(folder: Path, root: Path | None, patience: Patience) -> AgentFiles:
         return AgentFiles([], [f"{folder}{error}; its agents are not there"])
 
 
+_LOOKS_LIKE = str.maketrans(
+    "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445"
+    "\u0455\u0456\u0458\u0501\u04bb\u04cf\u051b\u051d\u0261\u0131"
+    "\u03b1\u03b5\u03b9\u03ba\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7\u0578\u057d\u0585"
+    "01i",
+    "abekmhopctyxsljdhlqwglaelkvoptuxnuooll",
+)
+"""Letters that are drawn as Latin ones: Cyrillic, two of phonetics, Greek, Armenian; digits."""
+
+
 def _alike(name: str) -> Callable[[str], bool]:
-    """The test for names that a reader may take for this one: only letters and digits count."""
+    """The test for names that a reader may take for this one: only letters and digits count.
+
+    Accents do not, and letters of other alphabets are what they look like.
+    """
 
     def folded(one: str) -> str:
-        return re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", one).casefold())
+        bare = unicodedata.normalize("NFKD", one).casefold().translate(_LOOKS_LIKE)
+        return re.sub(r"[\W_]", "", bare)
 
     return lambda other: other == name or folded(other) == folded(name)
 
