@@ -187,6 +187,25 @@ def test_lost_agent_widens_no_rights(room: Path) -> None:
         assert decided(room, rules, "read_file", {"path": "src/a.py"}).kind == "allow"
 
 
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        (
+            "git commit -m \"$(cat <<'EOF'\nfix: it\n\nSee https://a.b/c/../../../d\nEOF\n)\"",
+            "allow",
+        ),
+        ("git commit -m 'fix: see https://a.b/c and so on'", "allow"),
+        ("git commit -m 'fix\n\nsee x'", "allow"),
+        ("git commit -F https://a.b/../../../k", "ask"),
+        ("git commit -m 'x\ny' --template=../outside/k", "ask"),
+        ("git commit -m x:../outside/k", "ask"),
+    ],
+)
+def test_a_commit_with_a_long_message_is_a_commit(room: Path, line: str, kind: str) -> None:
+    rules = Rules(config={"bash": {"git commit": "allow"}}, default=STRICT_SET)
+    assert decided(room, rules, "run_command", command(line)).kind == kind
+
+
 NAMED: Any = {
     **dict.fromkeys(
         ("bash scripts/x.sh", "./run", "python3 scripts/*", "docker compose up"), "ask"

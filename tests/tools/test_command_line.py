@@ -1,14 +1,18 @@
 """A command line is read as shells read it, or it is not plain."""
 
+import os
 import random
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.sizes import PATIENCE
 from tiro.tools.command_line import MAX_COMMANDS, parse_command_line
 
+MESSAGE = "\"$(cat <<'EOF'\nfix(x): it\n\nBy: A <a@b>\nEOF\n)\""
+"""A commit's message of several lines, as models write it."""
 SHELLS = [shell for shell in ("sh", "bash", "dash") if shutil.which(shell)]
 
 
@@ -33,6 +37,20 @@ SHELLS = [shell for shell in ("sh", "bash", "dash") if shutil.which(shell)]
         ("[ -f a ] && b", [["[", "-f", "a", "]"], ["b"]]),
         ('a "b\\|c" py$ "d$" "(e$|f$)"', [["a", "b\\|c", "py$", "d$", "(e$|f$)"]]),
         ('echo $? "is: $?"', [["echo", "$?", "is: $?"]]),
+        ("git commit -m 'a\nb' && c", [["git", "commit", "-m", "a\nb"], ["c"]]),
+        (
+            'timeout 5 git tag -m "a\n\nb: (c)" v',
+            [["timeout", "5", "git", "tag", "-m", "a\n\nb: (c)", "v"]],
+        ),
+        (f"git commit -am {MESSAGE}", [["git", "commit", "-am", "fix(x): it\n\nBy: A <a@b>"]]),
+        (
+            f"git add . && git commit -m {MESSAGE} 2>&1 | tail -1",
+            [
+                ["git", "add", "."],
+                ["git", "commit", "-m", "fix(x): it\n\nBy: A <a@b>"],
+                ["tail", "-1"],
+            ],
+        ),
     ],
 )
 def test_plain_line(line: str, commands: list[list[str]]) -> None:
@@ -60,12 +78,39 @@ def test_plain_line(line: str, commands: list[list[str]]) -> None:
         *("a *", "a ?", "a [b]", "a {b,c}", "~", "a ~/b", "a b=~", "a !b", "! a", "a #b", "(a)"),
         *("A=1 b", "A=1", "'A'=1 b", "if a", "{ a; }", "while a", "[[ a ]]"),
         *("-x a", "'' a"),
+        *("a 'b\nc'", "sed -n 'p\nw X' a", "git commit\na", "git commit -m a\nb", 'git log "a\nb"'),
+        *("git commit -m 'a\rb'", "echo 'a\nb'; git commit -m c", "x git commit -m 'a\nb'"),
+        *(MESSAGE, f"a {MESSAGE}", f"echo {MESSAGE}", f"git commit -m {MESSAGE}\na"),
+        *(f"git commit -m {MESSAGE.replace(old, new)}" for old, new in (
+            ("'EOF'", "EOF"), ("it", "$(b)"), ("it", "`b`"), ("it", "it's"), ("it", "(it"),
+            ("it", "it)"),
+            ("it", "# it"), ("it", '"'), ("it", "<<b"), ("it", "EOF\n)\" b \""),
+            ("\nEOF\n", "\nEOF \n"),
+            ("\n)", "\nb)"), ("cat", "sh"), ("it", "\\\\"), ("cat <<", "cat b <<"), ("\n)", ")"),
+        )),
     ],
 )  # fmt: skip
 def test_line_that_is_not_plain(line: str) -> None:
     found = parse_command_line(line)
     assert found.unplain
     assert found.commands == ()
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_shells_hand_over_a_message_as_it_is_read(shell: str, tmp_path: Path) -> None:
+    (tmp_path / "git").write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
+    (tmp_path / "git").chmod(0o755)
+    for text in (
+        "a",
+        "fix(x): it\n\nBy: A <a@b>",
+        "%s * ~ {a,b} [c] !x & | ; (d e) > f",
+        "EOFx\nEO",
+    ):
+        line = f"git commit -m \"$(cat <<'EOF'\n{text}\nEOF\n)\""
+        [words] = parse_command_line(line).commands
+        path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        done = subprocess.run([shell, "-c", line], env=path, capture_output=True, text=True)
+        assert done.stdout == "".join(f"{word}|" for word in words[1:])
 
 
 def test_random_plain_lines_have_the_words_that_shells_find() -> None:

@@ -172,8 +172,8 @@ def _guarded_paths(
 
 def _pieces(word: str) -> Iterator[str]:
     """All in a word that may be a path: `-I/usr`, `--file=../x`, `-d@.env`, `host:/x`, `-sKx`."""
-    is_url = _URL.match(word) is not None
-    found = [] if is_url else [word[mark.end() :] for mark in _MARKS.finditer(word)]
+    bare = _WEB.sub("", word)
+    found = [bare[mark.end() :] for mark in _MARKS.finditer(bare)]
     if not word.startswith("-"):
         found.append(word)
     else:
@@ -183,7 +183,8 @@ def _pieces(word: str) -> Iterator[str]:
     return (piece for piece in found if piece and piece != NOWHERE)
 
 
-_URL = re.compile("https?://", re.IGNORECASE)
+_WEB = re.compile(r"https?://[^\s,;<>]*", re.IGNORECASE)
+"""An address in the web, which is no path wherever it stands."""
 _MARKS = re.compile("[=:@,<;]")
 """Behind these a path may begin within a word."""
 _LETTERS = re.compile("-[A-Za-z0-9]{1,20}")

@@ -3,13 +3,16 @@
 Law: a line counts as plain only if every shell (`sh`, dash, bash) takes it for exactly these simple
 commands with exactly these words. Whatever else there is, substitutions, redirections, patterns,
 keywords, or merely a character that is not known to be harmless, makes it a line that is not plain.
-Left out of its words is what changes nothing that is judged: output that goes nowhere or where the
-other output goes, and a few variables that no program takes for more than a wish.
+A text of several lines is a commit's message. Left out of its words is what changes nothing that is
+judged: output that goes nowhere or where the other output goes, and a few variables that no program
+takes for more than a wish.
 """
 
 import re
 
 import msgspec
+
+from tiro.tools.command_core import core_of
 
 MAX_COMMANDS = 100
 """A line of more is not plain: nobody writes one, and each command has to be looked at."""
@@ -97,9 +100,25 @@ _END = re.compile(r"[ \t;&|]|$")
 _IN_DOUBLE = re.compile(r'(?:[^$`\\]|\\[^$`"\\]|\$\?|\$(?=[ \t)|]|$))*')
 """What double quotation marks hold as it is, but for `$?`."""
 
+_WITH_MESSAGES = (("git", "commit"), ("git", "tag"))
+"""Commands that may get a text of several lines; others may take each line for something else."""
+_MESSAGE = re.compile(
+    r"\"\$\(cat <<'(?P<end>[A-Z]+)'\n(?P<text>(?:(?!(?P=end)\n)(?:[^\n'\"`$\\()#<]|<(?!<)"
+    r"|\([^\n'\"`$\\()#<]*\))*\n)*)(?P=end)\n[ \t]*\)\""
+)
+"""A text of several lines, as models hand it over. It is without what old shells, which look for
+the end of `$(` as if it held commands, may take for a quotation mark, a bracket or a comment."""
+
 
 class _UnplainError(Exception):
     """Why a line is not plain."""
+
+
+def _why(character: str) -> str:
+    """Why a line with this character outside of quotation marks is not plain."""
+    if character == "\n":
+        return LINE_BREAK
+    return (SPECIAL if character.isascii() else NOT_ASCII).format(character=character)
 
 
 class _Reader:
@@ -113,6 +132,7 @@ class _Reader:
         self._words: list[str] = []
         self._word: str | None = None
         self._has_status = False
+        self._has_break = False
         self._begin = 0
         self._globs: list[tuple[int, int]] = []
 
@@ -123,9 +143,9 @@ class _Reader:
     def read(self) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
         """The commands and what joins them; _UnplainError for what is not plain."""
         for character in self._text:
-            if character in "\r\n":
+            if character == "\r":
                 raise _UnplainError(LINE_BREAK)
-            if character != "\t" and not character.isprintable():
+            if character not in "\t\n" and not character.isprintable():
                 raise _UnplainError(UNSEEN)
         while self._at < len(self._text):
             self._take(self._text[self._at])
@@ -160,10 +180,8 @@ class _Reader:
             self._globs.append((len(self._commands), len(self._words)))
         elif character in _PLAIN or self._stands_for_itself(character):
             self._add(character)
-        elif character.isascii():
-            raise _UnplainError(SPECIAL.format(character=character))
         else:
-            raise _UnplainError(NOT_ASCII.format(character=character))
+            raise _UnplainError(_why(character))
 
     def _add(self, letters: str) -> None:
         self._word = (self._word or "") + letters
@@ -191,6 +209,11 @@ class _Reader:
         return character == "~" and self._at > 0 and self._text[self._at - 1].isalnum()
 
     def _quote(self, mark: str) -> None:
+        if message := _MESSAGE.match(self._text, self._at):
+            self._has_break = True
+            self._word = (self._word or "") + message["text"].rstrip("\n")
+            self._at = message.end()
+            return
         end = self._text.find(mark, self._at + 1)
         if end < 0:
             raise _UnplainError(OPEN_QUOTE)
@@ -200,6 +223,7 @@ class _Reader:
             if sure is not None and sure.end() < len(inside):
                 raise _UnplainError(SPECIAL.format(character=inside[sure.end()]))
             self._has_status = self._has_status or _STATUS in inside
+        self._has_break = self._has_break or "\n" in inside
         self._word = (self._word or "") + inside
         self._at = end + 1
 
@@ -235,8 +259,10 @@ class _Reader:
             raise _UnplainError(DASHED.format(word=first))
         if self._has_status and first != "echo":
             raise _UnplainError(SPECIAL.format(character="$"))
+        if self._has_break and tuple(core_of(self._words)[:2]) not in _WITH_MESSAGES:
+            raise _UnplainError(LINE_BREAK)
         if len(self._commands) == MAX_COMMANDS:
             raise _UnplainError(TOO_MANY.format(most=MAX_COMMANDS))
         self._commands.append(tuple(self._words))
         self._words = []
-        self._has_status = False
+        self._has_status = self._has_break = False
