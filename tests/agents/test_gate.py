@@ -643,6 +643,7 @@ GUARDED = [
     *(".tiro/agents/build.md", ".tiro/config.yaml", ".Tiro/x", ".tiro/plan/p.md", ".vscode/x.json"),
     *(".husky/pre-commit", ".envrc", ".idea/workspace.xml", "src/../.git/config", "src/to-git/x"),
     *(".githooks/x", ".pre-commit-config.yaml", "src/.dir-locals.el", "a.code-workspace", ".npmrc"),
+    *(".claude/settings.json", ".cursor/mcp.json", ".mcp.json", "pkg/.exrc", ".yarnrc.yml"),
     *(".devcontainer/devcontainer.json", ".zed/tasks.json", ".mise.toml", ".cargo/config.toml"),
 ]
 

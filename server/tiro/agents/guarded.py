@@ -1,8 +1,8 @@
 """Files from which other programs run something by themselves: to write them is to run commands.
 
-git runs what its own folder names, an editor what a folder's settings name, and Tiro itself does
-what its agents and settings say. So a rule that allows to write speaks for them only if it names
-them; whatever else it allows, there it asks.
+git runs what its own folder names, an editor what a folder's settings name, another assistant what
+its hooks say, and Tiro itself does what its agents and settings say. So a rule that allows to write
+speaks for them only if it names them; whatever else it allows, there it asks.
 """
 
 from tiro.tools.command_line import word_set
@@ -10,7 +10,8 @@ from tiro.tools.patterns import parts_of
 
 GUARDED = word_set(
     ".git .tiro .vscode .idea .husky .envrc .githooks .pre-commit-config.yaml .dir-locals.el"
-    " .devcontainer .devcontainer.json .zed .mise.toml .cargo .npmrc"
+    " .devcontainer .devcontainer.json .zed .mise.toml mise.toml .cargo .npmrc .yarnrc.yml"
+    " .exrc .nvimrc .nvim.lua .fleet .claude .cursor .gemini .codex .mcp.json lefthook.yml"
 )
 """Names of such files and folders; in any case of letters, as many disks do not tell it."""
 ENDING = ".code-workspace"
