@@ -62,6 +62,7 @@ mv deep/er/est/link . && cat link/outside/k
 cp -r deep/er/est here && cat here/link/outside/k
 cp -P deep/er/est/link . && cat link/outside/k
 cp -a deep/er/est . ; cat est/link/outside/k
+mv -t . deep/er/est/link && cat link/outside/k
 ln -s ../.. deep/er/up && mv deep/er/up deep && cat deep/up/outside/k
 """.strip().split("\n")
 
@@ -91,6 +92,7 @@ git pull && pytest tests -q
 cp deep/n.txt b.txt && cat b.txt
 mv deep/n.txt b.txt && cat b.txt
 cp -r deep/n.txt b.txt && ls b.txt
+mv deep/n.txt sub && cat sub/n.txt
 git stash && git pull && git stash pop
 git checkout -q - && ls
 touch b && cat b

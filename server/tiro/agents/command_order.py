@@ -28,6 +28,8 @@ _GIT_BY_PATH = word_set("clone apply am init worktree submodule")
 """What git does with paths as the system takes them; its own never lead through a link."""
 _SYMBOLIC = re.compile("-[A-Za-z]*s|--s")
 _KEEPS_LINKS = re.compile("-[A-Za-z]*[rRadP]|--(rec|arch|no-deref|pres)")
+_TO = re.compile("-[A-Za-z]*t|--t")
+"""The options behind which the last word is none that they are put into."""
 _OF_TEXT = word_set("tar curl bat xxd gcc rustc javac")
 """Known programs that do no more than their words say; the others run code of the workspace."""
 
@@ -62,7 +64,8 @@ def _may_put_links(words: Sequence[str], folder: Path | None) -> bool:
         return any(map(_SYMBOLIC.match, rest))
     if name in COPIERS:
         is_moving = name == "mv" or any(map(_KEEPS_LINKS.match, rest))
-        return is_moving and (folder is None or _hold_links(folder / word for word in rest))
+        moved = rest if any(map(_TO.match, rest)) else rest[:-1]
+        return is_moving and (folder is None or _hold_links(folder / word for word in moved))
     return unpacks(name, rest)
 
 
