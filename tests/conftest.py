@@ -30,6 +30,7 @@ hypothesis.settings.load_profile("tiro")
 
 ROOT = Path(__file__).resolve().parents[1]
 SECRETS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
+ADDRESSES = ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
@@ -49,7 +50,7 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT / "server"), str(ROOT))))
     for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
-    for name in (*SECRETS, *PROXIES, *(proxy.lower() for proxy in PROXIES)):
+    for name in (*SECRETS, *ADDRESSES, *PROXIES, *(proxy.lower() for proxy in PROXIES)):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -47,6 +47,7 @@ STEP_MINUTES = 20
 SHOWN_LINES = 150
 IN_CI = bool(os.environ.get("CI"))
 SECRETS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
+ADDRESSES = ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL")
 COMPILED_ANEW = "PYTHONDONTWRITEBYTECODE"
 """With it every process would compile all sources again, which is a third of a server's start."""
 LAST_LINE = re.compile(r"^(\d+) passed, (\d+) failed", re.MULTILINE)
@@ -77,7 +78,7 @@ class Run:
         """No key, a home of its own, and `tiro` on the path."""
         home = self.folder / _file_name(step)
         (home / "tmp").mkdir(parents=True, exist_ok=True)
-        left_out = (*SECRETS, COMPILED_ANEW)
+        left_out = (*SECRETS, *ADDRESSES, COMPILED_ANEW)
         env = {name: value for name, value in os.environ.items() if name not in left_out}
         return env | {
             "HOME": str(home),

@@ -751,6 +751,39 @@ def test_provider_that_is_overridden_keeps_the_rest(
     assert found.settings.secrets() == ["k-123456"]
 
 
+def test_an_address_in_the_environment_gives_way_to_a_configured_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", " ")
+    providers = loaded(tmp_path, "").settings.providers
+    assert providers["openai"].base_url == "http://127.0.0.1:9/v1"
+    assert providers["anthropic"].base_url == "https://api.anthropic.com"
+    mine = "providers: {openai: {base_url: 'http://127.0.0.1:8/v1'}}"
+    assert loaded(tmp_path, mine).settings.providers["openai"].base_url == "http://127.0.0.1:8/v1"
+
+
+def test_a_wrong_address_in_the_environment_is_told_and_nobody_else_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k-123456")
+    monkeypatch.setenv("OPENAI_BASE_URL", "gateway.example.org/v1")
+    found = loaded(tmp_path, "")
+    assert "OPENAI_BASE_URL" in found.problems[0]
+    assert "nothing is sent there" in found.problems[0]
+    assert "api.openai.com" not in found.settings.providers["openai"].base_url
+
+
+@pytest.mark.parametrize(
+    ("given", "key"), [('"k-123456"', "k-123456"), ("'k-1'\n", "k-1"), ('"', '"')]
+)
+def test_quotes_around_a_key_in_the_environment_are_not_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, key: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", given)
+    assert loaded(tmp_path, "").settings.providers["openai"].api_key == key
+
+
 @pytest.mark.parametrize(
     ("entry", "key", "command"),
     [

@@ -235,6 +235,22 @@ def test_a_key_in_the_environment_is_all_that_is_needed(
     assert [r["name"] for r in rows if r["available"]][:2] == [f"{name}/model-a", f"{name}/model-b"]
 
 
+@pytest.mark.parametrize("name", ["anthropic", "openai"])
+def test_an_address_in_the_environment_is_where_its_key_goes(
+    start: StartServer, home: Home, provider: Provider, name: str
+) -> None:
+    """As the providers' own libraries take it; a key of a gateway is nobody else's business.
+
+    Quotes around a key are none of its own: `docker run --env-file` leaves them there.
+    """
+    provider.model_names = ["model-a"]
+    (home.config_dir / "config.yaml").unlink()
+    url = provider.root_url if name == "anthropic" else provider.base_url
+    env = {f"{name.upper()}_API_KEY": f'"{API_KEY}"', f"{name.upper()}_BASE_URL": f"{url}/"}
+    assert ask(start(env=env), "hi")["text"] == "ok"
+    assert provider.last.is_anthropic == (name == "anthropic")
+
+
 def test_the_system_prompt_and_the_last_message_are_cached(
     server: Server, provider: Provider
 ) -> None:

@@ -191,6 +191,27 @@ def test_a_proxy_that_is_no_address_is_told_in_a_sentence(proxy: str) -> None:
         asyncio.run(ask(model(None, proxy=proxy)))
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[SSL: CERTIFICATE_VERIFY_FAILED] certificate has expired (_ssl.c:1)", "SSL_CERT_FILE"),
+        ("[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1)", "http://"),
+        ("[SSL: RECORD_LAYER_FAILURE] record layer failure (_ssl.c:1)", "http://"),
+    ],
+)
+def test_what_is_wrong_with_tls_is_told_and_not_tried_again(text: str, told: str) -> None:
+    error, wire = fails(httpx.ConnectError(text))
+    assert told in error.message
+    assert text in error.message
+    assert len(wire.requests) == 1
+
+
+def test_a_socks_proxy_of_the_environment_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
+    with pytest.raises(ModelError, match="SOCKS proxy"):
+        asyncio.run(ask(model(None)))
+
+
 def test_b52_no_secret_in_a_repr() -> None:
     provider = settings(**LEAKY, proxy=f"http://user:{SECRET}@proxy.test")
     assert "c0ffee" not in repr(provider)

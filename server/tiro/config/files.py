@@ -1,9 +1,10 @@
 """Find the configuration files, read them, merge them with what an editor sets.
 
 Precedence, highest first: the editor's settings, `<workspace>/.tiro/config.yaml`,
-`<config dir>/config.yaml`, the defaults.
+`<config dir>/config.yaml`, the addresses in the environment, the defaults.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tiro.agents.patience import Patience
 from tiro.agents.settings_file import UnusableFileError, read_settings
 from tiro.config.directories import config_directory
 from tiro.config.merge import Merge, Source
-from tiro.config.settings import BUILT_IN_PROVIDERS, Settings
+from tiro.config.settings import ADDRESSES, BUILT_IN_PROVIDERS, Settings
 
 FILE_NAME = "config.yaml"
 WORKSPACE_FILE = Path(".tiro", FILE_NAME)
@@ -44,6 +45,10 @@ def load(
     """
     merge, patience = Merge(), patience or Patience()
     merge.take(Source("the defaults", {"providers": BUILT_IN_PROVIDERS}))
+    for name, variable in ADDRESSES.items():
+        if address := os.environ.get(variable, "").strip():
+            given = {"providers": {name: {"base_url": address}}}
+            merge.take(Source(f"{variable} in the environment", given))
     main = (directory or config_directory()) / FILE_NAME
     places = [(main, None), *((root / WORKSPACE_FILE, root) for root in reversed(workspace_roots))]
     files = [path for path, root in places if _take_file(path, root, merge, patience)]

@@ -255,7 +255,7 @@ class Merge:
             self._tell(self._named_in[name], ("providers", name), f"has no {missing}")
             return None
         named = None if entry.api_key or entry.api_key_command else entry.api_key_env
-        key = entry.api_key or (os.environ.get(named, "").strip() if named else None)
+        key = entry.api_key or (_key_in(named) if named else None)
         return ProviderSettings(
             name=name,
             api=entry.api,
@@ -355,3 +355,12 @@ def _shown(path: tuple[str, ...], value: Any) -> str:
     if _SECRET_KEYS & set(path):
         return "what is there"
     return shown(value)
+
+
+def _key_in(variable: str) -> str:
+    """The key in a variable of the environment, without the quotes that `--env-file` leaves."""
+    key = os.environ.get(variable, "").strip()
+    for quote in ("'", '"'):
+        if len(key) > 1 and key[0] == key[-1] == quote:
+            return key[1:-1].strip()
+    return key

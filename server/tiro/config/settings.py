@@ -122,3 +122,6 @@ BUILT_IN_PROVIDERS = {
         ("local", "local", None, None),
     )
 }
+
+ADDRESSES = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
+"""The variable that may hold a built-in provider's `base_url`, as its own library takes it."""

@@ -58,7 +58,9 @@ HTTPX_MEANINGS: dict[type[Exception], Meaning] = {
         "cannot be asked: its key or headers hold a character that HTTP does not allow"
     ),
     httpx.ProtocolError: _BROKEN_OFF,
-    httpx.ProxyError: Meaning("cannot be reached through its proxy, check the proxy setting"),
+    httpx.ProxyError: Meaning(
+        "cannot be reached through its proxy, check the proxy setting or HTTPS_PROXY"
+    ),
     httpx.UnsupportedProtocol: Meaning("needs a base_url that begins with http:// or https://"),
     httpx.TransportError: Meaning("cannot be reached", is_retryable=True),
     httpx.DecodingError: Meaning("sent an answer whose compression is broken", is_retryable=True),
@@ -75,6 +77,16 @@ HTTPX_MEANINGS: dict[type[Exception], Meaning] = {
     httpx.StreamError: _OWN_FAULT,
 }
 """Every exception of httpx; a class that is not listed takes the meaning of the class above it."""
+
+_TLS_MEANINGS = {
+    "CERTIFICATE_VERIFY_FAILED": Meaning(
+        "has a certificate that is not trusted here; where it is your own, name the file of its"
+        " authority in SSL_CERT_FILE"
+    ),
+    "WRONG_VERSION_NUMBER": Meaning("does not speak TLS, begin its base_url with http://"),
+    "RECORD_LAYER_FAILURE": Meaning("does not speak TLS, begin its base_url with http://"),
+}
+"""What OpenSSL calls it, in the text of a `ConnectError`; asking again would not help."""
 
 NO_CREDIT = Meaning("has no credit left on this account")
 
@@ -111,6 +123,10 @@ def from_httpx(error: Exception, provider: ProviderSettings) -> ModelError:
 
 def meaning_of(error: Exception) -> Meaning:
     """What the table says of this exception or of the nearest class above it."""
+    if isinstance(error, httpx.ConnectError):
+        for name, meaning in _TLS_MEANINGS.items():
+            if name in str(error):
+                return meaning
     return next(HTTPX_MEANINGS[kind] for kind in type(error).__mro__ if kind in HTTPX_MEANINGS)
 
 

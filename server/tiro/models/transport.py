@@ -36,6 +36,12 @@ SHORT_ANSWER_SECONDS = 10.0
 """How long an answer to a `get` may take, however steadily it drips."""
 
 
+SOCKS = failures.Meaning(
+    "cannot be asked through a SOCKS proxy, give an http:// one as its proxy setting or in"
+    " HTTPS_PROXY, or name its host in NO_PROXY"
+)
+
+
 class Transport:
     """The HTTP client of one provider, opened with its first request."""
 
@@ -166,7 +172,9 @@ class Transport:
             try:
                 address(self.provider.proxy or "")
                 self._client = self._open()
-            except (OSError, ValueError, ImportError) as error:
+            except ImportError:
+                raise failures.refusal(self.provider, SOCKS) from None
+            except (OSError, ValueError) as error:
                 # Its text may quote the proxy's password or the path of a certificate file.
                 kind = type(error).__name__
                 meaning = failures.Meaning(f"cannot be asked, check its proxy setting ({kind})")
@@ -191,7 +199,8 @@ class Transport:
             trust_env=not loopback,
             proxy=self.provider.proxy,
             # Reading the certificates of this machine costs 20 to 45 ms, and here is no TLS.
-            verify=not is_plain,
+            # The variables that name other ones count for a server on this machine too.
+            verify=False if is_plain else httpx.create_ssl_context(),
             transport=self._http,
         )
 
