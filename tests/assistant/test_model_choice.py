@@ -1,6 +1,7 @@
 """Which model answers: named, or the first provider that can be used (config.md's order)."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,9 +11,10 @@ from typing import Any
 import pytest
 
 from tests.e2e.provider import API_KEY, MODEL, Provider
+from tests.e2e.replies import Pause, Reply
 from tests.sizes import PATIENCE
 from tiro import ModelNotConfiguredError
-from tiro.assistant.model_choice import Models, load_adapters
+from tiro.assistant.model_choice import PROBE_SECONDS, Models, load_adapters
 from tiro.config.settings import BUILT_IN_PROVIDERS
 from tiro.models.model import ModelFacts, ProviderSettings
 
@@ -66,6 +68,18 @@ def test_a_server_that_runs_comes_before_the_embedded_model(
     """ollama, then llamacpp, if they answer."""
     running = {"base_url": provider.base_url, "api_key": API_KEY}
     assert chosen(models(tmp_path, llamacpp=running)) == f"llamacpp/{MODEL}"
+
+
+def test_a_server_of_ones_own_with_a_key_may_take_a_moment(
+    tmp_path: Path, provider: Provider
+) -> None:
+    """A gateway on this machine, busy with something else, is no provider that does not answer."""
+    body = json.dumps({"data": [{"id": MODEL}]}).encode()
+    wait = PROBE_SECONDS + 0.2
+    provider.models_answer = Reply([Pause(wait), body], framing="length")
+    mine = {"base_url": provider.base_url, "api_key": API_KEY}
+    assert chosen(models(tmp_path, openai=mine)) == f"openai/{MODEL}"
+    provider.models_answer = None
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

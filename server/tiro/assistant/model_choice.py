@@ -26,7 +26,7 @@ from tiro.models.wire_parts import UnknownModel
 T = TypeVar("T")
 
 PROBE_SECONDS = 0.3
-"""A server on this machine answers within this, or is not running."""
+"""A server on this machine that nobody has set up answers within this, or is not running."""
 
 ANSWER_SECONDS = 2.5
 """How long whoever runs elsewhere is waited for before the next one is tried."""
@@ -248,8 +248,8 @@ class Models:
         if standing.reason is not None:
             return standing
         if adapters.asks_first(standing.provider):
-            is_here = adapters.is_loopback(standing.provider)
-            return await self._asked(standing, PROBE_SECONDS if is_here else ANSWER_SECONDS)
+            is_found = provider.name in SERVERS
+            return await self._asked(standing, PROBE_SECONDS if is_found else ANSWER_SECONDS)
         return standing if standing.names else await self._asked(standing, LIST_SECONDS)
 
     async def _examined(
