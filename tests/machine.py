@@ -25,7 +25,7 @@ CODE_SERVER = "4.139.1"
 """The workbench (VS Code 1.139.1). Exact: the tests inside it use an internal interface."""
 WORKBENCH_NODE = "24.21.0"
 """The Node that this code-server wants; the npm package holds the program and its headers."""
-KEEP_VENV_DAYS = 14
+KEEP_DAYS = 14
 MEMORY = Path("/dev/shm")
 MEMORY_GIGABYTES = 4
 
@@ -81,6 +81,7 @@ def memory() -> Path | None:
 def python_environment(pins: Path = PINS) -> Path:
     """Make the private environment for these pins, Tiro installed in it; its Python is returned.
 
+    All checkouts of a machine share it: PYTHONPATH says whose Tiro is meant.
     A file `without-dependencies.txt` beside the pins names packages of which only they are wanted.
     """
     alone = pins.with_name("without-dependencies.txt")
@@ -90,7 +91,6 @@ def python_environment(pins: Path = PINS) -> Path:
         PINS.read_bytes(),
         pins.read_bytes(),
         alone.read_bytes() if alone.exists() else b"",
-        str(ROOT).encode(),
         sys.version.encode(),
     )
     venv = CACHE / f"venv-{hashlib.sha256(b'|'.join(parts)).hexdigest()[:16]}"
@@ -105,21 +105,27 @@ def python_environment(pins: Path = PINS) -> Path:
                 _run(*pip, "--no-deps", "--requirement", str(alone))
             _run(*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT))
         (venv / ".ok").touch()
-    _remove_old_environments()
+    _remove_old("venv")
     return python
 
 
 def node_modules() -> None:
-    """Install the VS Code client's packages exactly as its lock file says."""
+    """Install the VS Code client's packages exactly as its lock file says: once a machine."""
     if not shutil.which("npm"):
         raise MissingError("install Node.js 20 or newer with npm (needed by: the VS Code client)")
     lock = hashlib.sha256((VSCODE / "package-lock.json").read_bytes()).hexdigest()
-    stamp = VSCODE / "node_modules" / ".tiro"
+    here, kept = VSCODE / "node_modules", CACHE / f"node_modules-{lock[:16]}"
     with _one_at_a_time("npm"):
-        if stamp.exists() and stamp.read_text() == lock:
+        if (here / ".ok").exists() and (here / ".ok").read_text() == lock:
             return
-        _run("npm", "ci", *NPM_QUIET, cwd=VSCODE)
-        stamp.write_text(lock)
+        if (kept / ".ok").exists():
+            _link_tree(kept, here)
+        else:
+            _run("npm", "ci", *NPM_QUIET, cwd=VSCODE)
+            (here / ".ok").write_text(lock)
+            _link_tree(here, kept)
+        (kept / ".ok").touch()
+    _remove_old("node_modules")
 
 
 def workbench() -> Path:
@@ -160,7 +166,8 @@ def _install_workbench(folder: Path) -> None:
 def local_model(python: Path) -> None:
     """Pull the embedded model's weights, by the command that users type."""
     with _one_at_a_time("model"):
-        _run(str(python), "-m", "tiro", "local", "pull")
+        env = {**os.environ, "PYTHONPATH": str(ROOT / "server")}
+        _run(str(python), "-m", "tiro", "local", "pull", env=env)
 
 
 NPM_QUIET = ("--no-fund", "--no-audit", "--loglevel=error")
@@ -173,9 +180,26 @@ def _is_installed(package: str) -> bool:
     return subprocess.run(query, capture_output=True, text=True).stdout == "installed"
 
 
-def _remove_old_environments() -> None:
-    oldest = time.time() - KEEP_VENV_DAYS * 24 * 3600
-    for stamp in CACHE.glob("venv-*/.ok"):
+def _link_tree(source: Path, target: Path) -> None:
+    """Put a tree in another place in one step, its files shared where one disk holds both."""
+    part = target.with_name(f"{target.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    shutil.copytree(source, part, symlinks=True, copy_function=_link)
+    shutil.rmtree(target, ignore_errors=True)
+    part.rename(target)
+
+
+def _link(source: str, target: str) -> None:
+    is_rewritten = Path(source).name.startswith(".")  # npm's own list, our mark
+    try:
+        shutil.copy2(source, target) if is_rewritten else os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def _remove_old(name: str) -> None:
+    oldest = time.time() - KEEP_DAYS * 24 * 3600
+    for stamp in CACHE.glob(f"{name}-*/.ok"):
         if stamp.stat().st_mtime < oldest:
             shutil.rmtree(stamp.parent, ignore_errors=True)
 

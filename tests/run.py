@@ -41,6 +41,7 @@ EMACS = ROOT / "editor-clients" / "emacs"
 E2E = ROOT / "tests" / "e2e"
 EMACS_TERMINAL = E2E / "test_emacs_terminal.py"
 HISTORIES = E2E / "test_random_histories.py"
+CHATS = sorted(E2E.glob("test_chat*.py"))
 WORKERS = 4
 """Steps at once, for two cores: real processes wait for one another much of the time."""
 STEP_MINUTES = 20
@@ -193,7 +194,7 @@ def _timed(step: Step, run: Run, done: dict[str, Outcome]) -> Outcome:
 def _tell(step: Step, outcome: Outcome) -> None:
     mark = "FAIL" if outcome.failed else "----" if outcome.is_missing else "ok  "
     counts = f"{outcome.passed} passed, {outcome.failed} failed "
-    print(f"{mark} {step.name:<18} {counts if step not in SETUP else ''}{outcome.note}", flush=True)
+    print(f"{mark} {step.name:<21} {counts if step not in SETUP else ''}{outcome.note}", flush=True)
     if outcome.failed and outcome.output:
         lines = outcome.output.splitlines()[-SHOWN_LINES:]
         print("\n".join(f"     | {line}" for line in lines), flush=True)
@@ -353,13 +354,13 @@ def pure(*folders: str) -> Callable[[Run], Outcome]:
 
 def other_pure(run: Run) -> Outcome:
     """All such tests that no step of their own runs."""
-    ignored = (f"--ignore=tests/{folder}" for folder in ("e2e", "models", "stores", "tools"))
-    return pytest(run, "test others", "tests", *ignored)
+    own = ("e2e", "models", "stores", "tools", "protocol", "session")
+    return pytest(run, "test others", "tests", *(f"--ignore=tests/{folder}" for folder in own))
 
 
 def end_to_end(first: str, last: str) -> Callable[[Run], Outcome]:
     """The files from one letter to another: the real server, over stdio, a real local provider."""
-    files = sorted(set(E2E.glob("test_*.py")) - {EMACS_TERMINAL, HISTORIES})
+    files = sorted(set(E2E.glob("test_*.py")) - {EMACS_TERMINAL, HISTORIES, *CHATS})
     letters = [(file.name.removeprefix("test_")[0], file) for file in files]
     mine = [str(file) for letter, file in letters if first <= letter <= last]
     return lambda run: pytest(run, f"e2e {first}-{last}", *mine)
@@ -368,6 +369,11 @@ def end_to_end(first: str, last: str) -> Callable[[Run], Outcome]:
 def histories(run: Run) -> Outcome:
     """Random histories against the real server."""
     return pytest(run, "e2e histories", str(HISTORIES))
+
+
+def chats(run: Run) -> Outcome:
+    """`tiro chat` in a real terminal, keys pressed and the screen read."""
+    return pytest(run, "e2e chats", *map(str, CHATS))
 
 
 def emacs_lint(run: Run) -> Outcome:
@@ -404,8 +410,9 @@ STEPS = {
     ],
     "test": [
         Step("test models", pure("models"), needs=("python",), after=("model",), seconds=130),
-        Step("test stores+tools", pure("stores", "tools"), needs=("python",), seconds=90),
-        Step("test others", other_pure, needs=("python",), seconds=90),
+        Step("test stores+tools", pure("stores", "tools"), needs=("python",), seconds=120),
+        Step("test protocol+session", pure("protocol", "session"), needs=("python",), seconds=65),
+        Step("test others", other_pure, needs=("python",), seconds=50),
     ],
     "e2e": [
         Step("vscode check", npm("check"), needs=("node",), seconds=240),
@@ -418,26 +425,27 @@ STEPS = {
             npm("host"),
             needs=("workbench", "node", "python"),
             after=("vscode package",),
-            seconds=210,
+            seconds=190,
         ),
         Step(
             "vscode ui",
             npm("ui"),
             needs=("workbench", "node", "python"),
             after=("vscode host",),
-            seconds=140,
+            seconds=120,
         ),
-        Step("e2e histories", histories, ("python",), ("model", "debian"), 150),
-        Step("e2e a-e", end_to_end("a", "e"), ("python",), ("model", "debian"), 110),
-        Step("e2e f-q", end_to_end("f", "q"), ("python",), ("model", "debian"), 50),
-        Step("e2e r-z", end_to_end("r", "z"), ("python",), ("model", "debian"), 80),
-        Step("emacs ert", emacs_ert, needs=("debian", "python"), seconds=100),
+        Step("e2e histories", histories, ("python",), ("model", "debian"), 175),
+        Step("e2e a-e", end_to_end("a", "e"), ("python",), ("model", "debian"), 140),
+        Step("e2e f-q", end_to_end("f", "q"), ("python",), ("model", "debian"), 65),
+        Step("e2e r-z", end_to_end("r", "z"), ("python",), ("model", "debian"), 85),
+        Step("e2e chats", chats, ("python",), ("model", "debian"), 60),
+        Step("emacs ert", emacs_ert, needs=("debian", "python"), seconds=115),
         Step(
             "emacs terminal",
             emacs_terminal,
             needs=("debian", "python"),
             after=("emacs ert",),
-            seconds=35,
+            seconds=40,
         ),
         Step("vscode unit", npm("unit"), needs=("node", "python"), seconds=10),
         Step("emacs lint", emacs_lint, needs=("debian",), seconds=3),

@@ -1,6 +1,8 @@
 """No secret in bytes that come in pieces, however they are cut (B52)."""
 
+import itertools
 import json
+import re
 from collections.abc import Iterator
 from urllib.parse import quote
 
@@ -126,7 +128,8 @@ def test_secret_is_never_readable(parts: list[str], data: st.DataObject) -> None
     whole = b"".join(out)
     assert SECRET not in said(whole)
     assert SECRET.encode() not in whole
-    if SECRET not in text and not any(text.endswith(SECRET[:n]) for n in range(4, len(SECRET))):
+    is_begun = any(text.endswith(SECRET[:n]) for n in range(4, len(SECRET)))
+    if SECRET not in text and not is_begun and not re.search(r"sk-[\w-]{8}", text):
         assert out == pieces
 
 
@@ -137,9 +140,11 @@ def _strainer(*secrets: str) -> Strainer:
 
 
 def _spans(length: int, data: st.DataObject, sizes: list[int]) -> Iterator[tuple[int, int]]:
+    drawn = data.draw(st.lists(st.sampled_from(sizes), min_size=1, max_size=12))
     at = 0
-    while at < length:
-        size = data.draw(st.sampled_from(sizes))
+    for size in itertools.cycle(drawn):
+        if at >= length:
+            return
         yield at, at + size
         at += size
 

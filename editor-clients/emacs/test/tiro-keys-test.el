@@ -68,6 +68,7 @@
       (tiro-keys-test-press "slow SPC 20 RET")
       (tiro-testing-wait-for "word3")
       (tiro-keys-test-press "C-c o . and SPC more RET")
+      (tiro-testing-go-on)
       (tiro-testing-wait-for "You said: and more")
       (tiro-testing-wait-idle)
       (tiro-keys-test-press "half M-p M-p M-n")

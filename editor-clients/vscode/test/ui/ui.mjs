@@ -195,11 +195,16 @@ export class Ui {
     await until(async () => (await this.page.title()).includes(title), "the window has the settings");
   }
 
+  /** Open a file by its name, which VS Code may not find yet where it has just come. */
   async openFile(name) {
-    await this.page.keyboard.press("Control+P");
-    await this.page.locator(".quick-input-widget input").fill(name);
-    const first = this.page.locator(".quick-input-list .monaco-list-row").first();
-    await first.filter({ hasText: name }).waitFor(); // the row that Enter takes
+    const first = this.page.locator(".quick-input-list .monaco-list-row").first(); // what Enter takes
+    const find = async () => {
+      await this.page.keyboard.press("Control+P");
+      await this.page.locator(".quick-input-widget input").fill(name);
+      await first.filter({ hasText: name }).waitFor({ timeout: 4_000 });
+      return true;
+    };
+    await until(() => find().catch(() => this.page.keyboard.press("Escape")), `${name} is found`);
     await this.page.keyboard.press("Enter");
     await this.page.locator(`.tab[aria-label^="${name}"]`).first().waitFor();
   }
