@@ -78,6 +78,8 @@ Type at the end and send with \\[tiro-prompt-send]; \\[newline] breaks the line.
   (setq-local truncate-lines nil)
   (setq-local word-wrap t
               word-wrap-by-category t)
+  ;; Lines are wrapped between words, where arrows in the fringe only distract.
+  (setq-local fringe-indicator-alist (cons '(continuation nil nil) fringe-indicator-alist))
   (setq-local scroll-conservatively 101)
   (setq-local bidi-inhibit-bpa t)
   (setq-local filter-buffer-substring-function #'tiro-transcript-copied)
@@ -94,6 +96,8 @@ Type at the end and send with \\[tiro-prompt-send]; \\[newline] breaks the line.
   "Return the chat buffer, made where needed."
   (or (get-buffer "*tiro*")
       (with-current-buffer (get-buffer-create "*tiro*")
+        ;; File names are read here, and reading a remote one connects.
+        (when (file-remote-p default-directory) (setq default-directory (expand-file-name "~/")))
         (tiro-chat-mode)
         (tiro-chat--greet)
         (current-buffer))))

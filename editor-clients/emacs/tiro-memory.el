@@ -180,7 +180,9 @@ Pinned messages stay; `tiro-undo-resize' takes it back."
   (if (string-blank-p text) (make-hash-table)
     (condition-case err
         (json-parse-string text :null-object nil :false-object :json-false)
-      (error (user-error "Tiro: the memo is no JSON: %s" (error-message-string err))))))
+      (error (pcase-let ((`(,line ,column) (seq-filter #'integerp (cdr err))))
+               (user-error "Tiro: the memo is no JSON%s"
+                           (if line (format " in line %d, column %s" line column) "")))))))
 
 ;;;; Pins
 

@@ -96,6 +96,12 @@
       (should (string-search (mapconcat #'number-to-string (number-sequence 0 499) " ")
                              (buffer-string))))))
 
+(ert-deftest tiro-chat-opened-from-another-machine-is-on-this-one ()
+  (tiro-testing-with-peer
+    (let ((default-directory "/ssh:nowhere.invalid:/tmp/")) (tiro))
+    (should (equal (file-name-as-directory (getenv "HOME"))
+                   (buffer-local-value 'default-directory (get-buffer "*tiro*"))))))
+
 (ert-deftest tiro-chat-behind-another-frame-is-not-seen ()
   "Of the frames of a terminal one is on the screen; elsewhere a message is due."
   (save-window-excursion

@@ -61,7 +61,7 @@
       (tiro-testing-wait "the preview" (lambda () (get-buffer "*tiro resize*")))
       (with-current-buffer "*tiro resize*"
         (tiro-memory-test-field 'memo "{\"colour\": ")
-        (should (string-search "no JSON" (error-message-string
+        (should (string-search "no JSON in line 1, column 1" (error-message-string
                                           (should-error (tiro-form-apply) :type 'user-error))))
         (tiro-form-drop))
       (should-not (get-buffer "*tiro resize*"))
