@@ -224,6 +224,9 @@ def test_reads_are_copies() -> None:
     session.messages[0]["content"][0]["text"] = "changed"
     session.get_messages()[0]["content"].clear()
     assert session.messages[0].content == [{"type": "text", "text": "a"}]
+    session.add_message("user", "b")
+    session.messages[1].extra["name"] = "changed"
+    assert session.messages[1].extra == {}
 
 
 def test_an_edit_keeps_its_seq_and_the_earlier_wording() -> None:

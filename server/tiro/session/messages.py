@@ -334,8 +334,10 @@ def seqs_of(messages: Iterable[Message]) -> list[int]:
 
 
 def copied(messages: Iterable[Message]) -> list[Message]:
-    """Copies that share nothing that can be changed; plain text messages are shared as they are."""
-    return [m if _is_plain(m) else copy.deepcopy(m) for m in messages]
+    """Copies that share nothing that can be changed."""
+    return [
+        msgspec.structs.replace(m, extra={}) if _is_plain(m) else copy.deepcopy(m) for m in messages
+    ]
 
 
 def recent(messages: Iterable[Message]) -> list[dict[str, Any]]:
