@@ -434,6 +434,13 @@ STEPS = {
             after=("vscode host",),
             seconds=120,
         ),
+        Step(
+            "vscode first",
+            npm("first"),
+            needs=("workbench", "node", "python"),
+            after=("vscode ui",),
+            seconds=40,
+        ),
         Step("e2e histories", histories, ("python",), ("model", "debian"), 175),
         Step("e2e a-e", end_to_end("a", "e"), ("python",), ("model", "debian"), 140),
         Step("e2e f-q", end_to_end("f", "q"), ("python",), ("model", "debian"), 65),

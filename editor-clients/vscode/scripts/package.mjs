@@ -14,13 +14,14 @@ const WANTED = [
   "extension/dist/licenses.txt",
   "extension/media/chat.css",
   "extension/media/icon.png",
+  ...["ask", "diff", "emacs", "model", "native", "session"].map((name) => `extension/media/pictures/${name}.png`),
   "extension/media/tiro.svg",
   "extension/package.json",
   "extension/readme.md",
 ];
 
 const vsix = fileURLToPath(new URL("../tiro-vscode.vsix", import.meta.url));
-const isMade = runTool("vsce", "package", "--no-dependencies", "--allow-missing-repository", "--out", vsix);
+const isMade = runTool("vsce", "package", "--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links", "--out", vsix);
 const lock = readFileSync(`${ROOT}package-lock.json`, "utf8");
 finishChecks({
   "vsce makes a package": isMade,

@@ -123,13 +123,14 @@ export function fileAttachment(): Attachment | undefined {
     : { kind: "buffer", path: pathOf(document), text: document.getText() };
 }
 
-/** Logs and our own show document are not what a prompt is about. */
+/** The active editor, if a prompt may be about it: logs and our own show document are not. */
 export function sourceEditor(): vscode.TextEditor | undefined {
   const editor = vscode.window.activeTextEditor;
   const scheme = editor?.document.uri.scheme;
   return scheme === "file" || scheme === "untitled" ? editor : undefined;
 }
 
-function pathOf(document: vscode.TextDocument): string {
+/** The path of a document's file, or the name of one that has none. */
+export function pathOf(document: vscode.TextDocument): string {
   return document.uri.scheme === "file" ? document.uri.fsPath : document.uri.path;
 }

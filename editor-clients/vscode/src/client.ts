@@ -21,18 +21,26 @@ import { applyEdit } from "./applyEdit";
 import { initializationOptions, serverCommand, serverSettings } from "./config";
 import { shownDiagnostics } from "./diagnostics";
 import { messageOf, ServerStoppedError } from "./failure";
+import { INSTALL } from "./install";
+import type { Keys } from "./keys";
 import { QuietLanguageClient } from "./languageClient";
-import { findServerCommand, type ServerProcess, startServer } from "./launch";
+import { findServerCommand, ServerMissingError, type ServerProcess, startServer } from "./launch";
 import { askPermission } from "./permission";
 import { Preview } from "./preview";
 import { Progress } from "./progress";
 import * as protocol from "./protocol";
 import { Questions } from "./questions";
 import type { SessionDocuments } from "./sessionDocument";
+import { warnAboutVersion } from "./version";
 
 const STOP_TIMEOUT_MS = 3_000;
 /** A program that does not answer `initialize` for so long is no Tiro server. */
 const START_TIMEOUT_MS = 60_000;
+
+type Help = Readonly<Record<string, string>>;
+/** Buttons under the word that it does not run, and their commands. */
+const HELP: Help = { Restart: "tiro.restartServer", "Show Log": "tiro.showLog" };
+const FIRST_STEPS: Help = { [INSTALL]: "tiro.installServer", "Open Settings": "tiro.openSettings" };
 
 export type ConnectionState = "starting" | "ready" | "stopped";
 
@@ -61,6 +69,7 @@ export class Client implements vscode.Disposable {
   constructor(
     private readonly log: vscode.LogOutputChannel,
     private readonly documents: SessionDocuments,
+    private readonly keys: Pick<Keys, "environment">,
   ) {}
 
   /** What is done after every connect, before any other request; it must not throw. */
@@ -148,7 +157,9 @@ export class Client implements vscode.Disposable {
     try {
       const language = await this.#connect();
       this.#language = language;
-      await this.#begin(factsOf(language.initializeResult));
+      const facts = factsOf(language.initializeResult);
+      warnAboutVersion(facts, this.log);
+      await this.#begin(facts);
       if (this.#isConnectedTo(language)) {
         this.#setState("ready");
       }
@@ -164,7 +175,7 @@ export class Client implements vscode.Disposable {
     const command = await findServerCommand(serverCommand());
     this.log.info(`Starting ${command.join(" ")}`);
     const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
-    const server = await startServer(command, cwd);
+    const server = await startServer(command, cwd, { ...process.env, ...(await this.keys.environment()) });
     this.#process = server;
     const language: QuietLanguageClient = new QuietLanguageClient(
       "tiro",
@@ -248,7 +259,8 @@ export class Client implements vscode.Disposable {
 
   async #reportFailedStart(server: ServerProcess | undefined, error: unknown): Promise<void> {
     if (server === undefined) {
-      this.#reportFailure(messageOf(error), "");
+      const isMissing = error instanceof ServerMissingError;
+      this.#reportFailure(messageOf(error), "", isMissing ? FIRST_STEPS : HELP);
       return;
     }
     server.child.kill();
@@ -256,17 +268,15 @@ export class Client implements vscode.Disposable {
     this.#reportFailure(`The Tiro server did not start (${how})`, server.lastWords());
   }
 
-  #reportFailure(message: string, detail: string): void {
+  #reportFailure(message: string, detail: string, help: Help = HELP): void {
     if (!this.#isWanted) {
       return;
     }
     const text = detail !== "" ? `${message}: ${detail}` : message;
     this.log.error(text);
-    void vscode.window.showErrorMessage(text, "Restart", "Show Log").then((choice) => {
-      if (choice === "Restart") {
-        return vscode.commands.executeCommand("tiro.restartServer");
-      }
-      return choice === "Show Log" ? vscode.commands.executeCommand("tiro.showLog") : undefined;
+    void vscode.window.showErrorMessage(text, ...Object.keys(help)).then((choice) => {
+      const command = help[choice ?? ""];
+      return command === undefined ? undefined : vscode.commands.executeCommand(command);
     });
   }
 

@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 
+import { askAbout, askAboutFile, attachProblems, explainCode, fixCode } from "./askAbout";
 import { type Attachments, fileAttachment, selectionAttachment } from "./attachment";
 import type { ChatView } from "./chatView";
 import type { Client } from "./client";
@@ -12,6 +13,8 @@ import { messageOf } from "./failure";
 import type { Forms } from "./forms";
 import { editMessage, pinMessage, retry, rewind, unpinMessage } from "./history";
 import { applyResize, compactSession, contextSize, editMemory, previewResize, undoResize } from "./memory";
+import { installServer } from "./install";
+import { type Keys, removeKey, setKey } from "./keys";
 import { menuPicks } from "./pick";
 import type * as protocol from "./protocol";
 import type { Session } from "./session";
@@ -34,6 +37,7 @@ import { selectAgent, selectModel, showCurrentAgent } from "./who";
 /** What the commands work on. */
 export interface Parts {
   client: Client;
+  keys: Keys;
   session: Session;
   view: ChatView;
   attachments: Attachments;
@@ -47,6 +51,10 @@ type Command = (parts: Parts, ...args: unknown[]) => unknown;
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   "tiro.ask": ask,
+  "tiro.askAbout": askAbout,
+  "tiro.askAboutFile": askAboutFile,
+  "tiro.explainCode": explainCode,
+  "tiro.fixCode": fixCode,
   "tiro.steer": steer,
   "tiro.cancel": cancel,
   "tiro.nextAttention": nextAttention,
@@ -86,9 +94,16 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "tiro.redoEdits": redoEdits,
   "tiro.attachSelection": attachSelection,
   "tiro.attachFile": attachFile,
+  "tiro.attachProblems": attachProblems,
   "tiro.attach": attach,
   "tiro.restartServer": ({ client }) => client.restart(),
+  "tiro.stopServer": ({ client }) => client.stop(),
+  "tiro.installServer": ({ client }) => installServer(client),
+  "tiro.setKey": setKey,
+  "tiro.removeKey": removeKey,
   "tiro.doctor": doctor,
+  "tiro.getStarted": () =>
+    vscode.commands.executeCommand("workbench.action.openWalkthrough", "tiro.tiro-vscode#tiro.start", false),
   "tiro.showLog": ({ log }) => {
     log.show();
   },

@@ -6,10 +6,13 @@ import { Attachments } from "./attachment";
 import { ChatView } from "./chatView";
 import { Client } from "./client";
 import { registerCommands } from "./commands";
+import { keepContexts } from "./contexts";
 import { messageOf } from "./failure";
 import { Forms } from "./forms";
+import { Keys } from "./keys";
 import { LastSession } from "./lastSession";
 import { Session } from "./session";
+import { registerNativeChat } from "./nativeChat";
 import { SessionDocuments } from "./sessionDocument";
 import { SessionsTree } from "./sessionsTree";
 import { followSettings } from "./settings";
@@ -37,23 +40,19 @@ function build(context: vscode.ExtensionContext): Client {
   const log = vscode.window.createOutputChannel("Tiro", { log: true });
   const documents = new SessionDocuments();
   const forms = new Forms();
-  const client = new Client(log, documents);
+  const keys = new Keys(context.secrets, context.globalState);
+  const client = new Client(log, documents, keys);
   const session = new Session(client, new LastSession(context.workspaceState));
   const attachments = new Attachments();
   const tree = new SessionsTree(client, session, log);
   const view = new ChatView(context.extensionUri, session, attachments, client.questions, forms, log);
   context.subscriptions.push(
-    log,
-    client,
-    session,
-    attachments,
-    view,
-    documents,
-    forms,
-    tree,
+    ...[log, client, session, attachments, view, documents, forms, tree],
     createStatusBarItem(session, client.questions),
-    registerCommands({ client, session, view, attachments, documents, forms, tree, log }),
+    registerCommands({ client, keys, session, view, attachments, documents, forms, tree, log }),
     followSettings(client, session),
+    keepContexts(client, session),
+    registerNativeChat(client, session, vscode.Uri.joinPath(context.extensionUri, "media", "tiro.svg")),
   );
   return client;
 }

@@ -50,7 +50,8 @@ export function cutOutput(text: string): string {
 export function attachmentLabel(attachment: object): string {
   const { kind, path, range } = attachment as Record<string, unknown>;
   const name = textOf(path).split(/[\\/]/).at(-1) ?? "";
-  return (name || textOf(kind) || "attachment") + linesText(range as Partial<Range> | null);
+  const what = kind === "diagnostics" ? "problems of " : "";
+  return what + (name || textOf(kind) || "attachment") + linesText(range as Partial<Range> | null);
 }
 
 /** `:3-7`, counted from 1, or nothing. */

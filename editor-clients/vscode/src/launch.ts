@@ -12,6 +12,12 @@ const STDERR_TAIL_CHARACTERS = 2_000;
 /** No command was found, or the one in the settings cannot be started. */
 export class ServerNotFoundError extends Error {}
 
+/** Nothing is set and nothing is installed. */
+export class ServerMissingError extends ServerNotFoundError {}
+
+/** Where `pipx` and the README put it; an editor that was not started by a shell has no such PATH. */
+const USUAL_PLACES = [".local/bin/tiro", ".venvs/tiro/bin/tiro", String.raw`.venvs\tiro\Scripts\tiro.exe`];
+
 /** A running server process and the last lines it wrote to stderr. */
 export interface ServerProcess {
   child: ChildProcess;
@@ -22,8 +28,8 @@ export interface ServerProcess {
 }
 
 /**
- * The command line that starts the server: the setting if there is one, else `tiro` from PATH,
- * else a Python from PATH that can import tiro.
+ * The command line that starts the server: the setting if there is one, else `tiro` from PATH or
+ * where it is usually installed, else a Python from PATH that can import tiro.
  */
 export async function findServerCommand(
   setting: readonly string[],
@@ -33,7 +39,7 @@ export async function findServerCommand(
   if (program !== undefined) {
     return [await resolveSetting(expandHome(program), env), ...args];
   }
-  const tiro = await findOnPath("tiro", env);
+  const tiro = (await findOnPath("tiro", env)) ?? (await findInHome(env));
   if (tiro !== undefined) {
     return [tiro, "serve"];
   }
@@ -43,8 +49,8 @@ export async function findServerCommand(
       return [python, "-m", "tiro", "serve"];
     }
   }
-  throw new ServerNotFoundError(
-    "The Tiro server was not found: install it with `pipx install '.[local]'` in a clone of Tiro, " +
+  throw new ServerMissingError(
+    "The Tiro server is not installed: install it from a clone of Tiro (as `pipx install '.[local]'` does), " +
       "or set tiro.server.command to the command that starts it",
   );
 }
@@ -53,9 +59,11 @@ export async function findServerCommand(
 export async function startServer(
   command: readonly string[],
   cwd: string | undefined,
+  env: NodeJS.ProcessEnv = process.env,
 ): Promise<ServerProcess> {
   const [program = "", ...args] = command;
   const child = spawn(program, args, {
+    env,
     stdio: ["pipe", "pipe", "pipe"],
     ...(cwd === undefined ? {} : { cwd }),
   });
@@ -92,7 +100,19 @@ async function resolveSetting(program: string, env: NodeJS.ProcessEnv): Promise<
   return found;
 }
 
-async function findOnPath(name: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+async function findInHome(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const home = env.HOME ?? homedir();
+  for (const place of USUAL_PLACES) {
+    const found = await executable(join(home, place));
+    if (found !== undefined) {
+      return found;
+    }
+  }
+  return undefined;
+}
+
+/** The path of a program, by the PATH of this environment. */
+export async function findOnPath(name: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   const suffixes = process.platform === "win32" ? [".exe", ".cmd", ".bat"] : [""];
   for (const directory of (env.PATH ?? "").split(delimiter).filter(Boolean)) {
     for (const suffix of suffixes) {

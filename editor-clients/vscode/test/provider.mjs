@@ -92,6 +92,7 @@ async function answer(asked, response, state) {
   }
   response.writeHead(200, { "content-type": "text/event-stream" });
   const send = (delta, finish = null) => {
+    asked.answeredAt ??= Date.now();
     const choice = { index: 0, delta, finish_reason: finish };
     response.write(`data: ${JSON.stringify({ id: "x", object: "chat.completion.chunk", choices: [choice] })}\n\n`);
   };

@@ -65,8 +65,8 @@ export function outFolder(name) {
   return folder;
 }
 
-/** Start provider, code-server and browser. */
-export async function startWorkbench({ out, vsix, settings = {} }) {
+/** Start provider, code-server and browser; `env` is added to the environment of the workbench. */
+export async function startWorkbench({ out, vsix, settings = {}, machine = { "tiro.server.command": SERVER_COMMAND }, env: more = {} }) {
   for (const path of [NODE, ENTRY, CHROMIUM]) {
     if (!existsSync(path)) {
       throw new Error(`${path} is missing; tests/run.py installs it`);
@@ -74,8 +74,8 @@ export async function startWorkbench({ out, vsix, settings = {} }) {
   }
   const provider = await startProvider();
   const port = await freePort();
-  prepare(out, provider.url, settings);
-  const env = { ...environment(out), TIRO_TEST_PROVIDER: provider.url };
+  prepare(out, provider.url, { settings, machine });
+  const env = { ...environment(out), TIRO_TEST_PROVIDER: provider.url, ...more };
   const common = ["--config", `${out}/code-server.yaml`, "--user-data-dir", `${out}/user`, "--extensions-dir", `${out}/extensions`];
   if (vsix !== undefined) {
     execFileSync(NODE, [ENTRY, ...common, "--install-extension", vsix], { env, stdio: "pipe" });
@@ -150,7 +150,7 @@ export async function until(condition, label, timeoutMs = PATIENCE_MS) {
   }
 }
 
-function prepare(out, providerUrl, settings) {
+function prepare(out, providerUrl, { settings, machine }) {
   for (const folder of ["user/User", "user/Machine", "extensions", "workspace", "browser", "tmp", "home", "tiro"]) {
     mkdirSync(join(out, folder), { recursive: true });
   }
@@ -161,7 +161,7 @@ function prepare(out, providerUrl, settings) {
   // JSON is YAML, too.
   writeFileSync(`${out}/tiro/config.yaml`, JSON.stringify(config, null, 2));
   changeSettings(out, "User", { ...USER_SETTINGS, ...settings });
-  changeSettings(out, "Machine", { "tiro.server.command": SERVER_COMMAND });
+  changeSettings(out, "Machine", machine);
 }
 
 /** The environment of all that runs on this config directory. */

@@ -1,10 +1,11 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import { findServerCommand, ServerNotFoundError, startServer } from "../../src/launch";
+import { installCommand } from "../../src/install";
+import { findServerCommand, ServerMissingError, ServerNotFoundError, startServer } from "../../src/launch";
 
 let folder: string;
 
@@ -25,7 +26,7 @@ function program(name: string, text: string, mode = 0o755): string {
 }
 
 function find(setting: string[] = []): Promise<string[]> {
-  return findServerCommand(setting, { PATH: folder });
+  return findServerCommand(setting, { PATH: folder, HOME: folder });
 }
 
 test("the setting comes first, and its arguments stay as they are", async () => {
@@ -76,4 +77,25 @@ test("how the server ended and its last words are known", async () => {
 
 test("a program that cannot be started is an error, not a crash", async () => {
   await expect(startServer([join(folder, "absent")], folder)).rejects.toThrow(ServerNotFoundError);
+});
+
+test("where pipx puts it is looked into, since an editor started by a desktop has no such PATH", async () => {
+  const home = join(folder, "home");
+  mkdirSync(join(home, ".local/bin"), { recursive: true });
+  const tiro = program("home/.local/bin/tiro", "exit 0");
+  expect(await findServerCommand([], { PATH: folder, HOME: home })).toEqual([tiro, "serve"]);
+});
+
+test("that nothing is installed is told from a setting that is wrong", async () => {
+  await expect(findServerCommand([], { PATH: folder, HOME: folder })).rejects.toThrow(ServerMissingError);
+  await expect(find(["mine"])).rejects.not.toThrow(ServerMissingError);
+});
+
+test("it is installed with pipx where that is there, else in an environment of its own", async () => {
+  program("python3", "exit 0");
+  expect(await installCommand("/home/me/it's here", { PATH: folder })).toBe(
+    String.raw`python3 -m venv ~/.venvs/tiro && ~/.venvs/tiro/bin/pip install '/home/me/it'\''s here[local]'`,
+  );
+  program("pipx", "exit 0");
+  expect(await installCommand("/src/tiro", { PATH: folder })).toBe("pipx install --force '/src/tiro[local]'");
 });

@@ -83,10 +83,27 @@ export const languages = {
 
 export const DiagnosticSeverity = { Error: 0, Warning: 1, Information: 2, Hint: 3 };
 
-export const Uri = {
-  file: (fsPath: string) => ({ scheme: "file", fsPath }),
-  parse: (text: string) => new URL(text),
-};
+export class Uri {
+  constructor(
+    readonly scheme: string,
+    readonly fsPath: string,
+  ) {}
+
+  static file(fsPath: string): Uri {
+    return new Uri("file", fsPath);
+  }
+
+  static parse(text: string): URL {
+    return new URL(text);
+  }
+}
+
+export class Location {
+  constructor(
+    readonly uri: Uri,
+    readonly range: object,
+  ) {}
+}
 
 export const StatusBarAlignment = { Right: 2 };
 

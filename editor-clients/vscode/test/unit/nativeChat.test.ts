@@ -1,0 +1,25 @@
+/** What is referred to in VS Code's own Chat, as attachments of a prompt. */
+
+import { expect, test } from "vitest";
+
+import { attachmentOf } from "../../src/nativeChat";
+import { Location, Uri } from "./vscode";
+
+function taken(value: unknown) {
+  return attachmentOf({ value } as never);
+}
+
+test("a file goes along by its path, and is read as the editor holds it", () => {
+  expect(taken(Uri.file("/w/a.py"))).toEqual([{ kind: "file", path: "/w/a.py" }]);
+});
+
+test("a selection goes along with its range", () => {
+  const range = { start: { line: 1, character: 2 }, end: { line: 3, character: 4 } };
+  expect(taken(new Location(Uri.file("/w/a.py"), range))).toEqual([{ kind: "selection", path: "/w/a.py", range }]);
+});
+
+test("a text goes along as it is, and what cannot be read does not", () => {
+  expect(taken("the text")).toEqual([{ kind: "text", text: "the text" }]);
+  expect(taken({ images: 1 })).toEqual([]);
+  expect(taken(new Uri("git", "/w/a.py"))).toEqual([]);
+});
