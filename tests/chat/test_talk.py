@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tiro import output
 from tiro.chat.lines import PipedLines
 from tiro.chat.screen import Screen
 from tiro.chat.talk import Talk
@@ -67,3 +68,40 @@ async def test_after_clear_it_is_a_new_one() -> None:
     await talk.load({"path": "/x/one.json"})
     await talk.clear()
     assert not await talk.find_again()
+
+
+ASKED: dict[str, Any] = {
+    "agent": "build",
+    "toolUse": {"id": "c1", "name": "run_command", "input": {"command": "seq 30"}},
+    "effect": "execute",
+    "rule": "bash: ask",
+    "preview": None,
+    "always": [],
+}
+
+
+class AskedMeanwhile(PipedLines):
+    """A person who answers only after something else has come from the server."""
+
+    is_person = True
+
+    def __init__(self) -> None:
+        self.meanwhile: Any = object
+
+    async def ask(self, question: str) -> str | None:
+        output.tell(question)
+        self.meanwhile()
+        output.tell("o\n")
+        return "o"
+
+
+async def test_nothing_is_written_over_a_question(capsys: pytest.CaptureFixture[str]) -> None:
+    """What a turn tells may come after the question that is asked for it."""
+    link: Any = FakeLink()
+    lines = AskedMeanwhile()
+    talk = Talk(link, Screen(), lines)
+    late = {"type": "toolUse", "status": "done", "toolUse": ASKED["toolUse"]}
+    lines.meanwhile = lambda: talk.screen.hear("tiro/turn/event", {"sessionId": "one", **late})
+    assert (await talk.answer("tiro/permission/request", ASKED))["decision"] == "once"
+    written = capsys.readouterr().err
+    assert "[r]eject (and why): o\n· run_command seq 30: done\n" in written

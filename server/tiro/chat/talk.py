@@ -126,7 +126,7 @@ class Talk:
             return NOBODY
         async with self._asking:
             question = self.screen.question(params)
-            while (line := await self.lines.ask(question)) is not None:
+            while (line := await self._line_for(question)) is not None:
                 if line.strip() == QUIT:
                     self._is_leaving = True
                     await self._cancel()
@@ -135,6 +135,11 @@ class Talk:
                     return decided
                 self.screen.tell(possible(params))
             return {"decision": "reject"}
+
+    async def _line_for(self, question: str) -> str | None:
+        """A line for a question; what the turn tells meanwhile comes below it, not over it."""
+        with self.screen.while_typing():
+            return await self.lines.ask(question)
 
     async def choose_one(self, question: str) -> str | None:
         """A line that answers a question of ours; None when there is nobody or they ended it."""
