@@ -415,24 +415,24 @@ STEPS = {
         Step("test others", other_pure, needs=("python",), seconds=50),
     ],
     "e2e": [
-        Step("vscode check", npm("check"), needs=("node",), seconds=240),
-        Step("vscode build", npm("build"), needs=("node",), after=("vscode check",), seconds=230),
+        Step("vscode check", npm("check"), needs=("node",), seconds=280),
+        Step("vscode build", npm("build"), needs=("node",), after=("vscode check",), seconds=270),
         Step(
-            "vscode package", npm("package"), needs=("node",), after=("vscode build",), seconds=220
+            "vscode package", npm("package"), needs=("node",), after=("vscode build",), seconds=260
         ),
         Step(
             "vscode host",
             npm("host"),
             needs=("workbench", "node", "python"),
             after=("vscode package",),
-            seconds=190,
+            seconds=230,
         ),
         Step(
             "vscode ui",
             npm("ui"),
             needs=("workbench", "node", "python"),
             after=("vscode host",),
-            seconds=120,
+            seconds=160,
         ),
         Step(
             "vscode first",
