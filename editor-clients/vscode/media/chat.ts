@@ -5,22 +5,23 @@
  * the reader is at the end. Only a reader at the end is taken along when more arrives.
  */
 
-import type { FromView, Item, ToView, TranscriptChange, ViewStatus } from "../src/viewMessages";
+import type { FromView, ToView, TranscriptChange, ViewStatus } from "../src/viewMessages";
+import { announceItem, say, warn } from "./announce";
 import { showChips } from "./chips";
 import { CodeBlocks } from "./codeBlock";
 import { byId } from "./dom";
+import { acceptDrops } from "./drop";
 import { Follow } from "./follow";
+import { Mentions } from "./mentions";
 import { PromptHistory } from "./promptHistory";
 import { QuestionCard, questionWords } from "./question";
-import { toolWords, Transcript } from "./transcript";
+import { Transcript } from "./transcript";
 
 declare function acquireVsCodeApi(): {
   postMessage(message: FromView): void;
   getState(): { draft: string } | undefined;
   setState(state: { draft: string }): void;
 };
-
-const MAX_ANNOUNCED_CHARACTERS = 1_000;
 
 const vscode = acquireVsCodeApi();
 const scroller = byId("transcript");
@@ -29,34 +30,36 @@ const empty = byId("empty");
 const prompt = byId("prompt") as HTMLTextAreaElement;
 const send = byId("send") as HTMLButtonElement;
 const cancel = byId("cancel");
-const live = byId("live");
-const urgent = byId("urgent");
 const items = byId("items");
 const code = new CodeBlocks((action, text) => {
-  vscode.postMessage({ type: "code", action, text });
+  post({ type: "code", action, text });
   if (action === "copy") {
     say("Copied");
   }
 });
-const transcript = new Transcript(
-  items,
-  (command) => {
-    vscode.postMessage({ type: "command", command });
-  },
+const transcript = new Transcript(items, {
   code,
-);
-
-const history = new PromptHistory(prompt, () =>
-  [...items.querySelectorAll(".item.user .text")].map(({ textContent }) => textContent),
-);
-
-const follow = new Follow(scroller, items, byId("follow"));
+  runCommand: (command) => {
+    post({ type: "command", command });
+  },
+});
+const history = new PromptHistory(prompt, () => transcript.prompts());
+const follow = new Follow({
+  scroller,
+  content: items,
+  jump: byId("follow"),
+  isWhole: () => !transcript.hasBelow,
+  paintEnd: () => {
+    transcript.toEnd();
+  },
+  near: grow,
+});
 const question = new QuestionCard(byId("question"), {
   answer: (id, decision, message) => {
-    vscode.postMessage({ type: "answer", id, decision, message });
+    post({ type: "answer", id, decision, message });
   },
   showMore: (id) => {
-    vscode.postMessage({ type: "showQuestion", id });
+    post({ type: "showQuestion", id });
   },
   leave: () => {
     prompt.focus();
@@ -64,6 +67,7 @@ const question = new QuestionCard(byId("question"), {
 });
 
 let state: ViewStatus["state"] = "starting";
+let isAskedForEarlier = false;
 
 window.addEventListener("message", ({ data }: MessageEvent<ToView>) => {
   receive(data);
@@ -73,8 +77,12 @@ byId("composer").addEventListener("submit", (event) => {
   event.preventDefault();
   ask();
 });
+const mentions = new Mentions(prompt, byId("mentions"), post, draftChanged);
 prompt.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && isPlain(event)) {
+  if (isPlain(event) && mentions.press(event.key)) {
+    event.preventDefault();
+    event.stopPropagation();
+  } else if (event.key === "Enter" && isPlain(event)) {
     event.preventDefault();
     ask();
   } else if (history.move(event.key)) {
@@ -82,20 +90,24 @@ prompt.addEventListener("keydown", (event) => {
     draftChanged();
   }
 });
-prompt.addEventListener("input", draftChanged);
+prompt.addEventListener("input", () => {
+  draftChanged();
+  mentions.look();
+});
+acceptDrops((uris) => {
+  post({ type: "drop", uris });
+});
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && state === "answering") {
     event.preventDefault();
-    vscode.postMessage({ type: "cancel" });
+    post({ type: "cancel" });
   }
 });
 cancel.addEventListener("click", () => {
-  vscode.postMessage({ type: "cancel" });
+  post({ type: "cancel" });
   prompt.focus();
 });
-earlier.addEventListener("click", () => {
-  vscode.postMessage({ type: "earlier" });
-});
+earlier.addEventListener("click", askForEarlier);
 byId("follow").addEventListener("click", () => {
   follow.goToEnd();
   prompt.focus();
@@ -107,13 +119,17 @@ for (const [id, command] of [
   ["tokens", "tiro.contextSize"],
 ] as const) {
   byId(id).addEventListener("click", () => {
-    vscode.postMessage({ type: "command", command });
+    post({ type: "command", command });
   });
 }
 
 prompt.value = vscode.getState()?.draft ?? "";
 fitPrompt();
-vscode.postMessage({ type: "ready" });
+post({ type: "ready" });
+
+function post(message: FromView): void {
+  vscode.postMessage(message);
+}
 
 function receive(message: ToView): void {
   switch (message.type) {
@@ -121,9 +137,7 @@ function receive(message: ToView): void {
       showStatus(message.status);
       break;
     case "chips":
-      showChips(byId("chips"), message.chips, (chosen) => {
-        vscode.postMessage(chosen);
-      });
+      showChips(byId("chips"), message.chips, post);
       break;
     case "draft":
       giveBack(message.text);
@@ -134,6 +148,9 @@ function receive(message: ToView): void {
     case "question":
       question.show(message.question, message.others);
       warn(message.question === null ? "" : questionWords(message.question));
+      break;
+    case "mentions":
+      mentions.show(message.query, message.mentions);
       break;
     case "focusQuestion":
       question.focus();
@@ -148,15 +165,19 @@ function receive(message: ToView): void {
 function paint(change: TranscriptChange): void {
   switch (change.type) {
     case "reset":
+      isAskedForEarlier = false;
       transcript.reset(change.items);
       earlier.hidden = !change.hasEarlier;
       follow.goToEnd();
       break;
     case "prepend":
-      prepend(change.items, change.hasEarlier);
+      isAskedForEarlier = false;
+      transcript.prepend(change.items);
+      earlier.hidden = !change.hasEarlier;
+      follow.look();
       break;
     case "put":
-      transcript.put(change.item);
+      transcript.put(change.item, follow.isAtEnd);
       announceItem(change.item);
       break;
     case "append":
@@ -185,16 +206,27 @@ function ask(): void {
   history.forget();
   draftChanged();
   follow.goToEnd();
-  vscode.postMessage(state === "answering" ? { type: "steer", text } : { type: "ask", prompt: text });
+  post(state === "answering" ? { type: "steer", text } : { type: "ask", prompt: text });
 }
 
-/** Older items go above; what the reader looks at stays where it is. */
-function prepend(older: readonly Item[], hasEarlier: boolean): void {
-  const anchor = items.firstElementChild;
-  const before = anchor?.getBoundingClientRect().top ?? 0;
-  transcript.prepend(older);
-  earlier.hidden = !hasEarlier;
-  scroller.scrollTop += (anchor?.getBoundingClientRect().top ?? 0) - before;
+/** The reader is near to an end of what is painted: more of it is painted, or asked for. */
+function grow(edge: "top" | "bottom"): void {
+  if (edge === "bottom" && transcript.hasBelow) {
+    follow.hold(() => {
+      transcript.growDown();
+    });
+  } else if (edge === "top" && transcript.hasAbove) {
+    follow.hold(() => {
+      transcript.growUp();
+    });
+  } else if (edge === "top" && !earlier.hidden && !isAskedForEarlier) {
+    askForEarlier();
+  }
+}
+
+function askForEarlier(): void {
+  isAskedForEarlier = true;
+  post({ type: "earlier", before: transcript.oldestId });
 }
 
 function showStatus(status: ViewStatus): void {
@@ -234,28 +266,6 @@ function label(button: HTMLElement, text: string, meaning: string): void {
 function giveBack(text: string): void {
   prompt.value = prompt.value === "" ? text : `${text}\n${prompt.value}`;
   draftChanged();
-}
-
-function announceItem(item: Item): void {
-  if (item.kind === "text" && !item.isStreaming) {
-    const cut = item.text.slice(0, MAX_ANNOUNCED_CHARACTERS);
-    say(`Tiro: ${cut}${cut.length < item.text.length ? "…" : ""}`);
-  } else if (item.kind === "tool") {
-    say(toolWords(item));
-  } else if (item.kind === "notice" && item.level === "info") {
-    say(item.text);
-  }
-}
-
-function say(text: string): void {
-  live.textContent = text;
-}
-
-/** Said at once; the same again is no news. */
-function warn(text: string): void {
-  if (urgent.textContent !== text) {
-    urgent.textContent = text;
-  }
 }
 
 function draftChanged(): void {

@@ -1,76 +1,110 @@
-/** The transcript's elements: one for each item, changed only where an item changes. */
+/**
+ * The transcript: all items that are known, and the elements of those near to what the reader sees.
+ *
+ * However long the conversation is, the page holds a bounded run of it, which moves with the reader.
+ */
 
-import type {
-  Item,
-  NoticeItem,
-  TextItem,
-  ThinkingItem,
-  ToolItem,
-  ToolStatus,
-  UserItem,
-} from "../src/viewMessages";
-import type { CodeBlocks } from "./codeBlock";
-import { make } from "./dom";
-import { MarkdownStream } from "./markdown";
+import type { Item } from "../src/viewMessages";
+import { paint, type Painted, type Tools } from "./paint";
 
-/** An item on the page. */
-interface Painted {
-  element: HTMLElement;
-  /** Show the item as it is now. */
-  update(item: Item): void;
-  /** More text of it. */
-  append(delta: string): void;
-}
-
-const STATUS_WORDS: Readonly<Record<ToolStatus, string>> = {
-  proposed: "waiting",
-  running: "running",
-  done: "done",
-  rejected: "rejected",
-  failed: "failed",
-  cancelled: "cancelled",
-};
+/** How many items are painted at first, how many come at once, and how many there are at most. */
+const END_ITEMS = 40;
+const PAGE_ITEMS = 20;
+const MAX_ITEMS = 160;
 
 export class Transcript {
+  #items: Item[] = [];
+  readonly #byId = new Map<string, Item>();
+  /** The run that is painted: from the first index to before the second one. */
+  #from = 0;
+  #to = 0;
   readonly #painted = new Map<string, Painted>();
+  /** What the reader has unfolded, also where it is not painted just now. */
+  readonly #unfolded = new Set<string>();
   #pins: readonly number[] = [];
 
   constructor(
     private readonly root: HTMLElement,
-    private readonly runCommand: (command: string) => void,
-    private readonly code: Pick<CodeBlocks, "finish">,
+    private readonly tools: Tools,
   ) {}
 
   get isEmpty(): boolean {
-    return this.#painted.size === 0;
+    return this.#items.length === 0;
+  }
+
+  get oldestId(): string {
+    return this.#items[0]?.id ?? "";
+  }
+
+  /** Whether there are items above those that are painted. */
+  get hasAbove(): boolean {
+    return this.#from > 0;
+  }
+
+  get hasBelow(): boolean {
+    return this.#to < this.#items.length;
+  }
+
+  /** What the user has said, oldest first. */
+  prompts(): string[] {
+    return this.#items.flatMap((item) => (item.kind === "user" ? [item.text] : []));
   }
 
   reset(items: readonly Item[]): void {
-    this.#painted.clear();
-    this.root.replaceChildren(...items.map((item) => this.#paint(item).element));
+    this.#items = [...items];
+    this.#byId.clear();
+    this.#unfolded.clear();
+    for (const item of items) {
+      this.#byId.set(item.id, item);
+    }
+    this.#paintEnd();
   }
 
+  /** Older items; they are painted when the reader comes near. */
   prepend(items: readonly Item[]): void {
-    this.root.prepend(...items.map((item) => this.#paint(item).element));
+    this.#items = [...items, ...this.#items];
+    this.#from += items.length;
+    this.#to += items.length;
+    for (const item of items) {
+      this.#byId.set(item.id, item);
+    }
   }
 
   /** Show an item: a new one at the end, a known one in its place. */
-  put(item: Item): void {
-    const known = this.#painted.get(item.id);
-    if (known === undefined) {
-      this.root.append(this.#paint(item).element);
-    } else {
-      known.update(item);
+  put(item: Item, isFollowed: boolean): void {
+    const known = this.#byId.get(item.id);
+    this.#byId.set(item.id, item);
+    if (known !== undefined) {
+      this.#items[this.#items.lastIndexOf(known)] = item;
+      this.#painted.get(item.id)?.update(item);
+      return;
+    }
+    const isWhole = !this.hasBelow;
+    this.#items.push(item);
+    if (isWhole && (isFollowed || this.#to - this.#from < MAX_ITEMS)) {
+      this.#to += 1;
+      this.root.append(this.#paint(item));
+      this.#dropTop();
     }
   }
 
   append(id: string, delta: string): void {
+    const item = this.#byId.get(id);
+    if (item?.kind === "tool") {
+      item.output += delta;
+    } else if (item !== undefined) {
+      item.text += delta;
+    }
     this.#painted.get(id)?.append(delta);
   }
 
   /** The item is stored under this number. */
   setSeq(id: string, seq: number): void {
+    const item = this.#byId.get(id);
     const element = this.#painted.get(id)?.element;
+    if (item?.kind === "user" || item?.kind === "text") {
+      item.seq = seq;
+    }
     if (element !== undefined) {
       this.#mark(element, seq);
     }
@@ -78,6 +112,9 @@ export class Transcript {
 
   /** Show which messages stay in the window. */
   setPins(pins: readonly number[]): void {
+    if (pins.join() === this.#pins.join()) {
+      return;
+    }
     this.#pins = pins;
     for (const element of this.root.querySelectorAll<HTMLElement>("[data-seq]")) {
       this.#mark(element, Number(element.dataset.seq));
@@ -85,18 +122,89 @@ export class Transcript {
   }
 
   remove(id: string): void {
+    const index = this.#items.findLastIndex((item) => item.id === id);
+    if (index === -1) {
+      return;
+    }
+    this.#items.splice(index, 1);
+    this.#byId.delete(id);
+    this.#from -= index < this.#from ? 1 : 0;
+    this.#to -= index < this.#to ? 1 : 0;
+    this.#drop(id);
+  }
+
+  /** Paint some more above, and less below; the caller keeps the reader's place. */
+  growUp(): void {
+    const from = Math.max(0, this.#from - PAGE_ITEMS);
+    this.root.prepend(...this.#items.slice(from, this.#from).map((item) => this.#paint(item)));
+    this.#from = from;
+    const to = Math.min(this.#to, from + MAX_ITEMS);
+    this.#dropAll(this.#items.slice(to, this.#to));
+    this.#to = to;
+  }
+
+  /** Paint some more below, and less above. */
+  growDown(): void {
+    const to = Math.min(this.#items.length, this.#to + PAGE_ITEMS);
+    this.root.append(...this.#items.slice(this.#to, to).map((item) => this.#paint(item)));
+    this.#to = to;
+    this.#dropTop();
+  }
+
+  /** Paint the end, if it is not painted. */
+  toEnd(): void {
+    if (this.hasBelow) {
+      this.#paintEnd();
+    }
+  }
+
+  #paintEnd(): void {
+    this.#painted.clear();
+    this.#to = this.#items.length;
+    this.#from = Math.max(0, this.#to - END_ITEMS);
+    this.root.replaceChildren(...this.#items.slice(this.#from).map((item) => this.#paint(item)));
+  }
+
+  #dropTop(): void {
+    const from = Math.max(this.#from, this.#to - MAX_ITEMS);
+    this.#dropAll(this.#items.slice(this.#from, from));
+    this.#from = from;
+  }
+
+  #dropAll(items: readonly Item[]): void {
+    for (const { id } of items) {
+      this.#drop(id);
+    }
+  }
+
+  #drop(id: string): void {
     this.#painted.get(id)?.element.remove();
     this.#painted.delete(id);
   }
 
-  #paint(item: Item): Painted {
-    const painted = this.#make(item);
-    painted.element.dataset.kind = item.kind;
+  #paint(item: Item): HTMLElement {
+    const painted = paint(item, this.tools);
+    const { element } = painted;
+    element.dataset.kind = item.kind;
     if ("seq" in item) {
-      this.#mark(painted.element, item.seq);
+      this.#mark(element, item.seq);
+    }
+    if (element instanceof HTMLDetailsElement) {
+      this.#keepFold(element, item.id);
     }
     this.#painted.set(item.id, painted);
-    return painted;
+    return element;
+  }
+
+  #keepFold(details: HTMLDetailsElement, id: string): void {
+    details.open = this.#unfolded.has(id);
+    details.addEventListener("toggle", () => {
+      if (details.open) {
+        this.#unfolded.add(id);
+      } else {
+        this.#unfolded.delete(id);
+      }
+    });
   }
 
   /** A stored message, whose menu VS Code makes of its context. */
@@ -106,137 +214,4 @@ export class Transcript {
     element.classList.toggle("pinned", isPinned);
     element.dataset.vscodeContext = JSON.stringify({ tiroMessage: isPinned ? "pinned" : "free", seq });
   }
-
-  #make(item: Item): Painted {
-    switch (item.kind) {
-      case "user":
-        return paintUser(item);
-      case "text":
-        return paintText(item, this.code);
-      case "thinking":
-        return paintThinking(item);
-      case "tool":
-        return paintTool(item);
-      case "notice":
-        return paintNotice(item, this.runCommand);
-    }
-  }
-}
-
-/** The line of a tool use, in words. */
-export function toolWords({ name, summary, status }: ToolItem): string {
-  return `${name} ${summary}, ${STATUS_WORDS[status]}`;
-}
-
-function paintUser(item: UserItem): Painted {
-  const element = article("user", "You");
-  element.append(make("div", "text", item.text));
-  if (item.attachments.length > 0) {
-    const list = make("ul", "attached");
-    list.setAttribute("aria-label", "Attachments");
-    list.append(...item.attachments.map((label) => make("li", "", label)));
-    element.append(list);
-  }
-  return { element, update: () => undefined, append: () => undefined };
-}
-
-function paintText(item: TextItem, code: Pick<CodeBlocks, "finish">): Painted {
-  const element = article("text", "Tiro");
-  const body = make("div", "markdown");
-  const mark = make("p", "mark", "Interrupted");
-  element.append(body, mark);
-  const stream = new MarkdownStream(body, (block, language) => {
-    code.finish(block, language);
-  });
-  stream.push(item.text);
-  const update = (now: Item) => {
-    if (now.kind === "text") {
-      element.dataset.done = String(!now.isStreaming);
-      mark.hidden = !now.isInterrupted;
-      if (!now.isStreaming) {
-        stream.end();
-      }
-    }
-  };
-  update(item);
-  return {
-    element,
-    update,
-    append: (delta) => {
-      stream.push(delta);
-    },
-  };
-}
-
-function paintThinking(item: ThinkingItem): Painted {
-  const element = make("details", "item thinking");
-  const summary = make("summary", "");
-  const text = document.createTextNode(item.text);
-  const body = make("div", "plain");
-  body.append(text);
-  element.append(summary, body);
-  const update = (now: Item) => {
-    summary.textContent = now.kind === "thinking" && now.isStreaming ? "Thinking…" : "Thought";
-  };
-  update(item);
-  return {
-    element,
-    update,
-    append: (delta) => {
-      text.appendData(delta);
-    },
-  };
-}
-
-function paintTool(item: ToolItem): Painted {
-  const element = make("details", "item tool");
-  const summary = make("summary", "");
-  const name = make("span", "name", item.name);
-  const subject = make("span", "subject", item.summary);
-  const status = make("span", "status");
-  summary.append(name, " ", subject, " ", status);
-  const text = document.createTextNode("");
-  const body = make("pre", "plain");
-  body.tabIndex = 0;
-  body.append(text);
-  element.append(summary, body);
-  const update = (now: Item) => {
-    if (now.kind === "tool") {
-      element.dataset.status = now.status;
-      element.dataset.empty = String(now.output === "");
-      status.textContent = STATUS_WORDS[now.status];
-      text.data = now.output;
-    }
-  };
-  update(item);
-  return {
-    element,
-    update,
-    append: (delta) => {
-      element.dataset.empty = "false";
-      text.appendData(delta);
-    },
-  };
-}
-
-function paintNotice(item: NoticeItem, runCommand: (command: string) => void): Painted {
-  const element = make("div", `item notice ${item.level}`);
-  element.setAttribute("role", item.level === "error" ? "alert" : "note");
-  element.append(make("span", "", item.text));
-  for (const { label, command } of item.actions) {
-    const button = make("button", "", label);
-    button.setAttribute("type", "button");
-    button.addEventListener("click", () => {
-      runCommand(command);
-    });
-    element.append(button);
-  }
-  return { element, update: () => undefined, append: () => undefined };
-}
-
-function article(kind: string, speaker: string): HTMLElement {
-  const element = make("article", `item ${kind}`);
-  element.setAttribute("aria-label", speaker);
-  element.append(make("h2", "speaker", speaker));
-  return element;
 }

@@ -123,6 +123,10 @@ export function fileAttachment(): Attachment | undefined {
     : { kind: "buffer", path: pathOf(document), text: document.getText() };
 }
 
+export function fileAt(uri: vscode.Uri): Attachment {
+  return { kind: "file", path: uri.fsPath };
+}
+
 /** The active editor, if a prompt may be about it: logs and our own show document are not. */
 export function sourceEditor(): vscode.TextEditor | undefined {
   const editor = vscode.window.activeTextEditor;

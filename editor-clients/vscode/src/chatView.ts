@@ -13,6 +13,7 @@ import type { Attachments } from "./attachment";
 import { useCode } from "./code";
 import { messageOf } from "./failure";
 import type { Forms } from "./forms";
+import { attachDropped, attachMention, findMentions } from "./mentions";
 import { pageHtml } from "./page";
 import { counted } from "./pick";
 import type { Questions } from "./questions";
@@ -39,7 +40,7 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
     ask: ({ prompt }) => this.session.ask({ prompt, attachments: this.attachments.take() }),
     steer: ({ text }) => this.#steer(text),
     cancel: () => this.session.cancel(),
-    earlier: () => this.session.showEarlier(),
+    earlier: ({ before }) => this.#showEarlier(before),
     toggleSelection: () => {
       this.attachments.toggleSelection();
     },
@@ -49,6 +50,11 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
     answer: ({ id, decision, message }) => {
       this.questions.find(id)?.answer({ decision, ...(message === "" ? {} : { message }) });
     },
+    findMentions: async ({ query }) => {
+      this.#post({ type: "mentions", query, mentions: await findMentions(query) });
+    },
+    mention: ({ value }) => attachMention(value, this.attachments),
+    drop: ({ uris }) => attachDropped(uris, this.attachments),
     code: ({ action, text }) => useCode(action, text, this.forms),
     showQuestion: ({ id }) => this.questions.find(id)?.showMore(),
     command: ({ command }) =>
@@ -143,6 +149,17 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
     this.#wantsFocus = place;
     await vscode.commands.executeCommand(`${ChatView.id}.focus`);
     this.#giveFocus();
+  }
+
+  /** What this window knows already, else what the server has. */
+  async #showEarlier(before: string): Promise<void> {
+    const { conversation } = this.session;
+    const known = conversation.before(before);
+    if (known !== undefined) {
+      this.#post(known);
+    } else if (conversation.items[0]?.id === before) {
+      await this.session.showEarlier();
+    }
   }
 
   #paintAll(): void {

@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 
 import { askAbout, askAboutFile, attachProblems, explainCode, fixCode } from "./askAbout";
-import { type Attachments, fileAttachment, selectionAttachment } from "./attachment";
+import { type Attachments, fileAt, fileAttachment, selectionAttachment } from "./attachment";
 import type { ChatView } from "./chatView";
 import type { Client } from "./client";
 import { doctor } from "./doctor";
@@ -216,10 +216,6 @@ async function menu({ session }: Parts): Promise<void> {
   if (pick !== undefined) {
     await vscode.commands.executeCommand(pick.value);
   }
-}
-
-function fileAt(uri: vscode.Uri): protocol.Attachment {
-  return { kind: "file", path: uri.fsPath };
 }
 
 function tell(text: string): void {

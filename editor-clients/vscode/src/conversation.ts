@@ -29,6 +29,9 @@ import type {
   UserItem,
 } from "./viewMessages";
 
+/** How many items a view gets at once. */
+const PAGE_ITEMS = 100;
+
 export class Conversation {
   #items: Item[] = [];
   #tools = new Map<string, ToolItem>();
@@ -55,9 +58,18 @@ export class Conversation {
     return this.#oldestSeq;
   }
 
-  /** All items at once, for a view that has just been made. */
+  /** The last items, for a view that has just been made; it asks for the others. */
   snapshot(): TranscriptChange {
-    return { type: "reset", items: [...this.#items], hasEarlier: this.hasEarlier };
+    const items = this.#items.slice(-PAGE_ITEMS);
+    return { type: "reset", items, hasEarlier: this.hasEarlier || items.length < this.#items.length };
+  }
+
+  /** Items before one, for a view that has it; undefined where none is known. */
+  before(id: string): TranscriptChange | undefined {
+    const end = this.#items.findIndex((item) => item.id === id);
+    const start = Math.max(0, end - PAGE_ITEMS);
+    const hasEarlier = this.hasEarlier || start > 0;
+    return end <= 0 ? undefined : { type: "prepend", items: this.#items.slice(start, end), hasEarlier };
   }
 
   /** Show these messages, and below them a prompt that the server does not have yet. */

@@ -43,10 +43,11 @@ const BODY = `<body>
   <section id="question" aria-label="Question" hidden></section>
   <form id="composer" aria-label="Prompt">
     <ul id="chips" aria-label="Attachments"></ul>
+    <ul id="mentions" role="listbox" aria-label="Files to attach" hidden></ul>
     <textarea id="prompt" rows="1" aria-label="Ask Tiro" placeholder="Ask Tiro"
-      aria-describedby="hint"></textarea>
-    <span id="hint" class="unseen">Enter sends, Shift+Enter starts a new line, Arrow Up brings earlier
-      prompts back, Escape cancels the answer</span>
+      aria-describedby="hint" aria-autocomplete="list" aria-controls="mentions"></textarea>
+    <span id="hint" class="unseen">Enter sends, Shift+Enter starts a new line, @ names a file to
+      attach, Arrow Up brings earlier prompts back, Escape cancels the answer</span>
     <div id="bar">
       <button id="attach" type="button" class="quiet" title="Attach a file">Attach…</button>
       <button id="agent" type="button" class="quiet" title="Select the agent"></button>

@@ -109,6 +109,14 @@ export interface Chip {
   isOn: boolean;
 }
 
+/** Something that `@` in the prompt can name. */
+export interface Mention {
+  name: string;
+  detail: string;
+  /** What is sent back when it is chosen. */
+  value: string;
+}
+
 /** What a tool would do, and the user is asked about; the answer may be given elsewhere, too. */
 export interface QuestionItem {
   id: string;
@@ -141,17 +149,21 @@ export type ToView =
   | { type: "draft"; text: string }
   | { type: "focus" }
   | { type: "question"; question: QuestionItem | null; others: number }
-  | { type: "focusQuestion" };
+  | { type: "focusQuestion" }
+  | { type: "mentions"; query: string; mentions: Mention[] };
 
 export type FromView =
   | { type: "ready" }
   | { type: "ask"; prompt: string }
   | { type: "steer"; text: string }
   | { type: "cancel" }
-  | { type: "earlier" }
+  | { type: "earlier"; before: string }
   | { type: "command"; command: string }
   | { type: "toggleSelection" }
   | { type: "removeChip"; id: string }
   | { type: "answer"; id: string; decision: Decision; message: string }
   | { type: "showQuestion"; id: string }
+  | { type: "findMentions"; query: string }
+  | { type: "mention"; value: string }
+  | { type: "drop"; uris: string[] }
   | { type: "code"; action: CodeAction; text: string };

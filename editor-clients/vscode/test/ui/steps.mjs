@@ -289,6 +289,28 @@ export const STEPS = {
     assert.equal(await ui.view.getByRole("button", { name: "Remove attachment a.py" }).count(), 0);
   },
 
+  "a file is named with @, or dropped on the view, and its chip can be removed": async (ui) => {
+    writeFileSync(`${ui.bench.out}/workspace/named.txt`, "the words of a named file\n");
+    await ui.prompt.fill("");
+    await ui.prompt.pressSequentially("what is in @NAM");
+    const row = ui.view.getByRole("option", { name: "named.txt" });
+    await row.waitFor();
+    await ui.shot("mention");
+    await ui.prompt.press("Enter");
+    assert.equal(await ui.prompt.inputValue(), "what is in named.txt ");
+    const chip = ui.view.getByRole("button", { name: "Remove attachment named.txt" });
+    await chip.click();
+    await chip.waitFor({ state: "detached" });
+    await ui.view.locator("#composer").evaluate(dropOn, `file://${ui.bench.out}/workspace/named.txt`);
+    await chip.waitFor();
+    await ui.prompt.press("Enter");
+    await ui.answered("You said: what is in named.txt");
+    assert.match(JSON.stringify(ui.provider.requests.at(-1).messages.at(-1)), /the words of a named file/);
+    await ui.view.locator("#composer").evaluate(dropOn, `file://${ui.bench.out}/workspace`);
+    await ui.toast("is not a file, so it is not attached").waitFor();
+    await ui.dismissToasts();
+  },
+
   "Ask works from the palette": async (ui) => {
     await ui.command("Tiro: Ask");
     await ui.page.locator(".quick-input-widget input").fill("from the palette");
@@ -421,7 +443,7 @@ export const STEPS = {
     const first = await ui.page.locator(".quick-input-list .monaco-list-row").first().innerText();
     assert.match(first, /in the new session/);
     await ui.pick("slow one");
-    await ui.prompts.first().filter({ hasText: "slow one" }).waitFor();
+    await ui.titled("slow one").waitFor();
     await ui.answers.last().filter({ hasText: "You said: who are you?" }).waitFor();
     await ui.statusBar.filter({ hasText: "plan" }).waitFor();
     await ui.shot("loaded");
@@ -437,7 +459,7 @@ export const STEPS = {
     await isCurrent("in the new session");
     await ui.shot("sessions");
     await row("slow one").click();
-    await ui.prompts.first().filter({ hasText: "slow one" }).waitFor();
+    await ui.titled("slow one").waitFor();
     await isCurrent("slow one");
     await row("in the new session").hover();
     await row("in the new session").getByRole("button", { name: "Delete Session" }).click();
@@ -567,28 +589,26 @@ export const STEPS = {
     await ui.prompt.fill("");
   },
 
-  "a long session is shown from its end, and earlier messages on demand": async (ui) => {
-    const messages = Array.from({ length: 250 }, (_, index) => ({
+  "a long session is shown from its end, and earlier messages come to a reader who scrolls up": async (ui) => {
+    const messages = Array.from({ length: 500 }, (_, index) => ({
       role: index % 2 === 0 ? "user" : "assistant",
-      content: `message ${index + 1}`,
+      content: `message ${index + 1}\n\n${"```py\nx = 1\n```\n".repeat(index % 3)}`,
     }));
     const path = `${ui.bench.out}/tiro/sessions/long.json`;
     writeFileSync(path, JSON.stringify({ id: "long", messages, timestamp: "2025-02-21T14:30:15-0800" }));
     await ui.command("Tiro: Load Session");
     await ui.pick("long");
-    await ui.answers.last().filter({ hasText: "message 250" }).waitFor();
-    const items = ui.view.locator(".item");
-    await until(async () => (await items.count()) === 100, "the last hundred are shown");
-    const earlier = ui.view.getByRole("button", { name: "Show Earlier Messages" });
-    await ui.view.locator("#transcript").evaluate((element) => (element.scrollTop = 0));
-    const first = items.filter({ hasText: "message 151" });
-    const before = (await first.boundingBox()).y;
-    await earlier.click();
-    await until(async () => (await items.count()) === 200, "the messages before are shown");
-    assert.ok(Math.abs((await first.boundingBox()).y - before) < 60, "the reader was moved");
-    await earlier.click();
-    await until(async () => (await items.count()) === 250, "all messages are shown");
-    assert.equal(await earlier.isVisible(), false);
+    await ui.answers.last().filter({ hasText: "message 500" }).waitFor();
+    const transcript = ui.view.locator("#transcript");
+    const { moved, most, slowest } = await transcript.evaluate(scrollToFirst);
+    console.log(`   ${most} items on the page at most, ${slowest} ms the slowest frame`);
+    assert.ok(most <= 160, `${most} items were on the page`);
+    assert.deepEqual(moved, [], "the reader was moved");
+    assert.equal(await ui.view.getByRole("button", { name: "Show Earlier Messages" }).isVisible(), false);
+    await ui.view.getByText("message 1", { exact: true }).waitFor();
+    await ui.view.getByRole("button", { name: "Jump to the End" }).click();
+    await ui.answers.last().filter({ hasText: "message 500" }).waitFor();
+    await until(() => transcript.evaluate(isAtEnd), "the end is shown");
   },
 
   ...HANDOFF,
@@ -660,6 +680,36 @@ function editedFiles(out, prefix = "") {
 
 function isAtEnd(element) {
   return element.scrollHeight - element.scrollTop - element.clientHeight < 24;
+}
+
+/** Drop a file as the workbench does; runs in the page. */
+function dropOn(element, uri) {
+  const dataTransfer = new globalThis.DataTransfer();
+  dataTransfer.setData("application/vnd.code.uri-list", uri);
+  element.dispatchEvent(new globalThis.DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+}
+
+/** Scroll up, frame by frame, until the first message is there; runs in the page. */
+async function scrollToFirst(element) {
+  const seen = () => {
+    const top = element.getBoundingClientRect().top;
+    return [...element.querySelectorAll(".item")].find((item) => item.getBoundingClientRect().bottom > top);
+  };
+  const frame = () => new Promise((resolve) => globalThis.requestAnimationFrame(resolve));
+  const moved = [];
+  let [most, slowest, last] = [0, 0, await frame()];
+  for (let frames = 0; frames < 2_000 && !element.querySelector(".item")?.textContent.trim().endsWith("message 1"); frames += 1) {
+    element.scrollTop -= 700;
+    const [item, place] = [seen(), seen()?.getBoundingClientRect().top];
+    const now = await frame();
+    if (Math.abs(item.getBoundingClientRect().top - place) > 60) {
+      moved.push(item.textContent);
+    }
+    most = Math.max(most, element.querySelectorAll(".item").length);
+    slowest = Math.max(slowest, Math.round(now - last));
+    last = now;
+  }
+  return { moved, most, slowest };
 }
 
 /** Which item the reader sees first, and where. */

@@ -73,6 +73,11 @@ export class Ui {
     return this.view.locator("#items").getByRole("alert");
   }
 
+  /** The title of the session, beside the name of the view. */
+  titled(text) {
+    return this.page.locator(".pane-header .description").filter({ hasText: text }).first();
+  }
+
   /** Show the Tiro view by its icon in the activity bar. */
   async openView() {
     await this.page.getByRole("tab", { name: "Tiro" }).first().click();

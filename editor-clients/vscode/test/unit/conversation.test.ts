@@ -228,3 +228,18 @@ test("what is stored gets its number, in the turn and when it is read again", ()
   conversation.reset([{ role: "user", content: "hello", seq: 1 }, { role: "assistant", content: "Done.", seq: 2 }]);
   expect(seqs()).toEqual([1, 2]);
 });
+
+test("a view gets the last items, and the others before those it has", () => {
+  const conversation = new Conversation();
+  conversation.reset(
+    Array.from({ length: 250 }, (_, index) => ({ role: "user", content: `${index + 1}`, seq: index + 1 })),
+  );
+  const texts = (change: ReturnType<Conversation["before"]>) => {
+    const items = change !== undefined && "items" in change ? change.items : [];
+    return [items.length, items[0]?.id, change !== undefined && "hasEarlier" in change && change.hasEarlier];
+  };
+  expect(texts(conversation.snapshot())).toEqual([100, "m151", true]);
+  expect(texts(conversation.before("m151"))).toEqual([100, "m51", true]);
+  expect(texts(conversation.before("m51"))).toEqual([50, "m1", false]);
+  expect([conversation.before("m1"), conversation.before("gone")]).toEqual([undefined, undefined]);
+});

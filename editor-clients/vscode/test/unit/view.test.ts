@@ -4,6 +4,7 @@ import { beforeEach, expect, test, vi } from "vitest";
 import { MarkdownStream } from "../../media/markdown";
 import { PromptHistory } from "../../media/promptHistory";
 import { Transcript } from "../../media/transcript";
+import type { UserItem } from "../../src/viewMessages";
 
 let root: HTMLElement;
 const finish = vi.fn();
@@ -105,11 +106,11 @@ test("a long line without a break is not painted again from its start", () => {
 });
 
 test("an item that is put again changes in its place", () => {
-  const transcript = new Transcript(root, () => undefined, { finish });
+  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish } });
   const tool = { kind: "tool", id: "1", name: "grep", summary: "x", output: "" } as const;
-  transcript.put({ ...tool, status: "running" });
-  transcript.put({ kind: "user", id: "2", text: "next", attachments: ["a.py:1"] });
-  transcript.put({ ...tool, status: "failed", output: "no such file" });
+  transcript.put({ ...tool, status: "running" }, true);
+  transcript.put({ kind: "user", id: "2", text: "next", attachments: ["a.py:1"] }, true);
+  transcript.put({ ...tool, status: "failed", output: "no such file" }, true);
   expect(root.children).toHaveLength(2);
   expect(root.querySelector(".tool summary")?.textContent).toBe("grep x failed");
   expect(root.querySelector(".tool pre")?.textContent).toBe("no such file");
@@ -119,8 +120,8 @@ test("an item that is put again changes in its place", () => {
 
 test("thinking is folded, an error is an alert, and its buttons run their command", () => {
   const run = vi.fn();
-  const transcript = new Transcript(root, run, { finish });
-  transcript.put({ kind: "thinking", id: "1", text: "hm", isStreaming: true });
+  const transcript = new Transcript(root, { runCommand: run, code: { finish } });
+  transcript.put({ kind: "thinking", id: "1", text: "hm", isStreaming: true }, true);
   expect(root.querySelector("details")?.hasAttribute("open")).toBe(false);
   transcript.put({
     kind: "notice",
@@ -128,32 +129,32 @@ test("thinking is folded, an error is an alert, and its buttons run their comman
     level: "error",
     text: "It failed",
     actions: [{ label: "Show Log", command: "tiro.showLog" }],
-  });
+  }, true);
   expect(root.querySelector("[role=alert]")?.textContent).toContain("It failed");
   root.querySelector<HTMLButtonElement>(".notice button")?.click();
   expect(run).toHaveBeenCalledWith("tiro.showLog");
 });
 
 test("a screen reader hears who speaks", () => {
-  const transcript = new Transcript(root, () => undefined, { finish });
-  transcript.put({ kind: "user", id: "1", text: "hi", attachments: [] });
-  transcript.put({ kind: "text", id: "2", text: "hello", isStreaming: false, isInterrupted: true });
+  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish } });
+  transcript.put({ kind: "user", id: "1", text: "hi", attachments: [] }, true);
+  transcript.put({ kind: "text", id: "2", text: "hello", isStreaming: false, isInterrupted: true }, true);
   const labels = [...root.querySelectorAll("article")].map((one) => one.getAttribute("aria-label"));
   expect(labels).toEqual(["You", "Tiro"]);
   expect(root.querySelector<HTMLElement>(".mark")?.hidden).toBe(false);
 });
 
 test("a stored message has a menu that knows its number and whether it is pinned", () => {
-  const transcript = new Transcript(root, () => undefined, { finish });
-  transcript.put({ kind: "user", id: "1", text: "hi", attachments: [], seq: 7 });
-  transcript.put({ kind: "text", id: "2", text: "hello", isStreaming: false, isInterrupted: false });
+  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish } });
+  transcript.put({ kind: "user", id: "1", text: "hi", attachments: [], seq: 7 }, true);
+  transcript.put({ kind: "text", id: "2", text: "hello", isStreaming: false, isInterrupted: false }, true);
   const contexts = () => [...root.querySelectorAll<HTMLElement>(".item")].map((one) => one.dataset.vscodeContext);
   expect(contexts()).toEqual(['{"tiroMessage":"free","seq":7}', undefined]);
   transcript.setSeq("2", 8);
   transcript.setPins([8]);
   expect(contexts()).toEqual(['{"tiroMessage":"free","seq":7}', '{"tiroMessage":"pinned","seq":8}']);
   expect(root.querySelectorAll(".pinned")).toHaveLength(1);
-  transcript.put({ kind: "text", id: "3", text: "more", isStreaming: false, isInterrupted: false, seq: 8 });
+  transcript.put({ kind: "text", id: "3", text: "more", isStreaming: false, isInterrupted: false, seq: 8 }, true);
   transcript.setPins([]);
   expect(root.querySelectorAll(".pinned")).toHaveLength(0);
 });
@@ -188,4 +189,67 @@ test("code is handed on when its fence closes or the answer ends, not before", (
   expect(done).toEqual([["py", "x = 1\n"], ["", "half\n"]]);
   stream.end();
   expect(done).toHaveLength(2);
+});
+
+/** A transcript that shows the end of so many items. */
+function long(count: number): Transcript {
+  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish } });
+  transcript.reset(Array.from({ length: count }, (_, index) => user(index + 1)));
+  return transcript;
+}
+
+function user(number: number): UserItem {
+  return { kind: "user", id: `u${number}`, text: `prompt ${number}`, attachments: [] };
+}
+
+/** The first and the last prompt on the page, and how many there are. */
+function run(): string {
+  const texts = [...root.querySelectorAll(".text")].map(({ textContent }) => textContent.replace("prompt ", ""));
+  return `${texts[0] ?? ""}-${texts.at(-1) ?? ""} (${texts.length})`;
+}
+
+test("however long a conversation is, the page holds a bounded run of it that moves with the reader", () => {
+  const transcript = long(400);
+  expect(run()).toBe("361-400 (40)");
+  for (let pages = 0; pages < 11; pages += 1) {
+    transcript.growUp();
+  }
+  expect([run(), transcript.hasAbove, transcript.hasBelow]).toEqual(["141-300 (160)", true, true]);
+  transcript.prepend([user(-1), user(0)]);
+  expect([run(), transcript.oldestId]).toEqual(["141-300 (160)", "u-1"]);
+  transcript.growDown();
+  expect(run()).toBe("161-320 (160)");
+  transcript.toEnd();
+  expect([run(), transcript.hasBelow, transcript.prompts().length]).toEqual(["361-400 (40)", false, 402]);
+});
+
+test("a reader at the end is followed by a run that stays bounded, any other one keeps what is seen", () => {
+  const transcript = long(20);
+  for (let number = 21; number <= 300; number += 1) {
+    transcript.put(user(number), true);
+  }
+  expect(run()).toBe("141-300 (160)");
+  transcript.put(user(301), false);
+  expect([run(), transcript.hasBelow]).toEqual(["141-300 (160)", true]);
+  transcript.growDown();
+  expect(run()).toBe("142-301 (160)");
+});
+
+test("what changes while it is not on the page is there when it comes back, and so is what was unfolded", () => {
+  const transcript = long(200);
+  transcript.put({ kind: "tool", id: "t", name: "grep", summary: "x", status: "running", output: "" }, true);
+  root.querySelector("details")?.setAttribute("open", "");
+  root.querySelector("details")?.dispatchEvent(new Event("toggle"));
+  for (let pages = 0; pages < 10; pages += 1) {
+    transcript.growUp();
+  }
+  expect(root.querySelector("details")).toBeNull();
+  transcript.append("t", "found");
+  transcript.setSeq("u200", 7);
+  transcript.remove("u199");
+  transcript.toEnd();
+  expect(root.querySelector("details")?.open).toBe(true);
+  expect(root.querySelector("details .plain")?.textContent).toBe("found");
+  expect(root.querySelector<HTMLElement>("[data-seq]")?.dataset.seq).toBe("7");
+  expect(root.textContent).not.toContain("prompt 199");
 });
