@@ -9,7 +9,8 @@ import pytest
 from tests.e2e import replies
 from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
-from tests.e2e.provider import Provider
+from tests.e2e.home import Home
+from tests.e2e.provider import MODEL, Provider
 from tests.e2e.talk import add, ask, result, until, use
 
 TEXT = "ä line of output\n" * 20_000
@@ -42,9 +43,10 @@ def filled(server: Server) -> list[Any]:
 
 
 def test_large_values_survive_kill_save_and_restart_value_for_value(
-    start: StartServer, provider: Provider
+    start: StartServer, provider: Provider, home: Home
 ) -> None:
-    """U9.10, B63: in memory they are whole, also for the next request."""
+    """U9.10, B63: in memory they are whole, also for the next request, where there is room."""
+    home.write_config(providers={"fake": home.fake(models={MODEL: {"context_window": 1_000_000}})})
     server = start()
     contents = filled(server)
     id_ = server.request("tiro/session/getId")["id"]
@@ -62,7 +64,9 @@ def test_large_values_survive_kill_save_and_restart_value_for_value(
     assert all("metadata" not in message for message in shown["messages"])
     provider.script(replies.text("seen"))
     ask(server, "go on")
-    assert DATA in json.dumps(provider.last.messages)
+    sent = json.dumps(provider.last.messages, ensure_ascii=False)
+    assert sent.count(DATA) == 2
+    assert sent.count(json.dumps(TEXT, ensure_ascii=False)[1:-1]) == 2
 
 
 @pytest.mark.parametrize(
