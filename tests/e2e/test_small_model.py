@@ -9,7 +9,7 @@ from tests.e2e import replies
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import MODEL, Provider
-from tests.e2e.talk import ask, fill, text_of, until
+from tests.e2e.talk import add, ask, fill, result, text_of, until, use, view
 
 WINDOW = 8_000
 FACTS = " ".join(f"fact-{n}" for n in range(1_500))
@@ -112,3 +112,75 @@ def test_memo_and_summary_give_way_to_a_long_prompt(
     ask(server, "short again")
     assert provider.last.system.count("word ") > 1_990
     assert all("word" not in text_of(m["content"]) for m in provider.last.messages)
+
+
+@pytest.mark.parametrize("counted", [1.0, 1.3], ids=["as estimated", "more than estimated"])
+def test_tool_results_that_do_not_fit_beside_a_prompt_are_sent_in_part(
+    start: StartServer, home: Home, provider: Provider, counted: float
+) -> None:
+    """U8.2: the turn goes on, the model is told what is missing, and what is stored is whole."""
+    two_models(home, provider, summary={"enabled": False})
+    home.write("big.txt", "".join(f"line {n:06d} of a text\n" for n in range(1_500)))
+    server = start()
+    server.request("tiro/models/set", {"name": "fake/small"})
+    ask(server, "hello")
+    taken = server.request("tiro/session/contextSize")["breakdown"]
+    prompt = "word " * 4_000 if counted == 1 else "word " * 2_800
+    read = [(f"t{n}", "read_file", {"path": "big.txt", "start_line": n * 300}) for n in (1, 2, 3)]
+
+    def answer(request: Any) -> replies.Reply:
+        said = "".join(text_of(m["content"] or "") for m in request.messages)
+        count = said.count("word ") + len(said.replace("word ", "")) / 3
+        if count * counted + taken["system"] + taken["tools"] > WINDOW:
+            return replies.error(400, "prompt is too long", code="context_length_exceeded")
+        step = sum(m["role"] == "tool" for m in request.messages)
+        return replies.tools(*read) if step == 0 else replies.text("answer")
+
+    provider.otherwise(answer)
+    done = ask(server, prompt)
+    assert (done["text"], done["steps"]) == ("answer", 2)
+    sent = [text_of(m["content"]) for m in provider.last.messages if m["role"] == "tool"]
+    assert len(sent) == 3
+    assert all("characters left out here, which do not fit" in text for text in sent)
+    assert all("line 000" in text for text in sent)
+    assert provider.last.messages[0]["content"] == prompt
+    stored = view(server)["messages"][-4:-1]
+    assert all(len(text_of(m["content"])) > 7_000 for m in stored)
+    assert all("do not fit" not in text_of(m["content"]) for m in stored)
+
+
+def test_a_result_that_is_sent_in_part_is_explained(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """Protocol, explain: the request as it is, and that this message is not sent whole."""
+    two_models(home, provider)
+    server = start()
+    server.request("tiro/models/set", {"name": "fake/small"})
+    ask(server, "hello")
+    add(server, "user", "word " * 4_000)
+    add(server, "assistant", [use("t1", path="big.txt")])
+    seq = add(server, "tool", result("t1", "word " * 3_000))["seq"]
+    explained = server.request("tiro/session/explain")
+    assert {"seq": seq, "rule": "result_in_part"} in explained["repairs"]
+    assert "left out here" in explained["messages"][-1]["content"]
+    assert explained["tokens"]["tokens"] < WINDOW
+
+
+def test_the_sizes_of_a_preview_are_those_of_what_is_shown(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """The meter: a summary that the model sees in part only counts for that."""
+    two_models(home, provider, summary={"enabled": False})
+    server = start()
+    server.request("tiro/models/set", {"name": "fake/small"})
+    fill(server, *("word " * 200 for _ in range(4)))
+    server.request("tiro/memo/set", {"summary": FACTS[: len(FACTS) // 2]})
+    provider.otherwise(lambda _: replies.text("All of it in short."))
+    shown = server.request("tiro/session/previewResize", {"force": "compact"})
+    done = server.request("tiro/session/applyResize", {"draftId": shown["draftId"]})
+    assert shown["summary"] == done["summary"] == "All of it in short."
+    assert (shown["tokensBefore"], shown["tokensAfter"]) == (
+        done["tokensBefore"],
+        done["tokensAfter"],
+    )
+    assert 0 < done["tokensAfter"] < done["tokensBefore"] < WINDOW

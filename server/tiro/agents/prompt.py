@@ -6,7 +6,7 @@ caches hold.
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.options import output_limit
@@ -15,7 +15,8 @@ from tiro.session.core import Core
 from tiro.session.messages import Message
 from tiro.session.meter import ContextSize
 from tiro.session.provider_view import provider_view, with_front
-from tiro.session.shown import Shown, free_in, memo_text, room_in, shown, summary_text
+from tiro.session.results import fitting_window
+from tiro.session.shown import free_in, memo_text, room_in, shown, staying, summary_text
 from tiro.session.tokens import Weights
 
 
@@ -39,16 +40,21 @@ def session_prompt(
     The last three take their shares of the context window at most, the last two only what what
     must be sent besides leaves them.
     """
-    texts = _texts(session, prompt, tools, context_window)
-    parts = [texts[name] for name in ("system", "memo", "summary") if texts[name]]
-    return "\n\n".join(parts)
+    return _parts(session, prompt, tools, context_window).prompt()
 
 
 def what_is_cut(
     session: Core, prompt: str, tools: Sequence[ToolSchema], context_window: int | None
 ) -> list[str]:
     """What of instructions, memo and summary the next request does not show whole, in sentences."""
-    return _shown(session, prompt, _tools_text(tools), context_window).cut
+    return _parts(session, prompt, tools, context_window).cut
+
+
+def window_sent(
+    session: Core, prompt: str, tools: Sequence[ToolSchema], context_window: int | None
+) -> list[Message]:
+    """The window that the next request is made of: results in it are cut where they do not fit."""
+    return _parts(session, prompt, tools, context_window).window
 
 
 def build_request(
@@ -61,10 +67,11 @@ def build_request(
     max_output_tokens: int | None = None,
 ) -> ModelRequest:
     """The next request exactly as the model gets it; changes nothing."""
+    parts = _parts(session, prompt, tools, model.facts.context_window)
     return ModelRequest(
         model=model.name.partition("/")[2] or model.name,
-        messages=provider_view(session.oldest_first(), session.archive_rows, thinking=True),
-        system=session_prompt(session, prompt, tools, model.facts.context_window),
+        messages=provider_view(parts.window, session.archive_rows, thinking=True),
+        system=parts.prompt(),
         tools=list(tools),
         max_output_tokens=output_limit(agent.options) or max_output_tokens,
         temperature=agent.temperature,
@@ -82,9 +89,10 @@ def request_size(
     context_window: int | None = None,
 ) -> ContextSize:
     """The estimated size of the next request, with its parts counted apart."""
+    parts = _parts(session, prompt, tools, context_window, draft)
     return session.meter.measure(
-        _sent(session),
-        **_texts(session, prompt, tools, context_window, draft),
+        with_front(parts.window, session.archive_rows),
+        **parts.texts,
         draft=draft,
         context_window=context_window,
     )
@@ -94,38 +102,46 @@ def request_weights(
     session: Core, prompt: str, tools: Sequence[ToolSchema], context_window: int | None = None
 ) -> Weights:
     """What the next request weighs, for the calibration of the meter."""
-    texts = _texts(session, prompt, tools, context_window)
-    return session.meter.weights(_sent(session), *texts.values())
+    parts = _parts(session, prompt, tools, context_window)
+    sent = with_front(parts.window, session.archive_rows)
+    return session.meter.weights(sent, *parts.texts.values())
 
 
-def _sent(session: Core) -> list[Message]:
-    return with_front(session.oldest_first(), session.archive_rows)
+class _Parts(NamedTuple):
+    """What a request is made of."""
+
+    texts: dict[str, str]
+    """All besides its messages, by the names of the breakdown."""
+    window: list[Message]
+    cut: list[str]
+    """What of the texts is not shown whole, a sentence each."""
+
+    def prompt(self) -> str:
+        """The whole system prompt."""
+        names = ("system", "memo", "summary")
+        return "\n\n".join(self.texts[name] for name in names if self.texts[name])
 
 
-def _texts(
+def _parts(
     session: Core,
     prompt: str,
     tools: Sequence[ToolSchema],
     context_window: int | None,
     draft: str = "",
-) -> dict[str, str]:
-    """The texts of a request besides its messages, by the names of the breakdown."""
+) -> _Parts:
     offered = _tools_text(tools)
-    found = _shown(session, prompt, offered, context_window, draft)
-    return {
+    taken = session.meter.text(prompt) + session.meter.text(offered)
+    room = None if context_window is None else room_in(context_window, taken)
+    free = free_in(session, context_window, taken, draft)
+    found = shown(session, room, free)
+    texts = {
         "system": "\n\n".join(part for part in (prompt, found.instructions) if part),
         "tools": offered,
         "memo": found.memo,
         "summary": found.summary,
     }
-
-
-def _shown(
-    session: Core, prompt: str, tools: str, context_window: int | None, draft: str = ""
-) -> Shown:
-    taken = session.meter.text(prompt) + session.meter.text(tools)
-    room = None if context_window is None else room_in(context_window, taken)
-    return shown(session, room, free_in(session, context_window, taken, draft))
+    instructed = None if free is None else free - session.meter.text(found.instructions)
+    return _Parts(texts, fitting_window(session, staying(session, draft), instructed), found.cut)
 
 
 def _tools_text(tools: Sequence[ToolSchema]) -> str:

@@ -9,12 +9,12 @@ from tiro.agents import events
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.budget import Spending
 from tiro.agents.permissions import Rules
-from tiro.agents.prompt import build_request
+from tiro.agents.prompt import build_request, window_sent
 from tiro.agents.settings import TurnSettings
 from tiro.errors import ContextOverflowError
 from tiro.models.model import Model, ModelRequest, ToolSchema
 from tiro.session.core import Core
-from tiro.session.messages import Content, Usage
+from tiro.session.messages import Content, Message, Usage
 from tiro.session.secrets import KnownSecrets
 from tiro.tools.editor import PermissionAnswer, PermissionRequest
 from tiro.tools.seen import SeenTexts
@@ -106,3 +106,9 @@ def request_of(turn: Turn) -> ModelRequest:
         schemas_of(tools_of(turn)),
         max_output_tokens=turn.settings.max_output_tokens,
     )
+
+
+def window_of(turn: Turn) -> list[Message]:
+    """The window as that request shows it, oldest first."""
+    tools, window = schemas_of(tools_of(turn)), turn.model.facts.context_window
+    return window_sent(turn.session, turn.system, tools, window)

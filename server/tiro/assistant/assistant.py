@@ -182,7 +182,14 @@ class Assistant:
 
     def context_size(self, draft: str = "") -> ContextSize:
         """The size of the next request, with a draft in it."""
-        return self._measured(self.session, draft)
+        return self.measured(self.session, draft)
+
+    def measured(self, session: Session, draft: str = "") -> ContextSize:
+        """The size of the session's next request; while a turn runs, for the model that answers."""
+        name = self._model_name(session)
+        if self.turns.running is None:
+            self._use_meter_of(name, session)
+        return self.setup.measure(session, self.models.facts(name), draft)
 
     def too_long(self) -> list[str]:
         """What of memory and instructions the next request does not show whole, a sentence each."""
@@ -327,7 +334,7 @@ class Assistant:
             self.titles.start(running.session)
             self._keep(self.memory.after_turn(running.session))
             self._keep(asyncio.to_thread(self.calibrations.save))
-        size = self._measured(running.session)
+        size = self.measured(running.session)
         return TurnResult(turn_id=running.turn_id, outcome=outcome, context_size=size)
 
     def cancelled_turn(self, turn_id: str) -> TurnResult:
@@ -394,13 +401,6 @@ class Assistant:
             provider=model.partition("/")[0] if model else None,
             problems=problems,
         )
-
-    def _measured(self, session: Session, draft: str = "") -> ContextSize:
-        """The size of the session's next request; while a turn runs, for the model that answers."""
-        name = self._model_name(session)
-        if self.turns.running is None:
-            self._use_meter_of(name, session)
-        return self.setup.measure(session, self.models.facts(name), draft)
 
     async def _weigh(self, session: Session) -> None:
         """Weigh its messages in a thread: hundreds of megabytes of them take seconds."""

@@ -12,7 +12,6 @@ from tiro.session.messages import seqs_of
 from tiro.session.policy import ResizeDecision
 from tiro.session.resize import Plan, ResizeOutcome
 from tiro.session.session import Session
-from tiro.session.shown import memo_text, summary_text
 from tiro.session.summary import Fold, store_fold
 
 COMPACTION = ResizeDecision("compact", "requested")
@@ -51,7 +50,18 @@ class Draft(msgspec.Struct, frozen=True):
 
     def commit(self, memo: Any, summary: str | None) -> ResizeOutcome:
         """Make it true, with this memo and summary in place of its own where they are given."""
-        session, plan = self.watch.session, self.plan
+        return self._committed(self.watch.session, memo, summary)
+
+    def tried(self) -> Session:
+        """A copy of the session in which it is true."""
+        copy = self.watch.session.fork()
+        self._committed(copy)
+        return copy
+
+    def _committed(
+        self, session: Session, memo: Any = None, summary: str | None = None
+    ) -> ResizeOutcome:
+        plan = self.plan
         if isinstance(plan, Fold):
             return _compacted(session, plan, memo, plan.text if summary is None else summary)
         if memo is not None:
@@ -61,8 +71,8 @@ class Draft(msgspec.Struct, frozen=True):
         return resize.commit(session, plan)
 
 
-def preview_of(draft: Draft, before: int) -> Preview:
-    """What a draft would do to a request of `before` tokens."""
+def preview_of(draft: Draft, before: int, after: int) -> Preview:
+    """What a draft would do to a request of `before` tokens, which would have `after` so many."""
     session, plan = draft.watch.session, draft.plan
     if isinstance(plan, Fold):
         decision, memo, summary = COMPACTION, session.memo, plan.text
@@ -71,10 +81,6 @@ def preview_of(draft: Draft, before: int) -> Preview:
         decision, memo, summary = plan.decision, plan.memo, session.summary
         gone, refused = set(plan.gone()), plan.memo_refused
     window = seqs_of(session.oldest_first())
-    tokens = session.meter.text
-    after = before - sum(session.meter.message(m) for m in session.newest_first if m.seq in gone)
-    after += tokens(memo_text(memo)) - tokens(memo_text(session.memo))
-    after += tokens(summary_text(summary)) - tokens(summary_text(session.summary))
     return Preview(
         decision=decision,
         evict=[seq for seq in window if seq in gone],
@@ -82,7 +88,7 @@ def preview_of(draft: Draft, before: int) -> Preview:
         memo=memo,
         summary=summary,
         tokens_before=before,
-        tokens_after=max(0, after),
+        tokens_after=after,
         draft_id=draft.id,
         memo_refused=refused,
     )

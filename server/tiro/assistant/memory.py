@@ -109,7 +109,7 @@ class Memory:
             watch.close()
             return preview_of_nothing(session, before)
         self._draft = draft = Draft(uuid4().hex, plan, watch, session.memo, session.summary)
-        return preview_of(draft, before)
+        return preview_of(draft, before, self._assistant.measured(draft.tried()).tokens)
 
     async def apply(self, draft_id: str, memo: Any = None, summary: str | None = None) -> Resized:
         """Do what a preview showed, with the user's memo and summary in place of the draft's.

@@ -50,11 +50,11 @@ def runs(messages: Iterable[Message], max_characters: int) -> Iterator[list[Mess
         yield run
 
 
-def shortened(text: str, max_characters: int) -> str:
+def shortened(text: str, max_characters: int, mark: str = CUT_MARK) -> str:
     """Beginning and end of a text, with a mark between them where something was cut."""
     if len(text) <= max_characters:
         return text
-    mark = CUT_MARK.format(len(text) - max_characters)
+    mark = mark.format(len(text) - max_characters)
     head = max(0, (max_characters - len(mark)) // 2)
     tail = max(0, max_characters - len(mark) - head)
     return text[:head] + mark + text[len(text) - tail :]

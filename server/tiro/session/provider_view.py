@@ -35,7 +35,7 @@ Rule: TypeAlias = (
     Part
     | Literal[
         "missing_result", "moved_result", "new_id", "placeholder", "user_in_front", "merged",
-        "role_as_text", "unsendable", "system_prompt",
+        "role_as_text", "unsendable", "system_prompt", "result_in_part",
     ]
 )  # fmt: skip
 """A repair by its name, see PROTOCOL.md; a `Part` is one that was left out of a message."""

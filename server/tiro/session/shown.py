@@ -14,7 +14,7 @@ import msgspec
 
 from tiro.session.core import Core
 from tiro.session.cut import group_of, opens_turn
-from tiro.session.dialogue import shortened
+from tiro.session.dialogue import CUT_MARK, shortened
 from tiro.session.memo import BOOKKEEPING
 from tiro.session.messages import seq_of
 from tiro.session.provider_view import SYSTEM_ROLES, standing_instructions, with_front
@@ -96,9 +96,14 @@ def free_in(core: Core, window: int | None, taken: int, draft: str = "") -> int 
     if not most:
         return None
     last = core.meter.text(draft) if draft else 0
-    held, rows = core.held() | (set() if draft else _said_last(core)), core.oldest_first()
-    staying = with_front([m for m in rows if m.seq in held], [*core.archive_rows, *rows])
-    return min(most) - taken - last - sum(map(core.meter.message, staying))
+    held, rows = staying(core, draft), core.oldest_first()
+    sent = with_front([m for m in rows if m.seq in held], [*core.archive_rows, *rows])
+    return min(most) - taken - last - sum(map(core.meter.message, sent))
+
+
+def staying(core: Core, draft: str = "") -> set[int]:
+    """The seqs of what no resize takes out: the pins and, without a draft, what was said last."""
+    return core.held() | (set() if draft else _said_last(core))
 
 
 def memo_text(memo: Any) -> str:
@@ -116,12 +121,12 @@ def summary_text(summary: str | None) -> str:
     return f"{SUMMARY_HEADING}\n\n{SUMMARY_SENTENCE}\n\n{summary}" if summary else ""
 
 
-def cut_to(text: str, tokens: int, size: Callable[[str], int]) -> str:
+def cut_to(text: str, tokens: int, size: Callable[[str], int], mark: str = CUT_MARK) -> str:
     """A text as it is or, where it takes more tokens, its beginning and end with a mark between."""
     kept, length = text, len(text)
     while length and (taken := size(kept)) > tokens:
         length = min(length - 1, length * max(0, tokens) // taken)
-        kept = shortened(text, length)
+        kept = shortened(text, length, mark)
     return kept
 
 
