@@ -79,6 +79,30 @@ def test_the_answer_does_not_wait_and_the_user_s_own_title_wins(
     assert len(provider.chats) == 3
 
 
+def test_settings_that_change_meanwhile_end_no_question(naming: Server, provider: Provider) -> None:
+    """As with a summary; the title comes from who was asked."""
+    hold = replies.Hold()
+    provider.script(replies.text("Yes."), replies.stream(hold, replies.text_chunk("A name")))
+    ask(naming, PROMPT)
+    hold.wait()
+    changed = {"providers": {"fake": {"headers": {"x-new": "1"}}}}
+    naming.notify("workspace/didChangeConfiguration", {"settings": changed})
+    assert naming.request("tiro/status")["problems"] == []
+    hold.release()
+    titled(naming, "A name")
+
+
+def test_a_question_ends_with_its_session(naming: Server, provider: Provider) -> None:
+    """Nobody could store the title any more."""
+    hold = replies.Hold()
+    provider.script(replies.text("Yes."), replies.stream(hold, replies.text_chunk("A name")))
+    ask(naming, PROMPT)
+    hold.wait()
+    naming.request("tiro/session/new")
+    assert provider.last.closed_by_client()
+    hold.release()
+
+
 def test_a_failure_leaves_the_first_line_and_is_tried_again(
     naming: Server, provider: Provider
 ) -> None:

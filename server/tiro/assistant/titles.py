@@ -42,6 +42,7 @@ class Titles:
         is_busy = self._task is not None and not self._task.done()
         if not is_busy and self._is_due(session):
             self._task = asyncio.create_task(self._name(session))
+            self._assistant.turns.beside(self._task)
 
     async def close(self) -> None:
         """End what runs; the session keeps the title that it has."""
