@@ -149,6 +149,30 @@ def test_tool_results_that_do_not_fit_beside_a_prompt_are_sent_in_part(
     assert all("do not fit" not in text_of(m["content"]) for m in stored)
 
 
+def test_a_provider_that_counts_more_refuses_once_not_every_time(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """U8: the next turns know how large a request is, also where no usage is reported."""
+    two_models(home, provider, summary={"enabled": False})
+    server = start()
+    server.request("tiro/models/set", {"name": "fake/small"})
+    ask(server, "hello")
+    taken = server.request("tiro/session/contextSize")["breakdown"]
+
+    def answer(request: Any) -> replies.Reply:
+        said = sum(text_of(m["content"]).count("word ") for m in request.messages)
+        count = round((said + taken["system"] + taken["tools"]) * 1.5)
+        if count > WINDOW:
+            return replies.error(400, "prompt is too long", code="context_length_exceeded")
+        return replies.text("word " * 10)
+
+    provider.otherwise(answer)
+    before = len(provider.chats)
+    for _ in range(15):
+        assert ask(server, "word " * 800)["stopReason"] == "end_turn"
+    assert len(provider.chats) - before - 15 <= 2
+
+
 def test_a_result_that_is_sent_in_part_is_explained(
     start: StartServer, home: Home, provider: Provider
 ) -> None:

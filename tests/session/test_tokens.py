@@ -125,6 +125,19 @@ def test_a_report_that_makes_no_sense_spoils_nothing() -> None:
     assert calibration.error_percent is None
 
 
+def test_a_refusal_as_too_long_makes_the_next_estimate_larger() -> None:
+    """U8: by a lower bound; an exact report afterwards counts as ever."""
+    calibration, weights = Calibration(), (3_000.0, 2_000.0, 0.0)
+    calibration.observe_refusal(weights, 6_000)
+    assert 5_900 < calibration.tokens(weights) <= 6_000
+    calibration.observe_refusal(weights, 5_500)  # that was known
+    assert 5_900 < calibration.tokens(weights) <= 6_000
+    calibration.observe_refusal(weights, 10**9)  # that cannot be
+    assert 5_900 < calibration.tokens(weights) <= 6_000
+    calibration.observe(weights, 5_300)
+    assert calibration.tokens(weights) == pytest.approx(5_300, rel=0.02)
+
+
 def test_no_report_no_error() -> None:
     """ContextSize: the error is null until it is known."""
     assert Meter().measure([Message("user", "hi")]).error_percent is None

@@ -150,6 +150,7 @@ class _Running:
         self._repeats = Repeats()
         self._has_shrunk = False
         self._weights = (0.0, 0.0, 0.0)
+        self._most_output = 0
         self._text = ""
         self._stop_reason: StopReason = "end_turn"
         self._error: TiroError | None = None
@@ -232,8 +233,11 @@ class _Running:
     def _on_failed(self, item: _Failed) -> Iterator[TurnEvent]:
         """Stop; but a request that was too long is sent once more, after a resize (U8)."""
         error = item.error
+        too_long = error if isinstance(error, ContextOverflowError) else None
+        if too_long is not None and self.state == "asking":
+            self._count_refused(too_long)
         if (
-            isinstance(error, ContextOverflowError)
+            too_long is not None
             and self.state == "asking"
             and self._answer.is_empty()
             and not self._has_shrunk
@@ -241,7 +245,7 @@ class _Running:
             self._has_shrunk = True
             self._steps -= 1
             self._move("overflow")
-            self._task(self._prepare(error))
+            self._task(self._prepare(too_long))
         else:
             yield from self._stop("error", BROKEN_OFF, error)
 
@@ -360,6 +364,14 @@ class _Running:
         self.turn.spending.add(usage)
         self.turn.on_usage(usage)
 
+    def _count_refused(self, error: ContextOverflowError) -> None:
+        """Let the meter know that a request was larger than the context window."""
+        told, facts = error.data, self.turn.model.facts
+        most = told.get("tokens") or told.get("context_window") or facts.context_window
+        if most is not None:  # some servers count the room for the answer too
+            least = most - self._most_output
+            self.turn.session.meter.calibration.observe_refusal(self._weights, least)
+
     # The tasks
 
     def _task(self, work: Coroutine[Any, Any, None]) -> None:
@@ -388,7 +400,9 @@ class _Running:
             self._weights = request_weights(
                 turn.session, turn.system, self._schemas, turn.model.facts.context_window
             )
-            await self._read(turn.model.stream(request_of(turn)))
+            request = request_of(turn)
+            self._most_output = request.max_output_tokens or 0
+            await self._read(turn.model.stream(request))
         except Exception as error:
             self.inbox.put(_Failed(error))
 

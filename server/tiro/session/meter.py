@@ -123,6 +123,17 @@ class Calibration:
         self._learn(weights, reported)
         self._before = (weights, reported)
 
+    def observe_refusal(self, weights: Weights, least: int) -> None:
+        """Learn from a request that was refused as too long, so that the next one is shorter.
+
+        It had `least` tokens at least. How many more, nobody says: the factors are no surer for it,
+        and nothing is compared with it.
+        """
+        if self.tokens(weights) < least:
+            self._before, spread = None, self._spread
+            self.observe(weights, least)
+            self._before, self._spread = None, spread
+
     def _learn(self, weights: Weights, reported: int) -> None:
         total = sum(weights)
         if min(weights) < 0 or total < LEAST_WEIGHT:
