@@ -1,18 +1,26 @@
-"""A workspace on a disk that answers no more: the server goes on, says so, and ends when told."""
+"""Files on a disk that answers no more: the server goes on, says so, and ends when told."""
 
+import time
 from pathlib import Path
 
 from tests.e2e.client import Server
 from tests.e2e.home import SERVER, Home
+from tests.e2e.talk import add, words
+from tests.sizes import PATIENCE
 
 HANGING = """
 import os, sys, threading
 
-DEAD = {dead!r}
+DEAD, FROM = {dead!r}, {start!r}
 
 def wait(path, *_, **__):
     if isinstance(path, (str, os.PathLike)) and os.fspath(path).startswith(DEAD):
-        threading.Event().wait()
+        if not FROM or exists(FROM):
+            open(ASKED, "w").close()
+            threading.Event().wait()
+
+ASKED = {asked!r}
+exists = os.path.exists
 
 def hanging(call):
     return lambda path=".", *a, **k: (wait(path), call(path, *a, **k))[1]
@@ -24,13 +32,22 @@ sys.addaudithook(lambda event, args: wait(args[0]) if event == "open" else None)
 """What a mount behind a dead network does, for one process: each call waits for ever."""
 
 
+def hanging(root: Path, dead: Path, start: Path | str = "") -> dict[str, str]:
+    """The environment of a process for which `dead` is one, as soon as `start` is there.
+
+    It makes a file `asked` when something was asked of it.
+    """
+    site, asked = root / "site", str(root / "asked")
+    site.mkdir()
+    code = HANGING.format(dead=str(dead), start=str(start), asked=asked)
+    (site / "sitecustomize.py").write_text(code)
+    return {"PYTHONPATH": f"{site}:{SERVER}"}
+
+
 def test_a_workspace_on_a_dead_disk_holds_up_nobody(tmp_path: Path) -> None:
     """initialize, status and shutdown are answered; what could not be read is told."""
     dead = tmp_path / "dead"
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "sitecustomize.py").write_text(HANGING.format(dead=str(dead)))
-    paths = f"{tmp_path / 'site'}:{SERVER}"
-    with Server(Home(tmp_path / "home"), env={"PYTHONPATH": paths}) as server:
+    with Server(Home(tmp_path / "home"), env=hanging(tmp_path, dead)) as server:
         server.initialize(roots=[dead / "project"])
         said = server.wait_notification(
             "window/showMessage", lambda params: "does not answer" in params["message"]
@@ -41,3 +58,23 @@ def test_a_workspace_on_a_dead_disk_holds_up_nobody(tmp_path: Path) -> None:
         assert server.request("tiro/session/addMessage", {"role": "user", "content": "x"})["stored"]
         assert server.request("tiro/agents/list")["default"] == "build"
         assert server.shutdown() == 0
+
+
+def test_sessions_on_a_disk_that_falls_silent_are_still_shown(tmp_path: Path) -> None:
+    """The watch over what others write waits beside the requests, which memory can answer."""
+    home, silent = Home(tmp_path / "home"), tmp_path / "silent"
+    with Server(home, env=hanging(tmp_path, home.sessions, silent)) as server:
+        server.initialize()
+        add(server, "user", "x")
+        server.request("tiro/session/save")
+        silent.touch()
+        wait_for(tmp_path / "asked")
+        assert words(server) == ["x"]
+        assert server.request("tiro/agents/list")["default"] == "build"
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert path.exists()

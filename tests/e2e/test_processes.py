@@ -1,6 +1,7 @@
 """Two processes in one directory, used in turn and at the same time (B11, B13)."""
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold
 from tests.e2e.talk import add, ask, begin_ask, everything, latest, stored, view, window, words
 from tests.e2e.warm import WarmProcess
-from tests.sizes import sized
+from tests.sizes import PATIENCE, sized
 
 
 def test_b11_one_session_used_in_turn(start: StartServer, provider: Provider) -> None:
@@ -50,6 +51,32 @@ def test_b11_what_is_asked_elsewhere_is_told_to_an_idle_client(
     ask(first, "three")
     assert second.wait_notification("tiro/session/changed")["total"] == 6
     assert words(second) == words(first) == ["one", "ok", "two", "ok", "three", "back"]
+
+
+def test_b11_the_watch_outlives_a_disk_that_fails_for_a_while(
+    start: StartServer, home: Home
+) -> None:
+    """A network disk may answer ESTALE or EIO, and then again what it did before."""
+    first, second = start(), start()
+    add(first, "user", "one")
+    first.request("tiro/session/save")
+    sessions, aside = home.sessions, home.sessions.with_name("aside")
+    sessions.rename(aside)
+    sessions.symlink_to(sessions)  # ELOOP
+    wait_for_log(first, "of others")
+    sessions.unlink()
+    aside.rename(sessions)
+    second.request("tiro/session/load", {"id": view(first)["id"]})
+    add(second, "user", "two")
+    assert first.wait_notification("tiro/session/changed")["total"] == 2
+    assert first.stderr_path.read_text().count("of others") == 1
+
+
+def wait_for_log(server: Server, text: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while text not in server.stderr_path.read_text() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert text in server.stderr_path.read_text()
 
 
 @pytest.mark.timeout(600)  # with --long

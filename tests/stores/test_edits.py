@@ -33,6 +33,11 @@ def started(manager: SessionManager, count: int = 3) -> tuple[Session, Path]:
     return session, manager.save(session)
 
 
+def look(manager: SessionManager) -> None:
+    if (news := manager.read_news()) is not None:
+        manager.take_news(news)
+
+
 def wait_for_snapshot(path: Path, text: str) -> None:
     deadline = time.monotonic() + PATIENCE
     while text not in path.read_text() and time.monotonic() < deadline:
@@ -59,12 +64,12 @@ def test_an_edit_is_seen_by_a_look_and_what_is_half_written_is_left_alone(
     whole = path.read_text().replace('"1"', '"edited"')
     for end in (len(whole) // 2, len(whole) - 2, None):
         path.write_text(whole[:end])
-        manager.look_again()
+        look(manager)
         assert path.read_text() == whole[:end]
         assert texts(session) == ["0", "1" if end else "edited", "2"]
     assert notices.reasons == ["changed_on_disk"]
     assert names(path.parent) == ["x.json"]
-    manager.look_again()
+    look(manager)
     assert notices.reasons == ["changed_on_disk"]
 
 
@@ -75,7 +80,42 @@ def test_a_look_takes_nothing_in_over_what_is_not_stored(manager: SessionManager
     manager.autosave = False
     session.add_message("user", "3")
     edit(path, lambda fields: fields["messages"][1].update(content="edited"))
-    manager.look_again()
+    look(manager)
+    assert texts(session) == ["0", "1", "2", "3"]
+
+
+def test_what_was_read_before_others_went_on_is_not_taken_in(manager: SessionManager) -> None:
+    """Between the reading and the taking in, both they and we may write, or turn elsewhere."""
+    session, path = started(manager)
+    manager.set_current(session)
+    edit(path, lambda fields: fields["messages"][1].update(content="first"))
+    news = manager.read_news()
+    assert news is not None
+    edit(path, lambda fields: fields["messages"][1].update(content="then"))
+    manager.take_news(news)
+    assert texts(session) == ["0", "1", "2"]
+    other = manager.create(id="y")
+    other.add_message("user", "other")
+    manager.set_current(other)
+    manager.take_news(news)
+    assert texts(other) == ["other"]
+    manager.set_current(session)
+    look(manager)
+    assert texts(session) == ["0", "then", "2"]
+
+
+def test_a_turn_of_another_process_is_not_looked_into(
+    make_manager: Make, manager: SessionManager
+) -> None:
+    """A large session is not read again after each message of it, but once at its end."""
+    session, path = started(manager)
+    manager.set_current(session)
+    other = make_manager()
+    theirs = other.load(path)
+    with other.writing(theirs):
+        theirs.add_message("user", "3")
+        assert manager.read_news() is None
+    look(manager)
     assert texts(session) == ["0", "1", "2", "3"]
 
 

@@ -101,36 +101,43 @@ class Autosave(Saving):
         if self._is_pending():
             self.owner.schedule(self, session)
 
-    def look_again(self, session: Core) -> None:
-        """Take in what others wrote while nothing goes on here; never waits, never raises.
+    def read_news(self, session: Core) -> Reading | None:
+        """What others wrote while nothing goes on here; waits for the disk, and for no lock.
 
-        What cannot be read, or is another session by now, stays for the next change to see to.
+        What cannot be read stays for the next change to see to. Raises OSError.
+        """
+        files = self.files
+        if files is None or self._turns.is_held or session.n != files.stored_n:
+            return None
+        found = files.news()
+        if found is None or found == self._left_alone or not files.are_free():
+            return None  # while another process has its turn; at its end there is more to see
+        try:
+            return read_session(files.path)
+        except (SessionFormatError, SessionNotFoundError, StorageError):
+            self._left_alone = found
+            return None
+
+    def take_news(self, session: Core, news: Reading) -> None:
+        """Take in what was just read, if it is still what stands there; raises OSError.
+
+        Another session stays for the next change to see to.
         """
         with session.lock:
             files = self.files
             if files is None or self._turns.is_held or session.n != files.stored_n:
                 return
-            if files.look() is not State.CHANGED or files.found == self._left_alone:
-                return
             if not self._turns.try_hold():
-                return  # another process has its turn; at its end there is more to see
+                return
             try:
-                self._look_at(session, files)
-            except OSError as error:
-                log.warning("What others wrote could not be taken in: %s", error)
+                if files.look() is not State.CHANGED or not files.are_as_read(news):
+                    return
+                if self._is_other(session, news):
+                    self._left_alone = news.snapshot
+                else:
+                    self._take_over(session, files, news)
             finally:
                 self.leave(session)
-
-    def _look_at(self, session: Core, files: SessionFiles) -> None:
-        try:
-            reading = read_session(files.path)
-        except (SessionFormatError, SessionNotFoundError, StorageError):
-            self._left_alone = files.found
-            return
-        if self._is_other(session, reading):
-            self._left_alone = files.found
-        else:
-            self._take_over(session, files, reading)
 
     def name_holder(self, session: Core) -> None:
         """Say in a file beside the lock who holds it, until it is given back."""

@@ -118,6 +118,29 @@ class SessionFiles:
             return State.SAME
         return State.CHANGED
 
+    def news(self) -> Signature | None:
+        """The snapshot's signature, where it or the journal is not what we have seen.
+
+        Remembers nothing, so that anybody may ask at any time.
+        """
+        found, journal = signature_at(self.path), signature_at(self.journal.path)
+        is_same = found == self.snapshot and _sized(journal) == _sized(self._journal)
+        return None if is_same else found
+
+    def are_free(self) -> bool:
+        """Whether nobody writes to them just now, this process included."""
+        journal = Journal(self.journal.path, self.disk)
+        try:
+            return not journal.exists() or journal.try_lock()
+        finally:
+            journal.close()
+
+    def are_as_read(self, reading: Reading) -> bool:
+        """Whether what stands there is what was read."""
+        journal = signature_at(self.journal.path)
+        is_same = _sized(journal) == _sized(reading.journal)
+        return is_same and (self.path, self.found) == (reading.path, reading.snapshot)
+
     def journal_is_same(self) -> bool:
         """Whether nobody else wrote to the journal; an empty one says as much as none."""
         found = self.journal.signature() or signature_at(self.journal.path)

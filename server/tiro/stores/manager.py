@@ -38,7 +38,7 @@ from tiro.stores.index import Index, SavedSession, Version
 from tiro.stores.lock import never
 from tiro.stores.names import check_id, file_stem, safe_id, with_suffixes
 from tiro.stores.notices import Notice, Notices
-from tiro.stores.reading import SNAPSHOT_ENDING, read_session
+from tiro.stores.reading import SNAPSHOT_ENDING, Reading, read_session
 from tiro.stores.saving import Fsync
 from tiro.stores.schedule import Schedule
 
@@ -195,13 +195,21 @@ class SessionManager:
         finally:
             autosave.leave(session)
 
-    def look_again(self) -> None:
-        """Take in what another process wrote to the current session; a notice tells of it.
+    def read_news(self) -> Reading | None:
+        """What another process wrote to the current session while nobody has a turn in it.
 
-        Does nothing while anybody, here or there, has a turn in it.
+        Waits for the disk alone, also where that never answers. Raises OSError.
+        """
+        session = self.current
+        return self._autosave_of(session).read_news(session) if session is not None else None
+
+    def take_news(self, news: Reading) -> None:
+        """Take it into the current session, unless more has happened; a notice tells of it.
+
+        Raises OSError.
         """
         if self.current is not None:
-            self._autosave_of(self.current).look_again(self.current)
+            self._autosave_of(self.current).take_news(self.current, news)
 
     def is_stored(self, session: Session) -> bool:
         """Whether everything in the session survives a kill of this process from now on."""
