@@ -1,238 +1,184 @@
 """`server/try.py`, the first thing a newcomer runs: its talk with a real server."""
 
-import contextlib
-import fcntl
 import importlib.util
-import io
 import os
-import select
+import shlex
+import signal
 import subprocess
 import sys
-import termios
-from collections.abc import Iterator
-from functools import cache
+import sysconfig
+import venv
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.e2e import replies
-from tests.e2e.home import Home
+from tests.e2e.home import SERVER, Home
 from tests.e2e.provider import MODEL, Provider
-from tests.e2e.replies import Hold, Reply
+from tests.e2e.replies import Hold
+from tests.e2e.tmux import Chat
 from tests.sizes import PATIENCE
 
-SCRIPT = Path(__file__).resolve().parents[2] / "server" / "try.py"
+SCRIPT = SERVER / "try.py"
+INSTALLED = os.pathsep.join([str(SERVER), sysconfig.get_paths()["purelib"]])
+"""What is brought from an index elsewhere."""
+
+Try = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@cache
-def load() -> ModuleType:
-    """The script as a module; its file name is no name that can be imported."""
+@pytest.fixture
+def environment(home: Home, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What the program is started with: its private environment is made, without an index."""
+    monkeypatch.setenv("XDG_CACHE_HOME", home.environment()["XDG_CACHE_HOME"])
     spec = importlib.util.spec_from_file_location("try_tiro", SCRIPT)
     assert spec
     assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    venv.create(program.place(), symlinks=True)
+    (program.place() / ".ok").touch()
+    return {**home.environment(), "PYTHONPATH": INSTALLED}
+
+
+def words_of(*words: object) -> Sequence[str]:
+    """The program's command line, with the scripted provider's model."""
+    return [sys.executable, str(SCRIPT), "--model", f"fake/{MODEL}", *map(str, words)]
 
 
 @pytest.fixture
-def program() -> ModuleType:
-    """The script."""
-    return load()
+def attempt(home: Home, environment: dict[str, str]) -> Try:
+    """The program run to its end where nobody types."""
+
+    def run(*words: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            words_of(*words),
+            cwd=home.workspace,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+
+    return run
 
 
-@pytest.fixture
-def talk(program: ModuleType, home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A talk with a server that asks the scripted provider."""
-    for name, value in home.environment().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(home.workspace)
-    talk = program.Talk(Path(sys.executable), str(home.config_dir), f"fake/{MODEL}")
-    yield talk
-    talk.server.stop()
-
-
-def converse(program: ModuleType, talk: Any, monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
-    """Type these lines, then Ctrl-D."""
-    typed = iter(lines)
-
-    def read(prompt: str) -> str:
-        try:
-            return next(typed)
-        except StopIteration:
-            raise EOFError from None
-
-    monkeypatch.setattr("builtins.input", read)
-    assert program.converse(talk, []) == 0
-
-
-def test_one_question_shows_answer_session_and_file(
-    program: ModuleType,
-    talk: Any,
-    provider: Provider,
-    home: Home,
-    capsys: pytest.CaptureFixture[str],
+def test_one_question_shows_all_that_came_of_it(
+    attempt: Try, provider: Provider, home: Home
 ) -> None:
-    notes = home.write("notes.txt", "xylophone")
-    provider.script(replies.text("It is ", "a xylophone."))
-    assert program.once(talk, "What is it?", [str(notes)], kill=False) == 0
-    said = capsys.readouterr().out
+    """The question, the tools that were used, the answer, its tokens, the session, its file."""
+    home.write("notes.txt", "xylophone")
+    provider.script(
+        replies.tools(("t1", "read_file", {"path": "notes.txt"})),
+        replies.text("It is ", "a xylophone.", usage=replies.usage_chunk(1234, 56)),
+    )
+    done = attempt("What is", "it?", "--file", "notes.txt")
+    assert done.returncode == 0, done.stderr
     (saved,) = home.session_files()
-    assert "It is a xylophone.\n" in said
-    assert "Session Summary:\n\n[USER] What is it?" in said
-    assert said.endswith(f"Saved in {saved}\n")
-    assert "xylophone" in str(provider.chats[0].messages)
+    assert "\n> What is it?  [notes.txt]\nIt is a xylophone.\n" in done.stdout
+    assert "Session Summary:\n\n[USER] What is it?" in done.stdout
+    assert done.stdout.endswith(f"\nSaved in {saved}\n")
+    assert "read_file notes.txt: done" in done.stderr
+    assert "1,244 tokens in, 61 out" in done.stderr, "of both requests"
+    assert "xylophone" in str(provider.chats[0].messages), "the file went along"
 
 
 def test_killed_server_loses_nothing_acknowledged(
-    program: ModuleType, talk: Any, provider: Provider, capsys: pytest.CaptureFixture[str]
+    attempt: Try, provider: Provider, home: Home
 ) -> None:
     """kill -9 in mid-answer: the question is asked again, and what was lost is said."""
     hold = Hold()
     provider.script(
         replies.stream(replies.text_chunk("word " * 20), hold), replies.text("Going on.")
     )
-    first = talk.server
-    assert program.once(talk, "A long story", [], kill=True) == 0
+    done = attempt("A long story", "--kill")
     hold.release()
-    said = capsys.readouterr().out
-    assert talk.server is not first
-    assert "[kill -9: the server is gone" in said
-    assert "[USER] A long story" in said
+    assert done.returncode == 0, done.stderr
+    assert "kill -9: the server is gone" in done.stderr
+    assert "the piece of its answer is lost. It is asked again" in done.stderr
     assert [message["content"] for message in provider.last.messages] == ["A long story"]
-    assert "the piece of its answer is lost. It is asked again.]\n\nGoing on." in said
-    assert said.count("[USER] A long story") == 2, "as it was loaded, and at the end"
+    assert done.stdout.count("[USER] A long story") == 2, "as it was loaded, and at the end"
+    assert "[ASSISTANT] Going on." in done.stdout
+    assert len(home.session_files()) == 1
 
 
-def test_commands_of_the_conversation(
-    program: ModuleType,
-    talk: Any,
-    home: Home,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_answer_that_was_whole_before_the_kill_is_kept(attempt: Try, provider: Provider) -> None:
+    provider.script(replies.text("Blue."))
+    done = attempt("Which colour?", "--kill")
+    assert "The answer was whole before the kill, and is kept" in done.stderr
+    assert "[ASSISTANT] Blue." in done.stdout
+    assert len(provider.chats) == 1
+
+
+def test_interrupted_answer_is_shown_and_saved(
+    home: Home, environment: dict[str, str], provider: Provider
 ) -> None:
-    converse(
-        program, talk, monkeypatch, "/show", "hello", "/clear", "/show", "/load", "/fly", "/quit"
-    )
-    said = capsys.readouterr().out
-    (saved,) = home.session_files()
-    assert said.count("The session is empty.") == 2
-    assert f"2 messages put away in {saved}" in said
-    assert f"Loaded {saved}: 2 messages" in said
-    assert said.count("/quit") == 2, "the help comes at the start and after an unknown command"
-    assert said.endswith(f"Saved in {saved}\n")
-
-
-def test_missing_file_and_failing_model_do_not_end_the_conversation(
-    program: ModuleType,
-    talk: Any,
-    provider: Provider,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    provider.script(replies.error(400, "bad weather"), replies.text("Better."))
-    converse(program, talk, monkeypatch, "/file /nowhere", "look", "and?", "again?")
-    said = capsys.readouterr()
-    assert "There is no file '/nowhere'" in said.err
-    assert "bad weather" in said.err
-    assert "Better." in said.out
-    assert len(provider.chats) == 3, "the question after a wrong name is asked"
-
-
-def test_file_that_is_a_directory_is_called_one(
-    program: ModuleType, talk: Any, home: Home, monkeypatch: pytest.MonkeyPatch, capfd: Any
-) -> None:
-    converse(program, talk, monkeypatch, f"/file {home.workspace}", "look")
-    assert f"'{home.workspace}' is a directory" in capfd.readouterr().err
-
-
-def test_no_count_where_no_provider_told_one(
-    program: ModuleType, talk: Any, provider: Provider, capfd: Any
-) -> None:
-    """A cancelled answer has had tokens, and nobody knows how many."""
-    provider.script(Reply([*replies.text("Blue.").steps[:-2], replies.DONE]))
-    assert program.once(talk, "Which colour?", [], kill=False) == 0
-    assert "[end_turn]\n" in capfd.readouterr().err
-
-
-@given(st.lists(st.text("ab \n", max_size=9)), st.integers(3, 20))
-def test_answer_is_broken_between_words(pieces: list[str], columns: int) -> None:
-    """Line breaks take the place of blanks, and no word that fits in a line is cut."""
-    program = load()
-    out = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
-        patch.setattr(program, "width", lambda stream: columns)
-        answer = program.Answer()
-        for piece in pieces:
-            answer.write(piece)
-        answer.end()
-    assert out.getvalue().split() == "".join(pieces).split()
-    for line in out.getvalue().split("\n"):
-        assert len(line) <= columns or not line.strip() or " " not in line.strip()
-
-
-def test_commands_that_are_told_work_here(program: ModuleType, talk: Any) -> None:
-    """`tiro` is in the private environment and not on the PATH."""
-    told = talk.as_typed_here("better is: tiro local pull qwen2.5-coder-1.5b")
-    assert (
-        told == f"better is: {Path(sys.executable).with_name('tiro')} local pull qwen2.5-coder-1.5b"
-    )
-
-
-TALK = """
-import importlib.util, pathlib, sys
-spec = importlib.util.spec_from_file_location("try_tiro", sys.argv[1])
-program = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(program)
-talk = program.Talk(pathlib.Path(sys.executable), sys.argv[2], sys.argv[3])
-program.converse(talk, [])
-talk.server.stop()
-"""
-
-
-def test_line_typed_during_an_answer_outlives_ctrl_c(home: Home, provider: Provider) -> None:
-    """A terminal throws away what waits when Ctrl-C is pressed; it is the next question here."""
     hold = Hold()
-    provider.script(
-        replies.stream(replies.text_chunk("First answer "), hold), replies.text("Second answer.")
-    )
-    ours, theirs = os.openpty()
+    provider.script(replies.stream(replies.text_chunk("It begins\n"), hold))
     with subprocess.Popen(
-        [sys.executable, "-c", TALK, SCRIPT, home.config_dir, f"fake/{MODEL}"],
+        words_of("Tell me"),
         cwd=home.workspace,
-        env={**home.environment(), "TERM": "dumb"},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-    ) as talking:
-        os.close(theirs)
-        for awaited, typed in [
-            ("> ", "one\n"),
-            ("First answer", "two\n\x03"),
-            ("[cancelled]", ""),
-            ("Second answer.", "/quit\n"),
-            ("Saved in", ""),
-        ]:
-            read_until(ours, awaited)
-            os.write(ours, typed.encode())
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as asking:
+        assert asking.stdout
+        assert "It begins\n" in iter(asking.stdout.readline, "")
+        asking.send_signal(signal.SIGINT)
+        said = asking.stdout.read()
         hold.release()
-        assert talking.wait(PATIENCE) == 0
-    os.close(ours)
-    assert [chat.messages[-1]["content"] for chat in provider.chats] == ["one", "two"]
+    assert "[ASSISTANT] It begins" in said
+    assert f"Saved in {home.session_files()[0]}" in said
 
 
-def read_until(terminal: int, awaited: str) -> None:
-    """Read what a terminal shows until that is there."""
-    seen = b""
-    while awaited.encode() not in seen:
-        assert select.select([terminal], [], [], 30)[0], f"{awaited!r} never came after {seen!r}"
-        seen += os.read(terminal, 1)
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [((), "bad weather"), (("--file", "nowhere"), "There is no file 'nowhere'")],
+)
+def test_failure_is_one_sentence(
+    attempt: Try, provider: Provider, words: Sequence[str], reason: str
+) -> None:
+    provider.otherwise(lambda request: replies.error(400, "bad weather"))
+    done = attempt("hello", *words)
+    assert done.returncode
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_conversation_is_that_of_tiro_chat(
+    chat: Chat, environment: dict[str, str], provider: Provider, home: Home
+) -> None:
+    """In a terminal; at its end stands a command that works here, where no `tiro` is found."""
+    home.write("notes.txt", "xylophone")
+    home.write_config(model="fake/another")
+    provider.script(replies.text("A xylophone."))
+    chat.run(shlex.join(words_of("--file", "notes.txt")), environment)
+    chat.wait_for(f"answers with fake/{MODEL}. /help lists")
+    chat.ask("what is it", "A xylophone.")
+    chat.say("/quit")
+    assert chat.exit_code() == 0
+    screen = chat.screen().replace("\n", "")  # the command is longer than a line
+    assert f"To see it again: TIRO_CONFIG_DIR={home.config_dir} {home.root}" in screen
+    assert "/bin/tiro sessions show latest" in screen
+    assert "xylophone" in str(provider.last.messages), "the file went along"
+    assert len(home.session_files()) == 1
+
+
+def test_environment_that_cannot_be_made_is_told(home: Home, tmp_path: Path) -> None:
+    no_directory = tmp_path / "file"
+    no_directory.touch()
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "hello"],
+        env={**home.environment(), "XDG_CACHE_HOME": str(no_directory)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 1
+    assert f"-m venv {no_directory}" in done.stderr
+    assert "Not a directory" in done.stderr
 
 
 def test_help_needs_nothing_but_python() -> None:

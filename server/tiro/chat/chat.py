@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import io
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None = None
     model: str | None = None
     session: str | None = None
+    settings: Mapping[str, Any] = {}
+    """Settings that go before those of the files, as an editor sends them."""
 
 
 def chat(wishes: Wishes) -> TiroError | None:
@@ -57,7 +59,8 @@ class Chat:
         self._runner = runner
         self._screen = Screen()
         self._lines = self._keyboard() if sys.stdin.isatty() else PipedLines()
-        settings = {} if wishes.session is None else {"session": {"resume": "new"}}
+        fresh = {} if wishes.session is None else {"session": {"resume": "new"}}
+        settings = {**wishes.settings, **fresh}
         self._link = Link(self._screen.hear, self._answer, settings, [Path.cwd().as_uri()])
         self._talk = Talk(self._link, self._screen, self._lines)
         self._error: TiroError | None = None
