@@ -21,7 +21,7 @@ from tiro.tools.command_line import CommandLine, loose_words, parse_command_line
 from tiro.tools.command_risks import LANGUAGES, beginnings, hides_others, is_known, risk_of
 from tiro.tools.known_options import unnumbered
 from tiro.tools.readers import is_option, only_reads
-from tiro.tools.same_words import gives_option, options_of, same_verbs
+from tiro.tools.same_words import gives_option, options_of, same_options, same_verbs
 
 READ_ONLY = "<read-only>"
 """The pattern that fits every command that is known to only read what it may."""
@@ -185,8 +185,9 @@ def _stands_at(
     is_loose = bool(wanted) and unnumbered(wanted[0][0]) not in LANGUAGES  # theirs are in order
     tests = [test for one, test in wanted if not (is_loose and is_option(one))]
     given = [one for one, _ in wanted if is_loose and is_option(one)]
-    options = [option for one in given for option in options_of(one)]
-    end = min((_last(words, option) for option in options), default=len(words))
+    command = tuple(one for one, _ in wanted if one not in given)
+    options = [same_options(command, one) for word in given for one in options_of(word)]
+    end = min((_last(words, same) for same in options), default=len(words))
     least = 0
     for start in starts if tests and words else ():
         if start < least or start >= end or not _is_named(words[start], tests[0]):
@@ -202,10 +203,11 @@ def _stands_at(
     return False
 
 
-def _last(words: Sequence[str], option: str) -> int:
-    """The place of the last word that gives an option, or -1."""
+def _last(words: Sequence[str], options: Iterable[str]) -> int:
+    """The place of the last word that gives one of these options, or -1."""
     places = range(len(words) - 1, -1, -1)
-    return next((at for at in places if gives_option(words[at], option)), -1)
+    given = (at for at in places if any(gives_option(words[at], one) for one in options))
+    return next(given, -1)
 
 
 def _means(words: Sequence[str], start: int, at: int, test: re.Pattern[str]) -> bool:
