@@ -62,6 +62,8 @@ mv deep/er/est/link . && cat link/outside/k
 cp -r deep/er/est here && cat here/link/outside/k
 cp -P deep/er/est/link . && cat link/outside/k
 cp -a deep/er/est . ; cat est/link/outside/k
+cp -s a.txt b && cat b
+cp --symbolic-link a.txt b && cat b
 mv -t . deep/er/est/link && cat link/outside/k
 ln -s ../.. deep/er/up && mv deep/er/up deep && cat deep/up/outside/k
 """.strip().split("\n")

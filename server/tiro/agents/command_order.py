@@ -63,6 +63,8 @@ def _may_put_links(words: Sequence[str], folder: Path | None) -> bool:
     if name == "ln":
         return any(map(_SYMBOLIC.match, rest))
     if name in COPIERS:
+        if name == "cp" and any(map(_SYMBOLIC.match, rest)):
+            return True
         is_moving = name == "mv" or any(map(_KEEPS_LINKS.match, rest))
         moved = rest if any(map(_TO.match, rest)) else rest[:-1]
         return is_moving and (folder is None or _hold_links(folder / word for word in moved))
