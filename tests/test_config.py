@@ -784,6 +784,16 @@ def test_quotes_around_a_key_in_the_environment_are_not_its_own(
     assert loaded(tmp_path, "").settings.providers["openai"].api_key == key
 
 
+def test_nor_are_those_around_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`docker run --env-file` hands them over as they stand in the file."""
+    monkeypatch.setenv("OPENAI_BASE_URL", '"http://127.0.0.1:9/v1" ')
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "''")
+    found = loaded(tmp_path, "")
+    assert found.problems == []
+    assert found.settings.providers["openai"].base_url == "http://127.0.0.1:9/v1"
+    assert found.settings.providers["anthropic"].base_url == "https://api.anthropic.com"
+
+
 @pytest.mark.parametrize(
     ("entry", "key", "command"),
     [

@@ -4,7 +4,6 @@ Precedence, highest first: the editor's settings, `<workspace>/.tiro/config.yaml
 `<config dir>/config.yaml`, the addresses in the environment, the defaults.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import msgspec
 from tiro.agents.patience import Patience
 from tiro.agents.settings_file import UnusableFileError, read_settings
 from tiro.config.directories import config_directory
-from tiro.config.merge import Merge, Source
+from tiro.config.merge import Merge, Source, in_environment
 from tiro.config.settings import ADDRESSES, BUILT_IN_PROVIDERS, Settings
 
 FILE_NAME = "config.yaml"
@@ -46,7 +45,7 @@ def load(
     merge, patience = Merge(), patience or Patience()
     merge.take(Source("the defaults", {"providers": BUILT_IN_PROVIDERS}))
     for name, variable in ADDRESSES.items():
-        if address := os.environ.get(variable, "").strip():
+        if address := in_environment(variable):
             given = {"providers": {name: {"base_url": address}}}
             merge.take(Source(f"{variable} in the environment", given))
     main = (directory or config_directory()) / FILE_NAME

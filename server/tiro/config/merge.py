@@ -75,6 +75,15 @@ class Unclear(msgspec.Struct, frozen=True):
     why: str
 
 
+def in_environment(variable: str) -> str:
+    """What a variable of the environment holds, without the quotes that `--env-file` leaves."""
+    value = os.environ.get(variable, "").strip()
+    for quote in ("'", '"'):
+        if len(value) > 1 and value[0] == value[-1] == quote:
+            return value[1:-1].strip()
+    return value
+
+
 class Merge:
     """Takes sources, the lowest first, and keeps of each key the last value that was usable."""
 
@@ -255,7 +264,7 @@ class Merge:
             self._tell(self._named_in[name], ("providers", name), f"has no {missing}")
             return None
         named = None if entry.api_key or entry.api_key_command else entry.api_key_env
-        key = entry.api_key or (_key_in(named) if named else None)
+        key = entry.api_key or (in_environment(named) if named else None)
         return ProviderSettings(
             name=name,
             api=entry.api,
@@ -355,12 +364,3 @@ def _shown(path: tuple[str, ...], value: Any) -> str:
     if _SECRET_KEYS & set(path):
         return "what is there"
     return shown(value)
-
-
-def _key_in(variable: str) -> str:
-    """The key in a variable of the environment, without the quotes that `--env-file` leaves."""
-    key = os.environ.get(variable, "").strip()
-    for quote in ("'", '"'):
-        if len(key) > 1 and key[0] == key[-1] == quote:
-            return key[1:-1].strip()
-    return key
