@@ -173,6 +173,29 @@ def test_a_provider_that_counts_more_refuses_once_not_every_time(
     assert len(provider.chats) - before - 15 <= 2
 
 
+def test_what_a_refusal_left_room_for_is_over_with_its_turn(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """U8.2: the next request may take the whole window again, and so it is measured."""
+    two_models(home, provider, summary={"enabled": False})
+    server = start()
+    server.request("tiro/models/set", {"name": "fake/small"})
+    ask(server, "hello")
+    words = "word " * 900
+    server.request("tiro/memo/set", {"memo": {"facts": words}, "summary": words})
+
+    def memory() -> int:
+        parts = server.request("tiro/session/contextSize")["breakdown"]
+        return int(parts["memo"] + parts["summary"])
+
+    whole = memory()
+    long = replies.error(400, "prompt is too long", code="context_length_exceeded")
+    provider.script(long, replies.text("answer"))
+    assert ask(server, "word " * 1_500)["text"] == "answer"
+    assert provider.last.system.count("word ") < 1_500
+    assert memory() >= whole
+
+
 def test_a_result_that_is_sent_in_part_is_explained(
     start: StartServer, home: Home, provider: Provider
 ) -> None:

@@ -63,7 +63,6 @@ async def begin_turn(
         assistant.memory.use(session, chosen)
         before_turn(session)
         session.meter.use(chosen.name, assistant.calibrations.of(chosen.name))
-        session.most_tokens = None
         turn = _means(assistant, turn_id, session).turn(session, content, info, chosen)
     except BaseException:
         await holding.__aexit__(None, None, None)

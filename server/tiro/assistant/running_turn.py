@@ -81,6 +81,7 @@ class RunningTurn:
                         end = event
                     self._listener(self, n, event)
         finally:
+            self.session.most_tokens = None
             try:
                 await holding.__aexit__(None, None, None)
             finally:

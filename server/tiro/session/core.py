@@ -120,7 +120,7 @@ class Core:
         self.memo_refused: str | None = None
         """Why the memo was not brought up to date before the last reply that tried; it is told."""
         self.most_tokens: int | None = None
-        """What a request may have at most after a provider refused one in this turn."""
+        """What a request may have at most until the turn ends in which a provider refused one."""
         self.clears = 0
         """How often the session became another one: what was begun before then is void."""
         self.created = self.updated = clock().astimezone(UTC)
