@@ -149,9 +149,9 @@ It is taken into account from the next step on."
 (defun tiro-cancel ()
   "Cancel the answer that is being written, or a preview or compaction."
   (interactive)
-  (tiro-session-cancel)
-  ;; Only now: the model would be asked what to do after a rejection.
-  (tiro-permission-reject-all))
+  (unwind-protect (tiro-session-cancel) ; nothing may run that we know of
+    ;; Only now: the model would be asked what to do after a rejection.
+    (tiro-permission-reject-all)))
 
 ;;;; Edits
 

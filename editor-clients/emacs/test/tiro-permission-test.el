@@ -157,6 +157,12 @@ Always adds bash: ls -la allow
       (should (equal sent '(reply tiro/turn/cancel))))
     (should (equal (plist-get (tiro-permission-test-answer) :decision) "reject"))))
 
+(ert-deftest tiro-permission-of-a-turn-that-is-not-known-is-rejected-all-the-same ()
+  (tiro-permission-test-with
+    (setf (tiro-session-turn tiro-session) nil)
+    (should-error (tiro-cancel) :type 'user-error)
+    (should-not tiro-permission-pending)))
+
 (ert-deftest tiro-permission-dead-server-leaves-no-question ()
   (tiro-permission-test-with
     (signal-process (tiro-rpc-process (tiro-session-connection tiro-session)) 'SIGKILL)
