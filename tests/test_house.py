@@ -27,6 +27,7 @@ VSCODE = ROOT / "editor-clients" / "vscode"
 EMACS = ROOT / "editor-clients" / "emacs"
 
 MAX_MODULE_LINES = 500
+MAX_FUNCTION_LINES = 40
 CATALOGUES = {"protocol/types.py"}
 """Modules that are one list without logic: all of the wire in one place."""
 AT_THE_KEYBOARD = {"chat/keyboard.py"}
@@ -162,6 +163,17 @@ def test_module_has_one_purpose(path: pathlib.Path) -> None:
     is_short = len(source.splitlines()) <= MAX_MODULE_LINES
     assert is_short or name_of(path) in CATALOGUES, "split it by noun"
     assert re.match(r'"""\S', source), "its first line says what it is"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_function_does_one_thing(path: pathlib.Path) -> None:
+    functions = [
+        node
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    lines = [(one.name, (one.end_lineno or 0) - one.lineno + 1) for one in functions]
+    assert [name for name, count in lines if count > MAX_FUNCTION_LINES] == []
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)

@@ -31,6 +31,10 @@ class Waiting:
         self.may_go_on.wait(PATIENCE)
 
 
+async def nothing(session: Session) -> None:
+    """Weighs nothing."""
+
+
 @pytest.fixture(params=["index", "files"])
 def saved(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -42,7 +46,7 @@ def saved(
     with SessionManager(tmp_path / "sessions", cache_directory=cache) as manager:
         for number in range(COUNT):
             manager.create(id=f"s{number}").add_message("user", f"needle {number}")
-        saved = SavedSessions(manager, Turns(lambda *_: None))
+        saved = SavedSessions(manager, Turns(lambda *_: None), nothing)
         yield saved
         saved.close()
 
@@ -99,14 +103,13 @@ def test_a_session_is_weighed_before_it_is_the_current_one(tmp_path: Path) -> No
     with SessionManager(tmp_path / "sessions") as manager:
         old = manager.create(id="old")
         old.add_message("user", "one")
-        saved = SavedSessions(manager, Turns(lambda *_: None))
         weighed: list[str | None] = []
 
         async def weigh(session: Session) -> None:
             assert manager.current is not session
             weighed.append(session.id)
 
-        saved.weigh = weigh
+        saved = SavedSessions(manager, Turns(lambda *_: None), weigh)
 
         async def check() -> None:
             await saved.import_from(None, '{"id": "new", "messages": []}', None)

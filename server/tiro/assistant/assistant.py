@@ -1,4 +1,4 @@
-"""`Assistant`: the composition root and the use cases, one method each.
+"""`Assistant`: the composition root; the use cases are its methods, or those of its parts.
 
 Law: one method at a time, in the caller's order, but for `start_turn`, which runs beside the others
 while it waits for its model and from its first event on. What a method changes is in the session's
@@ -85,8 +85,7 @@ class Assistant:
         self._client: tuple[Sequence[Path], Mapping[str, Any], bool] = ([], {}, True)
         self.setup = Setup.load(self._config_dir, [], {})
         self.manager = self.setup.manager(self._config_dir / "sessions", self._noticed)
-        self.saved = SavedSessions(self.manager, self.turns)
-        self.saved.weigh = self._weigh
+        self.saved = SavedSessions(self.manager, self.turns, self._weigh)
         self.edits = FileEdits(
             self.workspace, self._config_dir / "edits", lambda: self.manager.autosave
         )

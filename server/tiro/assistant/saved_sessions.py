@@ -9,7 +9,7 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tiro.assistant.results import Cleared, Exported, Saved
 from tiro.assistant.running_turn import entered
@@ -38,18 +38,20 @@ if TYPE_CHECKING:
 DEFAULT_HITS = 20
 MOST_HITS = 1000
 
+Weigh: TypeAlias = Callable[[Session], Awaitable[None]]
+
 
 class SavedSessions:
     """The sessions of one directory, as the current one comes from there and goes there."""
 
-    def __init__(self, manager: SessionManager, turns: Turns) -> None:
+    def __init__(self, manager: SessionManager, turns: Turns, weigh: Weigh) -> None:
+        """`weigh` measures a session that is about to become the current one, beside all else."""
         self._manager = manager
         self._turns = turns
         self._search: Search | None = None
         self._searching = ThreadPoolExecutor(1, "tiro-search")
         """Searches wait for each other here, and nothing else waits for one (P12)."""
-        self.weigh: Callable[[Session], Awaitable[None]] = _nothing
-        """Measures a session that is about to become the current one, beside all else."""
+        self._weigh = weigh
         self._unsaved: list[Session] = []  # kept alive for the manager, which tries them again
 
     async def new(
@@ -113,9 +115,9 @@ class SavedSessions:
             self._turns.overtake()
             await asyncio.to_thread(self._manager.end, current)
             loaded = await asyncio.to_thread(self._manager.load, file)
-            await self.weigh(loaded)
+            await self._weigh(loaded)
         else:
-            await self.weigh(loaded)
+            await self._weigh(loaded)
             await self.clear()
         self._manager.set_current(loaded)
         if queued(loaded):  # its turn was killed, unless another process runs it right now
@@ -163,7 +165,7 @@ class SavedSessions:
         given = imported.stored.fields["id"] or ""
         await self.clear()
         session = await asyncio.to_thread(self._manager.adopt, imported.stored)
-        await self.weigh(session)
+        await self._weigh(session)
         self._manager.set_current(session)
         if given != safe_id(given):
             notes.append(f"It is {session.id!r} here: {given[:MAX_ID_LENGTH]!r} is no session id")
@@ -208,10 +210,6 @@ class SavedSessions:
         await asyncio.to_thread(self._manager.delete, id)
         self._manager.reset()
         return True
-
-
-async def _nothing(session: Session) -> None:
-    pass
 
 
 def _open_search(manager: SessionManager) -> "Search":

@@ -1,10 +1,7 @@
 """An HTTP answer whose head has come: its body as events, as one document, as a refusal's text."""
 
 import asyncio
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-)
+from collections.abc import AsyncGenerator, AsyncIterator
 
 import httpx
 

@@ -6,16 +6,8 @@ Every exception of httpx leaves this file as a ModelError. What an answer's body
 
 import asyncio
 import logging
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Mapping,
-)
-from contextlib import (
-    AbstractAsyncContextManager,
-    AsyncExitStack,
-    asynccontextmanager,
-)
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 
 import httpx

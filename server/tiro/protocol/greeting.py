@@ -5,7 +5,6 @@ into its `initializationOptions` keeps it from being served.
 """
 
 import asyncio
-import contextlib
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -133,15 +132,15 @@ class Greeting:
         return types.Resume(setting, latest)
 
     async def _latest(self) -> types.LatestSession | None:
-        with contextlib.suppress(TiroError, OSError):
-            try:
-                async with asyncio.timeout(LATEST_SECONDS):
-                    row = await self._assistant.saved.latest()
-            except TimeoutError:
-                self._problems.append(SILENT.format(self._assistant.manager.directory))
-            else:
-                return None if row is None else types.LatestSession(row.id, row.title, row.saved_at)
-        return None
+        try:
+            async with asyncio.timeout(LATEST_SECONDS):
+                row = await self._assistant.saved.latest()
+        except TimeoutError:
+            self._problems.append(SILENT.format(self._assistant.manager.directory))
+            return None
+        except (TiroError, OSError):
+            return None
+        return None if row is None else types.LatestSession(row.id, row.title, row.saved_at)
 
 
 _OPTIONS: dict[str, Any] = {

@@ -428,6 +428,3 @@ async def status(desk: Desk, params: types.Empty) -> types.StatusResult:
         provider=now.provider,
         problems=now.problems,
     )
-
-
-# --- params → domain ------------------------------------------------------------------------------

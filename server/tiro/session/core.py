@@ -124,10 +124,13 @@ class Core:
         self.clears = 0
         """How often the session became another one: what was begun before then is void."""
         self.created = self.updated = clock().astimezone(UTC)
+        self._observers: list[Observer] = []
+        self._set_defaults()
+
+    def _set_defaults(self) -> None:
         for name, (_, default) in FIELDS.items():
             if name not in _KEPT_APART:
                 setattr(self, name, default.copy() if isinstance(default, dict | list) else default)
-        self._observers: list[Observer] = []
 
     def oldest_first(self) -> list[Message]:
         """The messages of the window, oldest first; O(window)."""

@@ -90,15 +90,11 @@ async def updated(
         return Update()
     cap = handlers.memo_cap
     try:
-        check_old(json.dumps(before, ensure_ascii=False, default=str), "memo", cap)
+        check_old(_json(before), "memo", cap)
     except ResizeError as error:
         return Update(refused=str(error))
-    request = {
-        "current_memo": before,
-        "messages": list(map(_serialised, messages, named)),
-        "attachments": attachments,
-    }
-    text = json.dumps(request, ensure_ascii=False, default=str)
+    shown = list(map(_serialised, messages, named))
+    text = _json({"current_memo": before, "messages": shown, "attachments": attachments})
     limits = [] if cap is None else [cap.told()]
     orders = [*settings.instructions(), *limits, *keep_words(pinned, before)]
     reply = await _reply(model, orders, text)
@@ -189,7 +185,7 @@ def _text_part(part: Any) -> dict[str, Any] | None:
         return {"type": "text", "text": part["text"]}
     block = read_block(part)
     if isinstance(block, ToolUseBlock):
-        text = f"{block.name} {json.dumps(block.input, ensure_ascii=False, default=str)}"
+        text = f"{block.name} {_json(block.input)}"
     elif isinstance(block, ToolResultBlock):
         text = result_text(block.content)
     else:
@@ -243,3 +239,7 @@ async def _reply(model: Any, instructions: list[str], text: str) -> Any:
     if callable(model):
         return await awaited(model, messages)
     return await awaited(lambda: model.chat(messages=messages, tools=None, model=None))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -23,7 +23,7 @@ from tiro.session.messages import (
     read_block,
     result_text,
 )
-from tiro.session.tokens import Weights, family_of, json_text, weigh
+from tiro.session.tokens import Weights, family_of, to_json, weigh
 
 IMAGE_TOKENS = 1600
 """What a provider counts for a picture, whatever its size in bytes."""
@@ -262,7 +262,7 @@ class Meter:
         if isinstance(block, TextBlock):
             return role, weigh(block.text, self._family)
         if isinstance(block, ToolUseBlock):
-            return "tool_use", self._weigh(block.name, json_text(block.input))
+            return "tool_use", self._weigh(block.name, to_json(block.input))
         if isinstance(block, ToolResultBlock):
             pictures = 0 if isinstance(block.content, str) else sum(map(_is_image, block.content))
             text = self._weigh(result_text(block.content))

@@ -128,7 +128,7 @@ def _part_length(part: Any) -> int:
         return len(part)
     if isinstance(part, dict):
         text = part.get("text")
-        return len(text) if isinstance(text, str) else len(json_text(part))
+        return len(text) if isinstance(text, str) else len(to_json(part))
     return len(str(part))
 
 
@@ -136,13 +136,13 @@ def _characters(block: Block) -> int:
     if isinstance(block, TextBlock | AttachmentBlock):
         return len(block.text)
     if isinstance(block, ToolUseBlock):
-        return len(block.name) + len(json_text(block.input))
+        return len(block.name) + len(to_json(block.input))
     if isinstance(block, ToolResultBlock):
         return len(result_text(block.content))
     return 0
 
 
-def json_text(value: Any) -> str:
+def to_json(value: Any) -> str:
     """The JSON text of a value; of one nested too deeply to be written (or sent) nothing."""
     try:
         return json.dumps(value, ensure_ascii=False, default=str)

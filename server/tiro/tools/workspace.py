@@ -7,7 +7,7 @@ it is written, and what an editor holds unsaved comes before what lies on the di
 import errno
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -16,7 +16,7 @@ import msgspec
 
 from tiro.errors import ToolError
 from tiro.tools.editor import Diagnostic, Editor
-from tiro.tools.opening import UnfitError, opened
+from tiro.tools.opening import UnfitError, opened_file, opened_folder
 
 NO_WORKSPACE = "No workspace folder is open, so no file can be read; ask the user to open a folder"
 OUTSIDE = (
@@ -143,11 +143,11 @@ class Workspace:
 
         No link is followed on the way, so that a link put there after `locate` leads nowhere.
         """
-        return os.fdopen(self._open(place, directory=False), "rb")
+        return os.fdopen(self._open(place, opened_file), "rb")
 
     def open_directory(self, place: Place) -> int:
         """A descriptor of a directory inside the workspace; no link is followed on the way."""
-        return self._open(place, directory=True)
+        return self._open(place, opened_folder)
 
     def names_in(self, place: Place) -> list[os.DirEntry[str]]:
         """The entries of a directory inside the workspace, sorted by name; no link is followed."""
@@ -179,11 +179,11 @@ class Workspace:
             return next(filter(None, map(_undecodable, candidates)), candidates[0])
         return candidates[0]
 
-    def _open(self, place: Place, *, directory: bool) -> int:
+    def _open(self, place: Place, opened: Callable[[Path, Path], int]) -> int:
         assert self._may_open(place), "only places that were looked at are opened"
         try:
             root = place.root or Path(place.path.anchor)
-            return opened(root, place.path, directory=directory)
+            return opened(root, place.path)
         except UnfitError as unfit:
             raise ToolError(NOT_OF_KIND.format(given=place.given, kind=unfit)) from unfit
         except OSError as error:
