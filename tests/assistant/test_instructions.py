@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import RecordingEditor
-from tiro.agents.patience import Patience
+from tiro.agents.silent_disk import Patience
 from tiro.assistant.instructions import (
     MAX_CHARACTERS,
     MAX_TOGETHER,

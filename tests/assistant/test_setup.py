@@ -11,7 +11,7 @@ import pytest
 from tests.agents.turns import run
 from tests.fakes import RecordingEditor, ScriptedModel, uses
 from tiro.agents.agent_info import AgentInfo
-from tiro.agents.patience import Patience
+from tiro.agents.silent_disk import Patience
 from tiro.assistant.new_turn import Means
 from tiro.assistant.setup import Setup
 from tiro.models.model import ModelFacts

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from tiro.agents.agent_files import AgentFiles, read_agents
 from tiro.agents.agent_info import AgentInfo
-from tiro.agents.patience import Patience
 from tiro.agents.registry import AgentRegistry
 from tiro.agents.settings_file import UnusableFileError
+from tiro.agents.silent_disk import Patience
 
 NO_DEFAULT = "The default agent {!r} cannot be selected, so {!r} answers; there are {}"
 NO_AGENT = (

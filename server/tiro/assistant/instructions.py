@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from tiro.agents.patience import Patience
 from tiro.agents.settings_file import UnusableFileError, read_beginning
+from tiro.agents.silent_disk import Patience
 from tiro.tools.workspace import Workspace
 
 FILE_NAME = "AGENTS.md"

@@ -13,10 +13,10 @@ import msgspec
 
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.delegate import Begin, delegate_tool
-from tiro.agents.patience import Patience
 from tiro.agents.permissions import PERMISSION_SETS, PermissionDecision, Rules
 from tiro.agents.prompt import request_size, what_is_cut
 from tiro.agents.registry import AgentRegistry
+from tiro.agents.silent_disk import Patience
 from tiro.agents.turn_input import Turn, offered_tools, schemas_of
 from tiro.assistant.agent_folders import AgentFolders
 from tiro.assistant.fit import budget_of

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from tiro.agents.patience import Patience
 from tiro.agents.settings_file import UnusableFileError, read_settings
+from tiro.agents.silent_disk import Patience
 from tiro.config.directories import config_directory
 from tiro.config.merge import Merge, Source, in_environment
 from tiro.config.settings import ADDRESSES, BUILT_IN_PROVIDERS, Settings

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from tiro.agents.patience import Patience
+from tiro.agents.silent_disk import Patience
 from tiro.protocol.connection import Connection
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.sizes import PATIENCE
-from tiro.agents.patience import Patience
 from tiro.agents.settings_file import UnusableFileError
+from tiro.agents.silent_disk import Patience
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Questions to disks that may never answer, as one behind a dead network does not.
 
-Each is asked in a thread of its own; one that does not come back is left alone, and while it is out
-nobody asks there again.
+Each is asked in a thread of its own, which is waited for, and then left alone. Nobody asks again at
+a place where one was left alone, until it comes back.
 """
 
 import threading
