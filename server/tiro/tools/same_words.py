@@ -24,7 +24,7 @@ _LEAST = len("--f")
 """So much of a long option is enough for programs that let it be shortened."""
 
 _SAME = {
-    "git commit": "-n --no-verify, -a --all, -e --edit, -s --signoff --gpg-sign, -F --file",
+    "git commit": "-n --no-verify, -a --all, -e --edit, -s --signoff --gpg-sign, -f --file",
     "git add": "-a --all --no-ignore-removal, -u --update, -n --dry-run",
     "git push": "-n --dry-run, -u --set-upstream, --all --branches, -f --force-with-lease",
     "git branch": "-m --move, -c --copy, -u --set-upstream-to",
@@ -102,6 +102,8 @@ def options_of(word: str) -> list[str]:
 @lru_cache(maxsize=512)
 def same_options(command: tuple[str, ...], option: str) -> tuple[str, ...]:
     """The option, and others that do the same; `command` is what a pattern names beside options."""
+    if not command:
+        return (option,)
     names = [option]
     for group in _groups(_SAME, command):
         if any(gives_option(one, option) for one in group):
@@ -119,12 +121,11 @@ def gives_option(word: str, option: str) -> bool:
     if "*" in option:
         return _fits(word, option)
     head = word.partition("=")[0]
-    if head == option or (len(option) > len("-f") and head == f"-{option}"):
-        return True
-    if not option.startswith("--"):
-        is_letter = len(option) == len("-f")
-        return is_letter and (_holds(word, option) or _shortens(head, _LONG.get(option)))
-    return _shortens(head, option) or _holds(word, _SHORT.get(option))
+    if len(option) == len("-f"):
+        return head == option or _holds(word, option) or _shortens(head, _LONG.get(option))
+    if head.lstrip("-") == option.lstrip("-"):
+        return True  # some programs take one dash for two
+    return option.startswith("--") and (_shortens(head, option) or _holds(word, _SHORT.get(option)))
 
 
 def same_verbs(program: str, word: str) -> Iterator[str]:
