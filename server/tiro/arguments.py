@@ -36,7 +36,7 @@ SERVE_EXAMPLES = """\
   tiro serve --record bug.jsonl   and writes down all that it hears and says, without secrets"""
 
 REPLAY_EXAMPLES = """\
-  tiro replay bug.jsonl           prints the base_url to ask; Ctrl-C ends it
+  tiro replay bug.jsonl           prints how to ask it; Ctrl-C ends it
   tiro replay bug.jsonl --fast --port 8123"""
 
 ASK_EXAMPLES = """\

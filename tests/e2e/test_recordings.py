@@ -10,6 +10,7 @@ import pytest
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.played import configure, heard_now, heard_then, play_editor
+from tests.sizes import PATIENCE
 from tiro.recording.exchanges import read_recording
 from tiro.recording.replay import Replay
 
@@ -21,7 +22,7 @@ FILES = {"broken-streams": {"notes.txt": "The word is xylophone.\n"}}
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_editor_hears_what_was_recorded(path: Path, home: Home, start: StartServer) -> None:
     recording = read_recording(path)
-    with Replay(path, fast=True) as replay:
+    with Replay(path, fast=True, hold_seconds=PATIENCE) as replay:
         configure(home, replay)
         for name, text in FILES.get(path.stem, {}).items():
             home.write(name, text)

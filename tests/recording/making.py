@@ -37,10 +37,11 @@ def made(
     status: int = 200,
     headers: list[tuple[str, str]] | None = None,
     body: bytes = b'{"model": "m1"}',
+    target: str = "/chat",
 ) -> Path:
     """A recording of one request with this answer."""
     recorder = Recorder(path, protocol=1)
-    exchange = asked(recorder, body)
+    exchange = asked(recorder, body, path=target)
     if status:
         exchange.answered(status, EVENTS if headers is None else headers)
     for chunk in chunks:

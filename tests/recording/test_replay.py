@@ -15,6 +15,8 @@ import pytest
 from tests.recording.making import BASE, asked, made
 from tests.sizes import PATIENCE
 from tiro.errors import InvalidInputError, StorageError
+from tiro.exits import Exit
+from tiro.recording.lines import Ending
 from tiro.recording.recorder import Recorder
 from tiro.recording.replay import USED_UP, Replay, diff
 
@@ -111,9 +113,26 @@ def test_diff_is_short() -> None:
     many = [json.dumps({"a": [word * 300] * 500}).encode() for word in ("x", "y")]
     assert diff(many[0], many[0]) == ""
     told = diff(*many)
-    assert len(told.splitlines()) < 70
+    assert len(told.splitlines()) < 30
     assert max(map(len, told.splitlines())) <= 200
     assert diff(b"no json", b"other")
+
+
+def test_differences_fill_no_terminal(path: Path) -> None:
+    """A talk sends all that came before again, so each request differs in the same lines."""
+    recorder = Recorder(path, protocol=1)
+    for _ in range(30):
+        exchange = asked(recorder, json.dumps(["x"] * 15).encode())
+        exchange.answered(200, [("content-length", "0")])
+        exchange.ended("complete")
+    recorder.close()
+    with Replay(path, fast=True) as replay:
+        for _ in range(30):
+            post(replay, json.dumps(["y"] * 15).encode())
+    assert len(replay.notes) == 30
+    assert len("\n".join(replay.notes).splitlines()) < 100
+    assert replay.notes[0].endswith("more")
+    assert replay.notes[-1] == "Request 30 differs from the recorded one"
 
 
 def test_requests_to_other_providers_are_not_played(path: Path) -> None:
@@ -162,19 +181,51 @@ def test_request_without_an_answer_gets_none(path: Path, how: str) -> None:
         post(replay)
 
 
-def test_answer_that_we_closed_stays_open(path: Path) -> None:
-    """Nobody knows what more would have come; the end of the replay is the end of it."""
+def test_answer_that_we_closed_waits_for_the_client_to_close(path: Path) -> None:
+    """Who plays both sides cancels once more; nothing is told of it."""
     made(path, b"half", how="closed")
-    with Replay(path, fast=True) as replay:
-        connection = connect(replay)
-        connection.request("POST", "/api/v1/chat", BODY)
-        response = connection.getresponse()
-        assert response.read1() == b"half"
-        assert connection.sock is not None
-        connection.sock.settimeout(0.2)
-        with pytest.raises(TimeoutError):
-            response.read1()
+    with Replay(path, fast=True, hold_seconds=PATIENCE) as replay:
+        with closing(connect(replay)) as connection:
+            connection.request("POST", "/api/v1/chat", BODY)
+            response = connection.getresponse()
+            assert response.read1() == b"half"
         connection.close()
+    assert replay.notes == []
+
+
+@pytest.mark.parametrize("how", ["closed", "silent"])
+def test_answer_that_we_closed_ends_with_an_error_that_says_so(path: Path, how: Ending) -> None:
+    made(path, b'data: {"a', how=how)
+    with Replay(path, fast=True, hold_seconds=0) as replay:
+        with pytest.raises(http.client.IncompleteRead) as caught:
+            post(replay)
+        (note,) = replay.notes
+    assert "did not wait for its end" in note
+    assert caught.value.partial.startswith(b'data: {"a\n\nevent: error\ndata: ')
+    _, _, data = caught.value.partial.rpartition(b"data: ")
+    assert json.loads(data)["error"]["message"] == note
+
+
+def test_answer_that_we_closed_before_its_head_is_refused(path: Path) -> None:
+    """A connection without an answer would be tried again, which uses up what comes next."""
+    made(path, how="closed", status=0)
+    with Replay(path, fast=True, hold_seconds=0) as replay:
+        status, body = post(replay)
+    assert status == 410
+    assert [json.loads(body)["error"]["message"]] == replay.notes
+
+
+def test_recording_that_breaks_off_in_an_answer_ends_there(path: Path) -> None:
+    """As `kill -9` leaves it, with half a line at its end."""
+    made(path, b"data: 1\n\n", b"data: 2\n\n")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:4]) + lines[4][:20])
+    with Replay(path, fast=True, hold_seconds=0) as replay:
+        with pytest.raises(http.client.IncompleteRead) as caught:
+            post(replay)
+        (note,) = replay.notes
+    assert caught.value.partial.startswith(b"data: 1\n\n\n\nevent: error")
+    assert "breaks off" in note
 
 
 def test_secrets_that_were_taken_out_break_no_framing(path: Path) -> None:
@@ -203,17 +254,36 @@ def test_port_in_use_is_one_sentence(path: Path) -> None:
             pass
 
 
-def test_command_says_how_to_use_it_and_what_is_left(path: Path) -> None:
-    """`tiro replay FILE`."""
-    made(path, b"ok")
+def test_printed_line_is_all_it_takes_and_a_cancelled_answer_ends(path: Path) -> None:
+    """`tiro replay FILE`; the recording holds an answer that was cancelled midway."""
+    delta = b'data: {"choices": [{"delta": {"content": "half an ans"}}]}\n\n'
+    made(path, delta, how="closed", target="/chat/completions")
     command = [sys.executable, "-m", "tiro", "replay", str(path), "--fast"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        told = [process.stdout.readline() for _ in range(7)]
-        assert told[2] == "model: acme/m1\n"
-        assert 'acme: {api: openai, base_url: "http://127.0.0.1:' in told[4]
+        use = next(line.strip() for line in process.stdout if "TIRO_CONFIG_DIR=" in line)
+        asking = use.replace(" tiro ", f" {sys.executable} -m tiro ")
+        asked = subprocess.run(["sh", "-c", asking], capture_output=True, text=True)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert asked.stdout.startswith("half an ans")
+    assert "Answer 1 goes no further" in asked.stderr
+    assert (asked.returncode, process.returncode) == (Exit.NO_MODEL, 0)
+    assert "· Answer 1 goes no further" in errors
+    directory = use.removeprefix("TIRO_CONFIG_DIR=").partition(" ")[0]
+    assert not Path(directory).exists()
+
+
+def test_command_says_what_was_not_asked_for(path: Path) -> None:
+    made(path, b"ok")
+    command = [sys.executable, "-m", "tiro", "replay", str(path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert "1 answers of acme" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0

@@ -1,6 +1,9 @@
 """`tiro replay`: play a recording, say how to use it, and tell what differs, until Ctrl-C."""
 
 import contextlib
+import json
+import shlex
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,45 +17,61 @@ from tiro.recording.replay import Replay
 Say: TypeAlias = Callable[[str], None]
 
 USE = """\
-Plays {count} answers of {provider}, recorded by Tiro {tiro} on {platform}. In config.yaml:
+Plays {count} answers of {provider}, recorded by Tiro {tiro} on {platform}. In another terminal:
 
-model: {provider}/{model}
+  TIRO_CONFIG_DIR={directory} tiro ask Hello
+
+An editor that is started in that way asks it too. Ctrl-C ends it.
+"""
+
+CONFIG = """\
+model: {model}
 providers:
-  {provider}: {{api: {api}, base_url: "{base_url}", api_key: replay}}
-
-Ctrl-C ends it.
+  {provider}: {{api: {api}, base_url: {base_url}, api_key: replay}}
 """
 
 
 def play(file: str, port: int, fast: bool, provider: str | None, show: Say, tell: Say) -> None:
     """Play until the user interrupts it.
 
-    How to use it goes to `show`, every note to `tell`.
+    How to use it goes to `show`, every note to `tell`. What has to be configured for it lies in a
+    directory of its own, which goes with it, so that nobody's own configuration is touched.
     """
 
     def note(text: str) -> None:
         tell(f"· {text}\n")
 
     with (
+        tempfile.TemporaryDirectory(prefix="tiro-replay-", ignore_cleanup_errors=True) as directory,
         Replay(Path(file), port=port, fast=fast, provider=provider, on_note=note) as replay,
         contextlib.suppress(KeyboardInterrupt),
     ):
-        show(_use(replay))
+        (Path(directory) / "config.yaml").write_text(_config(replay), encoding="utf-8")
+        show(_use(replay, directory))
         threading.Event().wait()
     if replay.left:
         note(f"Not asked for were {replay.left} of {len(replay.exchanges)} recorded answers")
 
 
-def _use(replay: Replay) -> str:
-    first = replay.exchanges[0].request
+def _use(replay: Replay, directory: str) -> str:
+    header = replay.recording.header
     return USE.format(
         count=len(replay.exchanges),
-        provider=first.provider,
-        tiro=replay.recording.header.tiro,
-        platform=replay.recording.header.platform,
-        model=_model(replay.exchanges),
+        provider=replay.exchanges[0].request.provider,
+        tiro=header.tiro,
+        platform=header.platform,
+        directory=shlex.quote(directory),
+    )
+
+
+def _config(replay: Replay) -> str:
+    """The configuration that asks the replay, its names quoted as JSON, which is YAML too."""
+    first = replay.exchanges[0].request
+    return CONFIG.format(
+        model=json.dumps(f"{first.provider}/{_model(replay.exchanges)}"),
+        provider=json.dumps(first.provider),
         api="openai" if first.api == "local" else first.api,
-        base_url=replay.base_url,
+        base_url=json.dumps(replay.base_url),
     )
 
 

@@ -1,8 +1,10 @@
 """The provider's side of a recording, played by a real HTTP server on this machine.
 
 Each request gets the next unused answer that was recorded for its method and path: status, headers
-and chunks as they came, with the recorded pauses, and the same end. It is answered also when it
-differs from the recorded one, and the difference is told. Afterwards the answer is 410.
+and chunks as they came, with the recorded pauses, and the same end; where Tiro itself had left,
+by a cancel say, this client gets some time to leave too, then an error that says so. A request is
+answered also when it differs from the recorded one, and the difference is told. Afterwards the
+answer is 410.
 """
 
 import contextlib
@@ -13,7 +15,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
@@ -23,7 +25,13 @@ from tiro.recording.exchanges import RecordedExchange, read_recording
 from tiro.recording.lines import Response
 
 USED_UP = "The recording is used up: it holds no further answer to"
-MAX_DIFF_LINES = 60
+LEFT = "Answer {number} goes no further, Tiro did not wait for its end when it was recorded"
+"""A cancel is the usual reason; others are a silence too long, and what Tiro cannot read."""
+BROKEN_OFF = "Answer {number} goes no further, the recording breaks off in it"
+MAX_DIFF_LINES = 20
+MAX_TOLD_LINES = 60
+"""So many lines of differences are told in all; then it is said only that there are some."""
+HOLD_SECONDS = 1.0
 LOOK_SECONDS = 0.1
 """How often somebody who waits looks whether the replay has been closed."""
 
@@ -35,7 +43,8 @@ class Replay:
     """A running replay; a context manager.
 
     `on_note` hears in a sentence what differs from the recording, from any thread; the sentences
-    are kept in `notes`.
+    are kept in `notes`. Where Tiro left an answer before its end, this client gets
+    `hold_seconds` to do the same.
     """
 
     def __init__(
@@ -45,6 +54,7 @@ class Replay:
         port: int = 0,
         fast: bool = False,
         provider: str | None = None,
+        hold_seconds: float = HOLD_SECONDS,
         on_note: Callable[[str], None] = lambda note: None,
     ) -> None:
         """Read the recording; errors as of `read_recording`, and as of `Recording.of_provider`."""
@@ -52,9 +62,11 @@ class Replay:
         self.exchanges = self.recording.of_provider(provider)
         self.notes: list[str] = []
         self.is_fast = fast
+        self.hold_seconds = hold_seconds
         self.closing = threading.Event()
         self._port = port
         self._left = list(self.exchanges)
+        self._lines_to_tell = MAX_TOLD_LINES
         self._lock = threading.Lock()
         self._on_note = on_note
 
@@ -104,13 +116,28 @@ class Replay:
         if chosen.path != path:
             self.note(f"Request {number} was recorded for {chosen.path}, not {path}")
         if difference := diff(chosen.request.data, body):
-            self.note(f"Request {number} differs from the recorded one:\n{difference}")
+            self._tell_difference(number, difference)
         return chosen
+
+    def left_early(self, exchange: RecordedExchange) -> str:
+        """Tell that this client has to be sent away where Tiro had left; the sentence."""
+        sentence = LEFT if exchange.end else BROKEN_OFF
+        told = sentence.format(number=self.exchanges.index(exchange) + 1)
+        self.note(told)
+        return told
 
     def note(self, text: str) -> None:
         """Tell a difference."""
         self.notes.append(text)
         self._on_note(text)
+
+    def _tell_difference(self, number: int, difference: str) -> None:
+        """The lines that differ, while there are few: a long talk sends the same ones each time."""
+        with self._lock:
+            self._lines_to_tell -= len(difference.splitlines())
+            is_short = self._lines_to_tell >= 0
+        told = f"Request {number} differs from the recorded one"
+        self.note(f"{told}:\n{difference}" if is_short else told)
 
 
 def diff(recorded: bytes, sent: bytes) -> str:
@@ -165,7 +192,7 @@ class _Player(BaseHTTPRequestHandler):
         exchange = self.server.replay.choose(self.command, self.path, body)
         try:
             if exchange is None:
-                self._refuse()
+                self._refuse(f"{USED_UP} {self.command} {self.path}")
             else:
                 self._play(exchange)
         except (_GoneError, OSError):
@@ -176,8 +203,7 @@ class _Player(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing; what matters is told by the replay."""
 
-    def _refuse(self) -> None:
-        sentence = f"{USED_UP} {self.command} {self.path}"
+    def _refuse(self, sentence: str) -> None:
         body = json.dumps({"error": {"message": sentence}}).encode()
         self.send_response_only(410)
         self.send_header("content-type", "application/json")
@@ -218,14 +244,15 @@ class _Player(BaseHTTPRequestHandler):
 
     def _end(self, exchange: RecordedExchange, at: float, is_chunked: bool) -> None:
         """End as it ended then; where nobody knows what would have come, nothing more comes."""
-        if exchange.end is not None and exchange.how not in ("closed", "silent"):
+        if exchange.end is not None:
             self._wait(exchange.end.ms - at)
         match exchange.how:
             case "complete":
                 if is_chunked:
                     self.wfile.write(b"0\r\n\r\n")
             case "closed" | "silent":
-                self._wait_for_client()
+                self._watch_client(self.server.replay.hold_seconds)
+                self._send_away(exchange, is_chunked)
             case "reset":
                 linger = struct.pack("ii", 1, 0)
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
@@ -233,30 +260,30 @@ class _Player(BaseHTTPRequestHandler):
             case "cut" | "unreachable":
                 self.close_connection = True
 
+    def _send_away(self, exchange: RecordedExchange, is_chunked: bool) -> None:
+        """Say why nothing more comes, so that a client neither waits nor asks for it once more."""
+        sentence = self.server.replay.left_early(exchange)
+        self.close_connection = True
+        if exchange.response is None:
+            self._refuse(sentence)
+        elif is_chunked:
+            error = json.dumps({"type": "error", "error": {"message": sentence}})
+            data = f"\n\nevent: error\ndata: {error}\n\n".encode()
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
+
     def _wait(self, ms: float) -> None:
         """The recorded pause; a client that leaves ends it."""
-        if self.server.replay.is_fast:
-            return
-        until = time.monotonic() + ms / 1000
-        for _ in self._looks():
-            left = until - time.monotonic()
-            if left <= 0:
-                return
-            self._check_client(min(left, LOOK_SECONDS))
+        if not self.server.replay.is_fast:
+            self._watch_client(ms / 1000)
 
-    def _wait_for_client(self) -> None:
-        for _ in self._looks():
-            self._check_client(LOOK_SECONDS)
-
-    def _looks(self) -> Iterator[None]:
-        while not self.server.replay.closing.is_set():
-            yield
-        raise _GoneError
-
-    def _check_client(self, seconds: float) -> None:
-        """Listen for so long; what comes now can only be the client's farewell."""
-        if select.select([self.connection], [], [], seconds)[0]:
-            raise _GoneError
+    def _watch_client(self, seconds: float) -> None:
+        """Wait so long; what comes meanwhile can only be the client's farewell, which ends it."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if self.server.replay.closing.is_set():
+                raise _GoneError
+            if select.select([self.connection], [], [], min(left, LOOK_SECONDS))[0]:
+                raise _GoneError
 
 
 def _length(exchange: RecordedExchange, promised: str) -> int:
