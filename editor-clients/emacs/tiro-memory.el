@@ -60,8 +60,8 @@ With a prefix argument FORCE one even where the window is under its limits."
       (tiro-form-open
        "*tiro resize*" "applies it"
        (list (tiro-memory--preview-text preview)
-             "\nMemo, in JSON:\n" (cons 'memo memo)
-             "\n\nSummary:\n" (cons 'summary summary))
+             "\nSummary:\n" (cons 'summary summary)
+             "\n\nMemo, in JSON:\n" (cons 'memo memo))
        (lambda (texts)
          (tiro-memory--apply (plist-get preview :draftId)
                              (tiro-memory--changed texts memo summary))))))))
@@ -147,11 +147,11 @@ Pinned messages stay; `tiro-undo-resize' takes it back."
          (summary (or (plist-get known :summary) "")))
     (tiro-form-open
      "*tiro memory*" "stores what was changed"
-     (list "Memo, in JSON: key facts that go with every request.\n" (cons 'memo memo)
-           (format "\n\nSummary of what left the window%s:\n"
+     (list (format "Summary of what left the window%s:\n"
                    (if (eq t (plist-get known :summaryInProgress))
                        "; a model is writing the next one" ""))
-           (cons 'summary summary))
+           (cons 'summary summary)
+           "\n\nMemo, in JSON: key facts that go with every request.\n" (cons 'memo memo))
      (lambda (texts)
        (tiro-memory--store (tiro-memory--changed texts memo summary) memo summary)))))
 

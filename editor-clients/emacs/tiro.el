@@ -181,14 +181,23 @@ Ask QUESTION first where that is a turn of another session."
       (tiro--tell-edits
        deed (tiro-session-call method (and turn (list :turnId (plist-get turn :turnId))))))))
 
+(defconst tiro--max-told-commands 5
+  "How many commands of an undone turn are told.")
+
 (defun tiro--tell-edits (deed result)
   "Say that DEED was done to the files in RESULT."
   (let* ((paths (append (plist-get result :paths) nil))
-         (unsaved (seq-filter #'tiro-edit-unsaved-p paths)))
-    (message "Tiro: %s %s%s" deed
+         (unsaved (seq-filter #'tiro-edit-unsaved-p paths))
+         (commands (append (plist-get result :commands) nil)))
+    (message "Tiro: %s %s%s%s" deed
              (if paths (concat "the changes of " (mapconcat #'abbreviate-file-name paths ", "))
                "nothing: all of it was done already")
              (if unsaved (format "; not saved: %s" (mapconcat #'file-name-nondirectory unsaved ", "))
+               "")
+             (if commands
+                 (format "\nWhat its commands did stays done: %s%s"
+                         (string-join (seq-take commands tiro--max-told-commands) "; ")
+                         (if (nthcdr tiro--max-told-commands commands) "; and more" ""))
                ""))))
 
 ;;;; The menu

@@ -6,6 +6,7 @@ from typing import Any
 from tiro.errors import InvalidInputError
 from tiro.screen_text import flat
 
+MAX_COMMANDS = 5
 SHOWN_CHARS = 8
 """So much of an id is shown; any beginning that only one id has names it."""
 
@@ -37,6 +38,13 @@ def named_edits(edits: Sequence[Mapping[str, Any]], word: str) -> dict[str, str]
 def told_paths(paths: Sequence[str]) -> str:
     """These files, as the end of a sentence."""
     return ", ".join(map(flat, paths)) or "no file; all of it was done before"
+
+
+def told_commands(commands: Sequence[str]) -> str:
+    """The sentence that these commands of a turn cannot be taken back; empty without any."""
+    more = len(commands) - MAX_COMMANDS
+    shown = [*map(flat, commands[:MAX_COMMANDS]), *([f"and {more} more"] if more > 0 else [])]
+    return f"What its commands did stays done: {'; '.join(shown)}" if shown else ""
 
 
 def wish(what: str, turn: Mapping[str, Any]) -> str:

@@ -161,10 +161,9 @@ def next_edits(what: str) -> dict[str, Any] | None:
     return turn
 
 
-def move_edits(what: str, id: str | None) -> list[str]:
-    """Undo or redo an edit or a turn's, else the newest that can be; the files."""
-    paths: list[str] = _run(_moved(what, id))["paths"]
-    return paths
+def move_edits(what: str, id: str | None) -> dict[str, list[str]]:
+    """Undo or redo an edit or a turn's, else the newest that can be; the answer of the wire."""
+    return _run(_moved(what, id))
 
 
 def search(query: str, limit: int) -> list[dict[str, Any]]:

@@ -323,7 +323,12 @@ def test_edits_are_shown_allowed_taken_back_and_made_again(
 
     provider.script(
         replies.tools(("c1", "read_file", {"path": "a.txt"})),
-        replies.tools(("c2", "edit_file", {"path": "a.txt", "old_text": "two", "new_text": "2"})),
+        replies.tools(
+            ("c2", "edit_file", {"path": "a.txt", "old_text": "two", "new_text": "2"}),
+            ("c3", "run_command", {"command": "rm -f nothing  there"}),
+            ("c4", "run_command", {"command": "touch never"}),
+            ("c5", "run_command", {"command": "cat a.txt"}),
+        ),
         replies.text("It is done."),
     )
     chat.start()
@@ -332,11 +337,15 @@ def test_edits_are_shown_allowed_taken_back_and_made_again(
     assert "-two" in screen
     assert "+2" in screen
     assert text() == "one\ntwo\n"
-    chat.ask("o", "It is done.")
+    for answer in ("o", "o", "r", "o"):
+        chat.wait_for("[r]eject (and why):")
+        chat.say(answer)
+    chat.wait_for("It is done.")
     assert text() == "one\n2\n"
     screen = chat.ask("/edits", "+1 -1")
     assert "a.txt" in screen
-    chat.ask("/undo-edits", "Taken back in")
+    screen = chat.ask("/undo-edits", "Taken back in")
+    assert "· What its commands did stays done: rm -f nothing there\n" in f"{screen}\n"
     assert text() == "one\ntwo\n"
     chat.ask("/redo-edits", "Made again in")
     assert text() == "one\n2\n"
@@ -349,6 +358,7 @@ def test_edits_are_shown_allowed_taken_back_and_made_again(
     home.write("a.txt", "mine\none\n2\n")
     undone = tiro("edits", "undo", turn)
     assert undone.stdout.startswith("Taken back in ")
+    assert "What its commands did stays done: rm -f nothing there\n" in undone.stderr
     assert text() == "mine\none\ntwo\n"
     assert "(undone)" in tiro("edits", "list").stdout
     assert tiro("edits", "redo", "--yes").returncode == 0

@@ -87,11 +87,12 @@ async def test_undo_and_redo_answer_with_the_files(tmp_path: Path) -> None:
     path = put(desk.root, "a", "a\n")
     edit_id = await desk.edit("a", "b\n")
     call = desk.another_process().client.call
-    assert await call("tiro/edits/undo", {"turnId": "t"}) == {"paths": [str(path)]}
+    done = {"paths": [str(path)], "commands": []}
+    assert await call("tiro/edits/undo", {"turnId": "t"}) == done
     assert path.read_bytes() == b"a\n"
     assert [edit["undone"] for edit in await desk.listed()] == [True]
-    assert await call("tiro/edits/undo", {"turnId": "t"}) == {"paths": []}
-    assert await call("tiro/edits/redo", {"id": edit_id, "turnId": None}) == {"paths": [str(path)]}
+    assert await call("tiro/edits/undo", {"turnId": "t"}) == {"paths": [], "commands": []}
+    assert await call("tiro/edits/redo", {"id": edit_id, "turnId": None}) == done
     assert path.read_bytes() == b"b\n"
 
 
@@ -135,7 +136,7 @@ async def test_undo_and_redo_without_an_id_go_from_turn_to_turn(tmp_path: Path) 
     for deed, text, turn in deeds:
         told = (await desk.client.call("tiro/edits/next", {}))[deed]
         assert (told["turnId"], told["sessionId"], told["paths"]) == (turn, "s", [str(path)])
-        assert (await desk.command(deed))["result"] == {"paths": [str(path)]}
+        assert (await desk.command(deed))["result"] == {"paths": [str(path)], "commands": []}
         assert path.read_text() == f"{text}\n", (deed, turn)
         desk.another_process()
 
@@ -155,7 +156,9 @@ async def test_any_client_is_asked_before_another_session_s_turn_is_taken_back(
     assert asked["message"].startswith("Take back what another session did at 20")
     assert asked["message"].endswith(" (UTC) in a?")
     is_wanted = isinstance(answer, dict)
-    assert (await undoing)["result"] == ({"paths": [str(path)]} if is_wanted else None)
+    assert (await undoing)["result"] == (
+        {"paths": [str(path)], "commands": []} if is_wanted else None
+    )
     assert path.read_text() == ("0\n" if is_wanted else "1\n")
     assert (await desk.command("undo" if not is_wanted else "redo", "t1"))["result"]["paths"]
 
@@ -172,7 +175,7 @@ async def test_without_an_id_and_without_edits_it_is_said_that_there_are_none(
     assert (await desk.command("undo"))["result"]["paths"]
     undo = (await desk.command("undo"))["error"]
     assert (undo["code"], "no edits" in undo["message"]) == (-32602, True)
-    assert (await desk.command("undo", "t1"))["result"] == {"paths": []}
+    assert (await desk.command("undo", "t1"))["result"] == {"paths": [], "commands": []}
 
 
 async def test_the_edits_of_other_folders_and_sessions_are_left_alone(tmp_path: Path) -> None:

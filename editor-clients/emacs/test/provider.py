@@ -38,8 +38,8 @@ def words(count: int, *waits: replies.Hold) -> replies.Reply:
     return replies.stream(*steps[:10], *waits, *steps[10:])
 
 
-def edits(request: Recorded, files: list[str]) -> replies.Reply:
-    """Read the files, then edit them, then say what the tools said, a step each."""
+def edits(request: Recorded, files: list[str], run: str) -> replies.Reply:
+    """Read the files, then edit them and run a command, then say what the tools said."""
     prompts = [n for n, message in enumerate(request.messages) if message["role"] == "user"]
     results = [text_of(message) for message in request.messages[prompts[-1] + 1 :]]
     results = [text for text in results if text]
@@ -48,7 +48,7 @@ def edits(request: Recorded, files: list[str]) -> replies.Reply:
     if len(results) == len(files):
         given = {"old_text": "one", "new_text": "ONE"}
         uses = [(f"e{n}", "edit_file", {"path": f, **given}) for n, f in enumerate(files)]
-        return replies.tools(*uses)
+        return replies.tools(*uses, *([("x", "run_command", {"command": run})] if run else []))
     return replies.text("Edited: ", *results[len(files) :])
 
 
@@ -59,7 +59,8 @@ def answer(request: Recorded) -> replies.Reply:
     newest = request.messages[-1]
     asked = next(text_of(m) for m in reversed(request.messages) if m["role"] == "user")
     if asked.startswith("edit "):
-        return edits(request, asked.split()[1:])
+        files, _, run = asked.partition(" and run ")
+        return edits(request, files.split()[1:], run)
     if newest["role"] == "tool":
         return replies.text("It says: ", text_of(newest))
     prompt = text_of(newest)

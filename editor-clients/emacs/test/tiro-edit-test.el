@@ -266,6 +266,19 @@
           (should (string-match-p "Take back what another session, session-[-0-9]+, did [0-9]+ s ago to .*b\\.txt" (car asked)))))
       (with-current-buffer b (set-buffer-modified-p nil)))))
 
+(ert-deftest tiro-edit-undo-says-which-commands-stay-done ()
+  (tiro-testing-with-server
+    (let ((a (tiro-edit-test-visit "a.txt" "one a\n")))
+      (tiro-ask "edit a.txt and run rm -f  nothing")
+      (dotimes (_ 2)
+        (tiro-testing-wait "a question" (lambda () tiro-permission-pending))
+        (tiro-allow-once))
+      (tiro-testing-wait-idle)
+      (should (string-suffix-p "a.txt\nWhat its commands did stays done: rm -f nothing"
+                               (tiro-testing-said #'tiro-undo-edits)))
+      (should (equal (with-current-buffer a (buffer-string)) "one a\n"))
+      (should-not (string-search "stays done" (tiro-testing-said #'tiro-redo-edits))))))
+
 (ert-deftest tiro-edit-that-was-rejected-changes-nothing ()
   (tiro-testing-with-server
     (let ((a (tiro-edit-test-visit "a.txt" "one a\n")))

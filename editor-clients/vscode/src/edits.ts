@@ -40,9 +40,16 @@ async function isWanted(question: string, { at, paths }: protocol.EditsTurn): Pr
   return (await vscode.window.showWarningMessage(text, { modal: true }, question)) === question;
 }
 
-function tell(deed: string, { paths }: protocol.EditResult): void {
+const MAX_COMMANDS = 5;
+
+function tell(deed: string, { paths, commands }: protocol.EditResult): void {
   const what = paths.length === 0 ? "nothing: all of it was done already" : `the changes of ${names(paths)}`;
-  void vscode.window.showInformationMessage(`Tiro: ${deed} ${what}`);
+  const more = commands.length > MAX_COMMANDS ? `; and ${commands.length - MAX_COMMANDS} more` : "";
+  const stays =
+    commands.length === 0
+      ? ""
+      : `. What its commands did stays done: ${commands.slice(0, MAX_COMMANDS).join("; ")}${more}`;
+  void vscode.window.showInformationMessage(`Tiro: ${deed} ${what}${stays}`);
 }
 
 function names(paths: readonly string[]): string {

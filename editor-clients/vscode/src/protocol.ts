@@ -603,9 +603,10 @@ export interface EditParams {
   turnId?: string | null;
 }
 
-/** The files of the edits that were undone or redone. */
+/** The files of the edits that were undone or redone; what the turn ran besides stays done. */
 export interface EditResult {
   paths: string[];
+  commands: string[];
 }
 
 /** A tool use of this agent; without one, of the agent that would answer next. */

@@ -58,6 +58,8 @@ ANOTHER_AGENT = (
 )
 REJECTED = "The user said no; nothing was run or changed.{message}"
 BROKEN_TOOL = "The tool failed unexpectedly ({kind}); its outcome is unknown. Try another way."
+NOTHING_RUN = ("nothing was run", "was not run")
+"""In these words each of the sentences above says that a tool use has not begun."""
 EMPTY_OUTPUT = "(no output)"
 
 MAX_RAW_SHOWN = 2000

@@ -35,6 +35,7 @@ from tiro.assistant.saved_sessions import SavedSessions
 from tiro.assistant.setup import KeepOut, Setup
 from tiro.assistant.state import State
 from tiro.assistant.titles import Titles
+from tiro.assistant.turn_commands import commands_beside
 from tiro.assistant.turns import Turns
 from tiro.config.directories import cache_directory, config_directory
 from tiro.config.settings import Doubts
@@ -87,7 +88,10 @@ class Assistant:
         self.manager = self.setup.manager(self._config_dir / "sessions", self._noticed)
         self.saved = SavedSessions(self.manager, self.turns, self._weigh)
         self.edits = FileEdits(
-            self.workspace, self._config_dir / "edits", lambda: self.manager.autosave
+            self.workspace,
+            self._config_dir / "edits",
+            lambda: self.manager.autosave,
+            lambda session_id, times: commands_beside(self.manager, session_id, times),
         )
         self.messages, self.state = Messages(self), State(self)
         self.memory = Memory(self, self._noticed)

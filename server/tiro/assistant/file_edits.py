@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tiro.errors import InvalidInputError
 from tiro.session.times import rfc3339, utc_now
@@ -20,12 +20,31 @@ NOTHING_LEFT = {
 }
 
 
+CommandsBeside: TypeAlias = Callable[[str | None, Sequence[str]], list[str]]
+"""The commands in a session beside edits of these times, as `turn_commands.commands_beside`."""
+
+
+class Moved(NamedTuple):
+    """What an undo or redo has done, and what it could not."""
+
+    paths: Sequence[Path]
+    commands: Sequence[str] = ()
+    """What else the turn that was undone has run, in short: that stays done."""
+
+
 class FileEdits:
     """The edits of the user's files, by all sessions and all processes of this user."""
 
-    def __init__(self, workspace: Workspace, directory: Path, is_kept: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        directory: Path,
+        is_kept: Callable[[], bool],
+        commands_beside: CommandsBeside = lambda session_id, times: [],
+    ) -> None:
         """While `is_kept` says no, what is recorded ends with this process."""
         self._workspace, self._directory, self._is_kept = workspace, directory, is_kept
+        self._commands_beside = commands_beside
         self._opened: Edits | None = None
         self.tell: Callable[[str], None] = lambda text: None
         """Hears what the user should know, in the loop's thread."""
@@ -39,19 +58,16 @@ class FileEdits:
         edits = await self._edits.newest_first()
         return [edit for edit in edits if turn_id in (None, edit.made.turn_id)][:limit]
 
-    async def undo(
-        self, edit_id: str | None, turn_id: str | None, session_id: str | None
-    ) -> Sequence[Path]:
+    async def undo(self, edit_id: str | None, turn_id: str | None, session_id: str | None) -> Moved:
         """Take back an edit or a turn's, by default the next one's; raises as `Edits.undo`."""
         turn_id = await self._turn_for("undone", edit_id, turn_id, session_id)
-        return await self._edits.undo(edit_id, turn_id)
+        paths = await self._edits.undo(edit_id, turn_id)
+        return Moved(paths, await self._commands_of(turn_id))
 
-    async def redo(
-        self, edit_id: str | None, turn_id: str | None, session_id: str | None
-    ) -> Sequence[Path]:
+    async def redo(self, edit_id: str | None, turn_id: str | None, session_id: str | None) -> Moved:
         """Make again what was undone, by default the next turn's; raises as `Edits.undo`."""
         turn_id = await self._turn_for("made", edit_id, turn_id, session_id)
-        return await self._edits.redo(edit_id, turn_id)
+        return Moved(await self._edits.redo(edit_id, turn_id))
 
     async def next(self, target: "Target", session_id: str | None) -> "NextTurn | None":
         """The turn that such a move without an id is about; see `Edits.next_turn`."""
@@ -67,6 +83,13 @@ class FileEdits:
         if found is None:
             raise InvalidInputError(NOTHING_LEFT[target])
         return found.turn_id
+
+    async def _commands_of(self, turn_id: str | None) -> Sequence[str]:
+        made = [] if turn_id is None else [e.made for e in await self.list(turn_id=turn_id)]
+        if not made:
+            return []
+        times = [one.at for one in reversed(made)]
+        return await asyncio.to_thread(self._commands_beside, made[0].session_id, times)
 
     def prune(self) -> None:
         """Drop what is too old or too much, and what killed processes left beside edited files.

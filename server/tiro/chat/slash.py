@@ -11,7 +11,7 @@ from tiro.chat import memory_commands as memory
 from tiro.chat import session_commands as sessions
 from tiro.chat.preview import FORCES, preview
 from tiro.chat.talk import QUIT, EndError, Talk
-from tiro.edit_text import line_of_edit, named_edits, told_paths, wish
+from tiro.edit_text import line_of_edit, named_edits, told_commands, told_paths, wish
 from tiro.errors import InvalidInputError
 from tiro.stores.formats.registry import FORMATS
 
@@ -128,6 +128,8 @@ async def _undo_edits(talk: Talk, rest: str) -> None:
     if (which := await _which_edits(talk, rest, "undo", "Take back")) is not None:
         done = await talk.link.request("tiro/edits/undo", which)
         talk.screen.tell(f"Taken back in {told_paths(done['paths'])}")
+        if told := told_commands(done["commands"]):
+            talk.screen.tell(told)
 
 
 async def _redo_edits(talk: Talk, rest: str) -> None:

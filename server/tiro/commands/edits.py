@@ -5,7 +5,7 @@ import sys
 
 from tiro import output
 from tiro.arguments import EDITS_EXAMPLES, Commands, add_command, add_group, count
-from tiro.edit_text import line_of_edit, told_paths, wish
+from tiro.edit_text import line_of_edit, told_commands, told_paths, wish
 from tiro.errors import InvalidInputError
 from tiro.exits import Exit, as_failure
 
@@ -52,8 +52,10 @@ def edits_move(given: argparse.Namespace) -> int:
             return Exit.FAILED
         id = turn["turnId"]
     with as_failure(InvalidInputError):  # nothing of that name is there
-        paths = terminal.move_edits(given.what, id)
-    output.write(f"{given.done} in {told_paths(paths)}\n")
+        moved = terminal.move_edits(given.what, id)
+    output.write(f"{given.done} in {told_paths(moved['paths'])}\n")
+    if told := told_commands(moved["commands"]):
+        output.note(told)
     return Exit.DONE
 
 

@@ -395,15 +395,15 @@ async def edits_next(desk: Desk, params: types.Empty) -> types.EditsNextResult:
 @handles("tiro/edits/undo")
 async def edits_undo(desk: Desk, params: types.EditParams) -> types.EditResult:
     """Take back an edit, or a turn's."""
-    paths = await desk.assistant.edits.undo(params.id, params.turn_id, desk.assistant.session.id)
-    return types.EditResult(list(map(str, paths)))
+    done = await desk.assistant.edits.undo(params.id, params.turn_id, desk.assistant.session.id)
+    return types.EditResult(list(map(str, done.paths)), list(done.commands))
 
 
 @handles("tiro/edits/redo")
 async def edits_redo(desk: Desk, params: types.EditParams) -> types.EditResult:
     """Make again what was undone."""
-    paths = await desk.assistant.edits.redo(params.id, params.turn_id, desk.assistant.session.id)
-    return types.EditResult(list(map(str, paths)))
+    done = await desk.assistant.edits.redo(params.id, params.turn_id, desk.assistant.session.id)
+    return types.EditResult(list(map(str, done.paths)), list(done.commands))
 
 
 @handles("tiro/permissions/explain")

@@ -710,9 +710,10 @@ class EditParams(Wire, frozen=True):
 
 
 class EditResult(Wire, frozen=True):
-    """The files of the edits that were undone or redone."""
+    """The files of the edits that were undone or redone; what the turn ran besides stays done."""
 
     paths: list[str]
+    commands: list[str]
 
 
 class PermissionsExplainParams(Wire, frozen=True):
