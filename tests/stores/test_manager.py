@@ -600,6 +600,35 @@ def test_what_is_added_while_an_idle_snapshot_is_written_stays(make_manager: Mak
     assert texts(make_manager().load_id("x")) == ["one", "two", "meanwhile"]
 
 
+def test_an_idle_snapshot_never_replaces_a_newer_one(make_manager: Make) -> None:
+    """U9.3, U9.6: what was saved while it was written has taken its changes out of the journal."""
+    disk = Meanwhile()
+    manager, other = make_manager(disk=disk), make_manager()
+    session = manager.create(id="x")
+    session.add_message("user", "one")
+    after_a_kill: list[list[str]] = []
+    looked = threading.Event()
+
+    def go_on() -> None:
+        session.add_message("user", "saved meanwhile")
+        manager.save(session)
+        session.add_message("user", "in the journal")
+
+    def save() -> None:
+        thread = threading.Thread(target=go_on)
+        thread.start()
+        thread.join()
+
+    def look() -> None:
+        after_a_kill.append(texts(other.load_id("x")))
+        looked.set()
+
+    disk.then = [look, save]
+    session.add_message("user", "two")
+    assert looked.wait(PATIENCE)
+    assert after_a_kill == [["one", "two", "saved meanwhile", "in the journal"]]
+
+
 def test_latest_is_one_in_which_something_was_said(manager: SessionManager) -> None:
     """A session that was saved empty hides none; one that was compacted holds what was said."""
     said = manager.create()

@@ -300,6 +300,7 @@ class Autosave(Saving):
             files = self.files
             if files is None or not self._is_behind(session) or not self.owner.autosave:
                 return
+            before = files.snapshot
         disk = self.owner.disk
         try:
             with (
@@ -307,7 +308,10 @@ class Autosave(Saving):
                 temporary_file(disk, files.path, data) as temporary,
                 session.lock,
             ):
-                self._put_idle_snapshot(session, files, temporary, n)
+                if self.files is not files or files.snapshot != before:
+                    self._put_off_snapshot()  # what is there now is newer than ours
+                else:
+                    self._put_idle_snapshot(session, files, temporary, n)
         except OSError as error:
             with session.lock:
                 self._failed(session, error)
@@ -315,8 +319,8 @@ class Autosave(Saving):
     def _put_idle_snapshot(
         self, session: Core, files: SessionFiles, temporary: Path, n: int
     ) -> None:
-        if self.files is not files or not (self._turns.is_held or self._turns.try_lock()):
-            self._wants_snapshot, self._not_before = True, time.monotonic() + RETRY_SECONDS
+        if not (self._turns.is_held or self._turns.try_lock()):
+            self._put_off_snapshot()
             return
         try:
             state = files.look()
@@ -328,6 +332,9 @@ class Autosave(Saving):
                     self._save_whole(session)
         finally:
             self._turns.unlock_after_write()
+
+    def _put_off_snapshot(self) -> None:
+        self._wants_snapshot, self._not_before = True, time.monotonic() + RETRY_SECONDS
 
     def _finish(self, session: Core) -> None:
         self.enter(session)
