@@ -14,7 +14,7 @@ from tests.e2e.provider import API_KEY, MODEL, Provider
 from tests.e2e.replies import Pause, Reply
 from tests.sizes import PATIENCE
 from tiro import ModelNotConfiguredError
-from tiro.assistant.model_choice import PROBE_SECONDS, Models, load_adapters
+from tiro.assistant.model_choice import KEPT_SECONDS, PROBE_SECONDS, Models, load_adapters
 from tiro.config.settings import BUILT_IN_PROVIDERS
 from tiro.models.model import ModelFacts, ProviderSettings
 
@@ -24,6 +24,12 @@ def provider() -> Iterator[Provider]:
     """A provider on this machine."""
     with Provider() as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def clean(provider: Provider) -> None:
+    """What a test told the provider is forgotten."""
+    provider.reset()
 
 
 def built_in(**changes: dict[str, Any]) -> dict[str, ProviderSettings]:
@@ -70,16 +76,38 @@ def test_a_server_that_runs_comes_before_the_embedded_model(
     assert chosen(models(tmp_path, llamacpp=running)) == f"llamacpp/{MODEL}"
 
 
-def test_a_server_of_ones_own_with_a_key_may_take_a_moment(
+SLOW = Reply(
+    [Pause(PROBE_SECONDS + 0.2), json.dumps({"data": [{"id": MODEL}]}).encode()], framing="length"
+)
+
+
+@pytest.mark.parametrize("name", ["openai", "ollama", "mine"])
+def test_a_list_may_take_a_moment(tmp_path: Path, provider: Provider, name: str) -> None:
+    """Whoever took the connection is there: busy, as a gateway or a server on this machine is."""
+    provider.models_answer = SLOW
+    mine = ProviderSettings(name=name, api="openai", base_url=provider.base_url, api_key=API_KEY)
+    assert chosen(Models(built_in() | {name: mine}, {}, tmp_path)) == f"{name}/{MODEL}"
+
+
+async def test_who_is_chosen_is_asked_again_only_after_a_while(
     tmp_path: Path, provider: Provider
 ) -> None:
-    """A gateway on this machine, busy with something else, is no provider that does not answer."""
-    body = json.dumps({"data": [{"id": MODEL}]}).encode()
-    wait = PROBE_SECONDS + 0.2
-    provider.models_answer = Reply([Pause(wait), body], framing="length")
-    mine = {"base_url": provider.base_url, "api_key": API_KEY}
-    assert chosen(models(tmp_path, openai=mine)) == f"openai/{MODEL}"
-    provider.models_answer = None
+    """It is the same one while it is there, and no list that is slow then refuses a question."""
+    now, mine = [0.0], {"base_url": provider.base_url, "api_key": API_KEY}
+    found = Models(built_in(llamacpp=mine), {}, tmp_path, clock=lambda: now[0])
+    assert (await found.choose(None)).name == f"llamacpp/{MODEL}"
+    provider.models_answer = SLOW
+    assert (await found.choose(None)).name == f"llamacpp/{MODEL}"
+    assert len(provider.requests) == 1
+    now[0] = KEPT_SECONDS
+    provider.models_answer = Reply([Pause(3 * PROBE_SECONDS), b"[]"], framing="length")
+    assert (await found.choose(None)).name == f"llamacpp/{MODEL}"
+    assert len(provider.requests) == 2
+    provider.models_answer = Reply([b'{"data": [{"id": "other"}]}'], framing="length")
+    assert (await found.choose(None)).name == f"llamacpp/{MODEL}"
+    now[0] = 2 * KEPT_SECONDS
+    assert (await found.choose(None)).name == "llamacpp/other"
+    await found.close()
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

@@ -16,7 +16,7 @@ from tiro.errors import ModelNotConfiguredError
 from tiro.models.anthropic import AnthropicModel
 from tiro.models.local import LocalModel
 from tiro.models.openai import OpenAIModel
-from tiro.models.providers import Offer, asks_first, names_in_order, offer, open_model
+from tiro.models.providers import Offer, Patience, asks_first, names_in_order, offer, open_model
 from tiro.models.weights import Weights, WeightsDirectory
 
 NOWHERE = "http://127.0.0.1:1/v1"
@@ -63,7 +63,7 @@ def server() -> Iterator[ListServer]:
 
 
 def offered(cache: Path | None = None, **given: Any) -> Offer:
-    return asyncio.run(offer(settings(**given), 1.0, local_cache=cache))
+    return asyncio.run(offer(settings(**given), Patience(1.0, 1.0), local_cache=cache))
 
 
 def test_a_hosted_provider_with_a_key_is_not_asked_first(server: ListServer) -> None:
@@ -93,11 +93,12 @@ def test_a_key_is_refused_by_the_name_of_its_variable(server: ListServer) -> Non
     assert "wants an API key" in str(found.fault)
 
 
-def test_a_server_that_takes_connections_and_says_nothing_is_silent() -> None:
+def test_a_server_that_takes_connections_and_says_nothing_is_slow() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
-        found = asyncio.run(offer(settings(base_url=url), 0.05))
-    assert found == Offer(fault=f"nothing answers at {url} within 0.05 s")
+        found = asyncio.run(offer(settings(base_url=url), Patience(0.03, 0.02)))
+    fault = f"it takes connections at {url}, but its models were not listed within 0.02 s"
+    assert found == Offer(fault=fault, is_slow=True)
 
 
 def test_the_extra_of_a_local_model_must_be_there() -> None:

@@ -1,6 +1,7 @@
 """Which model answers: the one asked for, or the first provider that can be used."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -26,12 +27,17 @@ from tiro.models.wire_parts import UnknownModel
 T = TypeVar("T")
 
 PROBE_SECONDS = 0.3
-"""A server on this machine that nobody has set up answers within this, or is not running."""
+"""A server on this machine that nobody has set up takes a connection within this, or is not there.
+
+The one that was chosen before needs no more to be taken for the same one again.
+"""
 
 ANSWER_SECONDS = 2.5
 """How long whoever runs elsewhere is waited for before the next one is tried."""
 LIST_SECONDS = 10.0
 """How long a list is waited for that nothing goes on without."""
+KEPT_SECONDS = 60.0
+"""How long nobody asks again whether the model that was chosen is still there."""
 
 ADVICE = (
     "No model can be used yet: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY, start"
@@ -86,6 +92,7 @@ class Models:
         key_commands: Mapping[str, str | list[str]],
         cache: Path | None,
         doubts: Doubts | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.keys = Keys(providers, key_commands)
         self._providers = self.keys.settings
@@ -94,9 +101,11 @@ class Models:
         self._is_closed = False
         self.first_usable: str | None = None
         """The model that was found when none is set, for the meter and the status."""
+        self._clock, self._found_at = clock, 0.0
+        """When that was, in seconds of this clock."""
 
     async def choose(self, wanted: str | None) -> Model:
-        """The model of this name, or the first usable one.
+        """The model of this name, or the first usable one, which stays the same while it is there.
 
         Raises ModelNotConfiguredError, with every provider that was tried and the reason. A key
         that is set says who shall answer: nobody else does where that provider cannot.
@@ -104,20 +113,10 @@ class Models:
         if wanted is not None:
             return await self._named(wanted)
         _refuse(self._doubts.everyone or self._doubts.model)
-        tried = []
-        for provider in in_order(self._providers):
-            standing = await self._for_choice(provider)
-            if standing.reason is None:
-                self.first_usable = f"{provider.name}/{standing.names[0]}"
-                return await self._opened(self.first_usable)
-            tried.append({"provider": provider.name, "reason": standing.reason})
-            if standing.is_meant:
-                raise ModelNotConfiguredError(
-                    f"{provider.name}, whose key is set, cannot be used: {standing.reason}; make it"
-                    " answer or choose another model",
-                    tried=tried,
-                )
-        raise ModelNotConfiguredError(ADVICE, tried=tried)
+        if self.first_usable is None or not await self._is_kept(self.first_usable):
+            self.first_usable = await self._first()
+            self._found_at = self._clock()
+        return await self._opened(self.first_usable)
 
     def is_at_hand(self, wanted: str | None) -> bool:
         """Whether `choose` waits for nobody: no command has to print a key, no server to answer."""
@@ -148,8 +147,9 @@ class Models:
     async def standings(
         self, wanted: Iterable[str | None] = (), seconds: float = LIST_SECONDS
     ) -> list[Standing]:
-        """How things are with every provider, all asked at once, for no longer than this.
+        """How things are with every provider, all asked at once, as whoever chooses asks them.
 
+        A command prints its key within `seconds`, or has none.
         `wanted` are full names of models that are there for whoever chose them, listed or not.
         """
         chosen = [name for name in wanted if name]
@@ -225,11 +225,44 @@ class Models:
             return self._open[full]
         provider = await self.keys.with_key(full.partition("/")[0])
         if "/" not in full:
-            standing = await self._asked(await self._unasked(provider), LIST_SECONDS)
+            standing = await self._asked(
+                await self._unasked(provider), ANSWER_SECONDS, LIST_SECONDS
+            )
             if standing.reason is not None:
                 raise _unusable(full, standing.reason, "choose another model")
             full = f"{full}/{standing.names[0]}"
         return await self._opened(full)
+
+    async def _first(self) -> str:
+        """The full name of the first usable one."""
+        tried = []
+        for provider in in_order(self._providers):
+            standing = await self._for_choice(provider)
+            if standing.reason is None:
+                return f"{provider.name}/{standing.names[0]}"
+            tried.append({"provider": provider.name, "reason": standing.reason})
+            if standing.is_meant:
+                raise ModelNotConfiguredError(
+                    f"{provider.name}, whose key is set, cannot be used: {standing.reason}; make it"
+                    " answer or choose another model",
+                    tried=tried,
+                )
+        raise ModelNotConfiguredError(ADVICE, tried=tried)
+
+    async def _is_kept(self, full: str) -> bool:
+        """Whether the model that was found before is still there; its list may be slow."""
+        if self._clock() - self._found_at < KEPT_SECONDS:
+            return True
+        provider, _, model = full.partition("/")
+        standing = await self._unasked(self._providers[provider])
+        adapters = await asyncio.to_thread(load_adapters)
+        if standing.reason is not None or not adapters.asks_first(standing.provider):
+            return standing.reason is None
+        standing = await self._asked(standing, PROBE_SECONDS, PROBE_SECONDS)
+        is_there = standing.is_slow or (standing.reason is None and model in standing.names)
+        if is_there:
+            self._found_at = self._clock()
+        return is_there
 
     async def _opened(self, full: str) -> Model:
         adapters = await asyncio.to_thread(load_adapters)
@@ -247,10 +280,9 @@ class Models:
         adapters = await asyncio.to_thread(load_adapters)
         if standing.reason is not None:
             return standing
-        if adapters.asks_first(standing.provider):
-            is_found = provider.name in SERVERS
-            return await self._asked(standing, PROBE_SECONDS if is_found else ANSWER_SECONDS)
-        return standing if standing.names else await self._asked(standing, LIST_SECONDS)
+        if standing.names and not adapters.asks_first(standing.provider):
+            return standing
+        return await self._asked(standing, *_patience(standing))
 
     async def _examined(
         self, provider: ProviderSettings, wanted: Sequence[str], seconds: float
@@ -258,11 +290,7 @@ class Models:
         standing = await self._unasked(provider, wanted, seconds)
         if standing.reason is not None:
             return standing
-        if provider.name in SERVERS and not standing.names:
-            return await self._asked(standing, PROBE_SECONDS)
-        adapters = await asyncio.to_thread(load_adapters)
-        is_near = adapters.asks_first(standing.provider)
-        return await self._asked(standing, min(seconds, ANSWER_SECONDS) if is_near else seconds)
+        return await self._asked(standing, *_patience(standing))
 
     async def _unasked(
         self,
@@ -286,11 +314,12 @@ class Models:
         is_meant = reason is None and (has_key or goes_unasked)
         return Standing(provider=provider, names=names, reason=reason, is_meant=is_meant)
 
-    async def _asked(self, standing: Standing, seconds: float) -> Standing:
-        """With what the provider itself answers within this time."""
+    async def _asked(self, standing: Standing, connect: float, answer: float) -> Standing:
+        """With what the provider itself answers: it connects, and lists, within so many seconds."""
         provider, names = standing.provider, list(standing.names)
         adapters = await asyncio.to_thread(load_adapters)
-        offer = await adapters.offer(provider, seconds, local_cache=self._cache)
+        patience = adapters.Patience(connect, answer)
+        offer = await adapters.offer(provider, patience, local_cache=self._cache)
         if not named_at(provider):
             names += [name for name in offer.names if name not in names]
         reason = offer.fault
@@ -303,6 +332,7 @@ class Models:
             reason=reason,
             remark=offer.remark,
             is_key_refused=offer.is_key_refused,
+            is_slow=offer.is_slow,
         )
 
     def _rows_of(self, standing: Standing) -> list[ModelRow]:
@@ -311,6 +341,13 @@ class Models:
         return [
             _row(full, provider, self.facts(full).context_window, standing.reason) for full in names
         ]
+
+
+def _patience(standing: Standing) -> tuple[float, float]:
+    """Within how many seconds a provider takes a connection, and then lists its models."""
+    if standing.is_meant:
+        return ANSWER_SECONDS, LIST_SECONDS
+    return PROBE_SECONDS if standing.provider.name in SERVERS else ANSWER_SECONDS, ANSWER_SECONDS
 
 
 def _row(name: str, provider: str, context_window: int | None, reason: str | None) -> ModelRow:

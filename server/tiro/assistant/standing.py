@@ -12,7 +12,7 @@ PROVIDER_ORDER = ("anthropic", "openai", "openrouter", "ollama", "llamacpp", "lo
 
 WITH_KEY = PROVIDER_ORDER[:3]
 SERVERS = PROVIDER_ORDER[3:5]
-"""Nobody said that these run here, so nobody waits long for them."""
+"""Nobody said that these run here, so nobody waits long for a connection to them."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +28,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     remark: str | None = None
     """What is odd about one that can be used."""
     is_key_refused: bool = False
+    is_slow: bool = False
+    """Whether it only did not list its models in time: it takes connections."""
     is_meant: bool = False
     """Nobody else answers in its place: its key is set."""
 

@@ -34,7 +34,10 @@ from tiro.stores.index import Index
 
 
 def examine() -> Findings:
-    """Everything that can be found within about three seconds; nothing is started or changed."""
+    """Everything that can be found within about three seconds; nothing is started or changed.
+
+    A provider that a prompt would wait for longer, since its key is set, is waited for as long.
+    """
     roots = _workspace_roots()
     setup = Setup.load(config_directory(), roots, {})
     settings = setup.settings

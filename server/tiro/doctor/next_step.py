@@ -3,7 +3,7 @@
 from tiro.doctor.findings import Findings
 
 ALL_IS_WELL = "All is well: tiro chat"
-SILENT = ("no server answers", "nothing answers")
+SILENT = "no server answers"
 """How the reason begins where nobody is there."""
 
 

@@ -25,10 +25,13 @@ class Listing(msgspec.Struct, frozen=True):
     """What came where a list should have been."""
 
 
-async def list_rows(transport: Transport, timeout_seconds: float) -> Listing:
+async def list_rows(
+    transport: Transport, timeout_seconds: float, connect_seconds: float | None = None
+) -> Listing:
     """What the provider offers; ModelError when it cannot be asked, or takes no question."""
     query = LIST_QUERY.get(transport.provider.api)
-    async with transport.get("/models", timeout_seconds, query=query) as answer:
+    asked = transport.get("/models", timeout_seconds, connect_seconds=connect_seconds, query=query)
+    async with asked as answer:
         if answer.status in NO_LIST:
             return Listing([], f"HTTP {answer.status}")
         if answer.status == 403:  # a list is of no model: it is the key that is not allowed

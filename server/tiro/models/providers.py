@@ -4,7 +4,7 @@ import asyncio
 import re
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from msgspec import Struct
 
@@ -32,8 +32,17 @@ class Offer(Struct, frozen=True, kw_only=True):
     fault: str | None = None
     """Why it cannot be used, in one sentence."""
     is_key_refused: bool = False
+    is_slow: bool = False
+    """Whether the fault is only that the list did not come in time: somebody is there."""
     remark: str | None = None
     """What is odd about one that can be used."""
+
+
+class Patience(NamedTuple):
+    """How many seconds a provider may take to accept a connection, and then to list its models."""
+
+    connect: float
+    answer: float
 
 
 def open_model(provider: ProviderSettings, name: str, *, local_cache: Path | None = None) -> Model:
@@ -62,7 +71,7 @@ def lacking(provider: ProviderSettings) -> str | None:
 
 
 async def offer(
-    provider: ProviderSettings, seconds: float, *, local_cache: Path | None = None
+    provider: ProviderSettings, patience: Patience, *, local_cache: Path | None = None
 ) -> Offer:
     """Ask a provider for its models, for no longer than this; raises for nothing it does."""
     if (lacks := lacking(provider)) is not None:
@@ -74,9 +83,10 @@ async def offer(
             return Offer(fault=f"its models cannot be read ({error.strerror})")
     at = bare_url(provider.base_url)
     try:
-        listing = await asyncio.wait_for(_list(provider, 2 * seconds), seconds)
-    except TimeoutError:
-        return Offer(fault=f"nothing answers at {at} within {seconds:g} s")
+        listing = await asyncio.wait_for(_list(provider, patience), sum(patience))
+    except TimeoutError:  # it was connected by then
+        late = f"its models were not listed within {patience.answer:g} s"
+        return Offer(fault=f"it takes connections at {at}, but {late}", is_slow=True)
     except TiroError as error:
         status = error.data.get("status")
         is_silent = status is None and error.data.get("retryable") and is_loopback(provider)
@@ -117,11 +127,12 @@ def _local_names(local_cache: Path | None) -> list[str]:
     return [row.name for row in rows if row.state == "ready" or row.is_in_use]
 
 
-async def _list(provider: ProviderSettings, silence_seconds: float) -> Listing:
+async def _list(provider: ProviderSettings, patience: Patience) -> Listing:
+    """The list; whoever accepted the connection is waited for longer than `offer` waits."""
     open_transport = anthropic_transport if provider.api == "anthropic" else openai_transport
     transport = open_transport(provider)
     try:
-        return await list_rows(transport, silence_seconds)
+        return await list_rows(transport, 2 * sum(patience), patience.connect)
     finally:
         await transport.close()
 

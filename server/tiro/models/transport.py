@@ -70,19 +70,22 @@ class Transport:
         path: str,
         timeout_seconds: float,
         *,
+        connect_seconds: float | None = None,
         base: str | None = None,
         query: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Answer]:
         """Ask for a short answer; silence is waited for no longer than given, the end not for ever.
 
+        A connection has to be accepted within `connect_seconds`, else within the same time.
         `base` stands for the path of the base_url, `query` is added to its own.
         """
         url = self._url(path, base).copy_merge_params(query or {})
         limit = max(timeout_seconds, SHORT_ANSWER_SECONDS)
+        silence = httpx.Timeout(timeout_seconds, connect=connect_seconds or timeout_seconds)
         try:
             async with (
                 asyncio.timeout(limit),
-                self._send("GET", url, None, httpx.Timeout(timeout_seconds)) as answer,
+                self._send("GET", url, None, silence) as answer,
             ):
                 yield answer
         except TimeoutError:
