@@ -137,7 +137,7 @@ def told_of_sessions(ids: Sequence[str]) -> list[str]:
     """Those of these that are saved, a line each: id, how many messages, title."""
     rows = _run(_asked("tiro/session/list", {"limit": MAX_SESSIONS}))["sessions"]
     return [
-        f"{row['id']}  {counted(row['messages'], 'message')}"
+        f"{row['id']}  {counted(row['messages'] + row['archived'], 'message')}"
         f"  {flat(row['error'] or row['title'] or '')}"
         for row in rows
         if row["id"] in ids

@@ -12,7 +12,13 @@ from tiro.doctor.report import report
 SESSIONS = SessionsFound(
     directory="/c/sessions", is_writable=True, free_bytes=5 * 10**9, saved=3, damaged=[]
 )
-LOCAL = LocalFound(is_installed=True, in_use="small", ready=["small"], known=["small", "large"])
+LOCAL = LocalFound(
+    is_installed=True,
+    install_command="/bin/python -m pip install llama==1",
+    in_use="small",
+    ready=["small"],
+    known=["small", "large"],
+)
 FOUND = Findings(
     version="1.0",
     python="3.11",
@@ -59,7 +65,10 @@ NO_MODEL = {"is_ready": False, "model": None}
             BROKEN | UNLISTED,
             "Next: check the name in `model`: silent does not list it, but silent/on",
         ),
-        (NO_MODEL | WITHOUT_LOCAL, "Next: export ANTHROPIC_API_KEY=…"),
+        (
+            NO_MODEL | WITHOUT_LOCAL,
+            "Next: export ANTHROPIC_API_KEY=… or OPENAI_API_KEY=…, or: /bin/python -m pip install",
+        ),
         ({"is_ready": False, "model": "keyless/one"}, "Next: export A_KEY=…"),
         (
             {"is_ready": False, "model_because": "nobody can be reached"},
@@ -82,7 +91,7 @@ NO_MODEL = {"is_ready": False, "model": None}
         ({"is_ready": False, "model": "unknown/one"}, "Next: set `model`"),
         (
             {"is_ready": False, "model": "local/small"} | WITHOUT_LOCAL,
-            "Next: pip install 'tiro[local]'",
+            "Next: /bin/python -m pip install llama==1",
         ),
     ],
 )

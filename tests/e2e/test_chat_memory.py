@@ -43,8 +43,14 @@ def test_preview_is_dropped_then_edited_applied_and_taken_back(
     chat.wait_until(lambda screen: screen.rstrip().endswith(QUESTION), "the question")
     chat.say("e")
     assert f"{SUMMARY}\nTyped:" in chat.wait_for("Typed:")
+    chat.say("Sounds matter.")
+    chat.wait_for("The summary is as you wrote it, and not applied yet")
+    chat.say("e")
+    assert "Sounds matter.\nTyped:" in chat.wait_for("Typed:")
     chat.say("Colours matter, sounds do not.")
-    screen = chat.wait_for("Out of the window: 4 messages, ")
+    chat.wait_until(lambda screen: screen.rstrip().endswith(QUESTION), "the question")
+    chat.say("a")
+    screen = chat.wait_for("Out of the window: 4 messages, about ")
     assert "\n700\n" in screen  # nobody else reads what is edited
     chat.wait_for_prompt()
     chat.ask("And now?", "So it is.")
@@ -82,16 +88,23 @@ def test_memo_is_edited_until_it_is_json(chat: Chat, provider: Provider, editor:
 
 def test_pipe_sees_a_preview_and_nobody_decides(piped: Piped, provider: Provider) -> None:
     provider.script(*map(replies.text, (LONG, SUMMARY)))
-    lines = ("/preview", "Which colour?", "/preview", "/preview lite", "/preview it", "/memo edit")
-    done = piped("\n".join((*lines, "/memo it", "/size", "And?")) + "\n")
+    lines = ("/preview", "Which colour?", "/preview", "/preview lite", "/size", "And?")
+    done = piped("\n".join((*lines, "/preview it")) + "\n")
     assert done.stderr.count("Nothing would change") == 2
     assert "2 messages would leave the window: " in done.stdout
     assert SUMMARY in done.stdout
     assert done.stderr.count("Nothing has changed") == 1
     assert "/preview takes nothing, or one of compact" in done.stderr
-    assert "Nobody is there to edit" in done.stderr
-    assert "/memo takes nothing, or edit" in done.stderr
     assert len(provider.last.messages) == 3
+    assert "Nobody is there to edit" in piped("/memo edit\n").stderr
+    assert "/memo takes nothing, or edit" in piped("/memo it\n").stderr
+
+
+def test_size_names_no_model_that_is_not_chosen(piped: Piped, home: Home) -> None:
+    home.write_config(model=None, providers={"fake": home.fake()})
+    done = piped("/size\n")
+    assert "No model is chosen yet" in done.stderr
+    assert "None" not in done.stderr
 
 
 def test_size_tells_its_parts_and_how_sure_it_is(piped: Piped, provider: Provider) -> None:

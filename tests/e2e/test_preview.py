@@ -75,6 +75,43 @@ def test_the_sizes_of_a_preview_are_those_of_the_result(server: Server, provider
     assert seqs(server) == shown["keep"]
 
 
+@pytest.mark.parametrize("force", ["compact", "lite"])
+def test_a_previews_sizes_hold_where_the_model_is_only_chosen_for_it(
+    start: StartServer, home: Home, provider: Provider, force: str
+) -> None:
+    """None is set; what the first that can be used has taught about sizes counts from then on."""
+    home.write_config(model=None, providers={"fake": home.fake()})
+    server = start()
+    groups(server, 4)
+    size = view(server)["contextSize"]["tokens"]
+    provider.script(replies.text("ok", usage=replies.usage_chunk(size // 2)))
+    ask(server, "look")
+    id_ = view(server)["id"]
+    server.close()
+    server = start()
+    server.request("tiro/session/load", {"id": id_})
+    limited(server)
+    server.request("tiro/session/configure", {"memoEnabled": True})
+    provider.otherwise(lambda request: replies.text("All of it, and here is what was found."))
+    shown = preview(server, force)
+    done = apply(server, shown)
+    assert done["tokensBefore"] == shown["tokensBefore"]
+    assert done["tokensAfter"] == pytest.approx(shown["tokensAfter"], abs=5)
+
+
+@pytest.mark.parametrize("seq", [1, 99])
+def test_a_pin_of_what_is_not_in_the_window_says_where_it_is(
+    server: Server, provider: Provider, seq: int
+) -> None:
+    groups(server, 2)
+    provider.script(replies.text("All of it."))
+    server.request("tiro/session/compact")
+    told = server.error("tiro/session/pin", {"seq": seq, "pinned": True}).message
+    assert told.startswith(
+        "Message #1 has left the window: it can be read" if seq == 1 else "There is no message #99"
+    )
+
+
 @pytest.mark.parametrize("memo", [[], "nonsense", 5, {"a": [None, {"b": "\x00"}]}, {}])
 def test_any_memo_that_is_json_is_the_users_to_write(
     server: Server, provider: Provider, memo: Any

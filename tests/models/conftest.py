@@ -24,7 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def real_cache() -> Path:
     """A cache directory that holds the default model."""
     if importlib.util.find_spec("xllamacpp") is None:
-        _cannot_run("the extra tiro[local] is not installed")
+        _cannot_run("what runs embedded models is not installed")
     if not LocalModels(CACHE).has(DEFAULT_MODEL.name):
         _cannot_run("the embedded model is not here, bring it with: tiro local pull")
     return CACHE

@@ -61,7 +61,7 @@ export function sessionPicks(rows: readonly SessionRow[]): PickOf<SessionRow>[] 
     const facts = [
       isTitled ? row.id : undefined,
       row.savedAt === null ? undefined : new Date(row.savedAt).toLocaleString(),
-      counted(row.messages, "message"),
+      counted(row.messages + row.archived, "message"),
       row.agent ?? undefined,
     ];
     return {

@@ -283,6 +283,7 @@ export interface SessionRow {
   title: string | null;
   agent: string | null;
   messages: number;
+  archived: number;
   savedAt: string | null;
   bytes: number;
   error: string | null;

@@ -77,9 +77,9 @@ class Memory:
     async def resize(self, force: bool | str | None = None) -> Resized:
         """Bring the window under its limits; ResizeError when it failed and nothing changed."""
         session = await self._up_to_date()
-        before = self._tokens()
         with Asked(self._assistant, session, self.writing) as asked:
             plan = await self._planned(session, force)
+            before = self._tokens()  # by the measure of the model that was asked
             if plan is None:
                 return self._resized(session, NOTHING, before)
             return await self._committed(session, plan, before, asked.storing(session))
@@ -92,7 +92,6 @@ class Memory:
         session = self._assistant.session
         with contextlib.suppress(SessionInUseError):  # then it shows what is known here
             await self._caught_up(session)
-        before = self._tokens()
         self._drop_draft()
         watch = Watch(session)
         try:
@@ -105,6 +104,7 @@ class Memory:
         except BaseException:
             watch.close()
             raise
+        before = self._tokens()  # by the measure of the model that was asked, as `apply` has it
         if plan is None:
             watch.close()
             return preview_of_nothing(session, before)
@@ -137,11 +137,11 @@ class Memory:
     async def compact(self) -> Resized:
         """Fold the window into the summary (M7.1); ResizeError when nothing changed."""
         session = await self._up_to_date()
-        before = self._tokens()
         if self._has_nothing_to_fold(session):
-            return self._resized(session, NOTHING, before)
+            return self._resized(session, NOTHING, self._tokens())
         with Asked(self._assistant, session, self.writing) as asked:
             summarizer, prompt = await self._compacting(session)
+            before = self._tokens()  # by the measure of the model that is asked
             summarizer.storing = asked.storing
             window = {message.seq for message in session.newest_first}
             if not await summary.compact(session, summarizer, prompt):

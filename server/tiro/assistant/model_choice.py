@@ -21,6 +21,7 @@ from tiro.assistant.standing import (
 from tiro.config.settings import Doubts
 from tiro.errors import ModelNotConfiguredError
 from tiro.models.key_command import KEY_COMMAND_SECONDS
+from tiro.models.local_extra import install_command, is_installed
 from tiro.models.model import Model, ModelFacts, ProviderSettings, known_facts
 from tiro.models.wire_parts import UnknownModel
 
@@ -41,7 +42,7 @@ KEPT_SECONDS = 60.0
 
 ADVICE = (
     "No model can be used yet: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY, start"
-    " Ollama, or get the small local model with: pip install 'tiro[local]' && tiro local pull"
+    " Ollama, or get the small local model with: {}tiro local pull"
 )
 """The quickest ways to a model."""
 CLOSED = "The configuration has changed meanwhile; ask again"
@@ -247,7 +248,8 @@ class Models:
                     " answer or choose another model",
                     tried=tried,
                 )
-        raise ModelNotConfiguredError(ADVICE, tried=tried)
+        install = "" if is_installed() else f"{install_command()} && "
+        raise ModelNotConfiguredError(ADVICE.format(install), tried=tried)
 
     async def _is_kept(self, full: str) -> bool:
         """Whether the model that was found before is still there; its list may be slow."""

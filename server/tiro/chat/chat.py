@@ -23,6 +23,9 @@ from tiro.errors import SessionNotFoundError, TiroError
 from tiro.protocol.client import RemoteError, ServerGoneError
 from tiro.terminal import raised_there
 
+STOPPED = "{error} (stopped at line {number}; nothing after it was read)"
+NOT_ASKED = "Your question was not asked; /retry asks it again, the Up key brings it back"
+
 HEAR_SECONDS = 0.01
 """How long the loop runs each time to hear what a server has said meanwhile."""
 
@@ -39,7 +42,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def chat(wishes: Wishes) -> TiroError | None:
-    """Talk until the end; the first error that a pipe's lines met, None when a person was told.
+    """Talk until the end; the error that ended a pipe's lines, None when a person was told.
 
     Raises KeyboardInterrupt when Ctrl-C ended it, and the TiroError that kept it from starting.
     """
@@ -117,13 +120,18 @@ class Chat:
             return self._restart(error)
         except (RemoteError, TiroError) as error:
             self._fail(error)
-        return True
+            if self._talk.unanswered is not None and work is None and self._lines.is_person:
+                self._screen.tell(NOT_ASKED)
+        return self._error is None
 
     def _fail(self, error: RemoteError | TiroError) -> None:
+        """Tell it; a pipe ends with that, since its next lines may build on this one."""
         told = self._told(error)
-        if not self._lines.is_person:
-            self._error = self._error or told
-        self._screen.complain(str(told))
+        if self._lines.is_person:
+            self._screen.complain(str(told))
+        else:
+            self._error = told
+            self._screen.complain(STOPPED.format(error=told, number=self._lines.number))
 
     def _told(self, error: Exception) -> TiroError:
         if isinstance(error, RemoteError):
@@ -192,25 +200,25 @@ class Chat:
     def _restart(self, error: ServerGoneError) -> bool:
         """Tell, ask, and go on where the last server was; False when the person has enough."""
         reason, said = self._wait(self._link.last_words())
-        self._screen.complain(f"The server ended ({reason})")
+        self._fail(TiroError(f"The server ended ({reason})"))
         for line in said:
             self._screen.tell(line)
-        wants = not self._lines.is_person or self._wants("Start it again and go on? [Y/n] ")
-        if not (self._lines.is_person and wants):
-            self._error = self._error or TiroError(str(error))
-        if not wants:
+        if not self._lines.is_person:
+            return False
+        if not self._wants("Start it again and go on? [Y/n] "):
+            self._error = TiroError(str(error))
             self._screen.tell("What was saved is kept; `tiro chat --continue` goes on with it")
             return False
         try:
             self._wait(self._link.start())
             has_session = self._wait(self._talk.find_again())
         except ServerGoneError as again:
-            return self._lines.is_person and self._restart(again)
+            return self._restart(again)
         except RemoteError as refusal:
             self._fail(refusal)
             return True
         question = self._talk.unanswered
-        if question is not None and self._lines.is_person:
+        if question is not None:
             return self._do(self._talk.ask(question), "")
         if has_session:
             self._screen.tell("/retry asks the last question again")

@@ -57,6 +57,7 @@ class Keyboard:
     """A person at a terminal; a context manager, since the terminal is set up for it."""
 
     is_person = True
+    number = 0
 
     def __init__(
         self, past: PastLines, complete: Complete, look: Callable[[], None] = lambda: None

@@ -18,6 +18,8 @@ class Lines(Protocol):
 
     is_person: bool
     """Whether somebody is there who can be asked."""
+    number: int
+    """Where in a file the text that was read last begins, from 1."""
 
     def read(self) -> str | None:
         """The next text; None at the end. KeyboardInterrupt: the person dropped the line."""
@@ -53,9 +55,17 @@ class PipedLines:
 
     is_person = False
 
+    def __init__(self) -> None:
+        self.number = self._lines_read = 0
+
     def read(self) -> str | None:
         """The next text, its continued lines joined."""
-        return joined(lambda prompt: sys.stdin.readline())
+        self.number = self._lines_read + 1
+        return joined(self._read_line)
+
+    def _read_line(self, prompt: str) -> str:
+        self._lines_read += 1
+        return sys.stdin.readline()
 
     def show_above(self, text: str) -> bool:
         """Nothing is typed here."""

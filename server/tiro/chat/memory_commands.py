@@ -5,6 +5,7 @@ from typing import Any
 
 from tiro.assistant.instructions import HEADING
 from tiro.chat.memo_text import Kept, rewritten, text_of
+from tiro.chat.preview import sizes_of
 from tiro.chat.talk import Talk, messages
 from tiro.chat.told_messages import say_messages
 from tiro.errors import InvalidInputError
@@ -21,6 +22,10 @@ EDITS: dict[str, Kept | None] = {
 NO_WINDOW = (
     "How much the model takes is not known, so no message leaves for want of room. To tell it, put"
     " in config.yaml: providers: {{{provider}: {{models: {{{model}: {{context_window: 32768}}}}}}}}"
+)
+NO_MODEL_YET = (
+    "No model is chosen yet: it will be the first that can be used, and how much that takes is"
+    " looked up with your first question; /model chooses one"
 )
 NO_PIN = "No message is pinned"
 PARTS = {
@@ -77,8 +82,11 @@ async def size(talk: Talk, rest: str) -> None:
         if part:
             talk.screen.say(f"  {PARTS[name]:<18} {part:>9,} {part / tokens:>5.0%}")
     if not size["contextWindow"]:
-        provider, _, model = str((await talk.link.request("tiro/status"))["model"]).partition("/")
-        talk.screen.tell(NO_WINDOW.format(provider=provider, model=json.dumps(model)))
+        provider, _, model = ((await talk.link.request("tiro/status"))["model"] or "").partition(
+            "/"
+        )
+        known = NO_WINDOW.format(provider=provider, model=json.dumps(model))
+        talk.screen.tell(known if model else NO_MODEL_YET)
 
 
 async def compact(talk: Talk, rest: str) -> None:
@@ -89,9 +97,8 @@ async def compact(talk: Talk, rest: str) -> None:
         talk.screen.tell("Nothing is there to fold into the summary")
         return
     before, after = done["tokensBefore"], done["tokensAfter"]
-    talk.screen.tell(
-        f"{messages(done['evicted'])} folded into the summary: {before:,} → {after:,} tokens"
-    )
+    sizes = await sizes_of(talk, done)
+    talk.screen.tell(f"{messages(done['evicted'])} folded into the summary: {sizes}")
     if after >= before:
         talk.screen.tell("No room was gained; /undo brings the messages back")
 

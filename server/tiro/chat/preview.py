@@ -48,7 +48,8 @@ def _changes_anything(shown: dict[str, Any]) -> bool:
 async def _show(talk: Talk, shown: dict[str, Any], kept: Kept, text: str) -> None:
     view = await talk.link.request("tiro/session/get")
     going = [message for message in view["messages"] if message["seq"] in shown["evict"]]
-    talk.screen.say(f"{counted(len(going), 'message')} would leave the window: {_sizes(shown)}")
+    sizes = await sizes_of(talk, shown)
+    talk.screen.say(f"{counted(len(going), 'message')} would leave the window: {sizes}")
     say_messages(talk, going)
     if shown["memoRefused"] is not None:
         talk.screen.tell(shown["memoRefused"])
@@ -60,11 +61,15 @@ async def _show(talk: Talk, shown: dict[str, Any], kept: Kept, text: str) -> Non
 
 
 async def _decided(talk: Talk, kept: Kept, text: str) -> dict[str, Any] | None:
-    """What is to be applied besides the draft itself; None: it is dropped, or nobody decides."""
+    """What is to be applied besides the draft itself; None: it is dropped, or nobody decides.
+
+    An edited text is not applied yet: it may be edited again, or dropped.
+    """
+    changes: dict[str, Any] = {}
     while (line := await talk.choose_one(QUESTION)) is not None:
         match line.strip().lower():
             case "a" | "apply":
-                return {}
+                return changes
             case "d" | "drop":
                 return None
             case "e" | "edit":
@@ -74,15 +79,20 @@ async def _decided(talk: Talk, kept: Kept, text: str) -> dict[str, Any] | None:
                     talk.screen.complain(str(error))
                     continue
                 if value is not None:
-                    return {kept: value}
+                    changes, text = {kept: value}, text_of(kept, value)
+                    talk.screen.tell(f"The {kept} is as you wrote it, and not applied yet")
     return None
 
 
 async def _apply(talk: Talk, params: dict[str, Any]) -> None:
     done = await talk.link.request("tiro/session/applyResize", params)
     gone = counted(done["evicted"], "message")
-    talk.screen.tell(f"Out of the window: {gone}, {_sizes(done)}; /undo takes it back")
+    sizes = await sizes_of(talk, done)
+    talk.screen.tell(f"Out of the window: {gone}, {sizes}; /undo takes it back")
 
 
-def _sizes(shown: dict[str, Any]) -> str:
-    return f"{shown['tokensBefore']:,} → {shown['tokensAfter']:,} tokens"
+async def sizes_of(talk: Talk, done: dict[str, Any]) -> str:
+    """From which size to which one, and whether any report has confirmed such estimates."""
+    size = await talk.link.request("tiro/session/contextSize", {})
+    sure = "" if size["errorPercent"] is not None else " (not yet checked by a report)"
+    return f"about {done['tokensBefore']:,} → {done['tokensAfter']:,} tokens{sure}"

@@ -60,7 +60,8 @@ async def sessions(talk: Talk, rest: str) -> None:
     result = await talk.link.request("tiro/session/list", params)
     for row in result["sessions"]:
         about = row["error"] or row["title"] or ""
-        talk.screen.say(f"{flat(row['id']):<26} {row['messages']:>5}  {flat(about)}")
+        said = row["messages"] + row["archived"]
+        talk.screen.say(f"{flat(row['id']):<26} {said:>5}  {flat(about)}")
     left = result["total"] - len(result["sessions"])
     if left or not result["total"]:
         talk.screen.tell(f"{left} more" if left else "No session is saved")

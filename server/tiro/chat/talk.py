@@ -47,7 +47,7 @@ class Talk:
         self.files: list[str] = []
         """Paths of files that go along with the next question."""
         self.unanswered: Content | None = None
-        """The question that a server took away when it died before it was stored."""
+        """The question that was refused, or that a server took away, before it was stored."""
         self.agent: str | None = None
         self.model: str | None = None
         """Who answers in each new session, if not as configured."""
@@ -99,7 +99,10 @@ class Talk:
         return time.monotonic() - self.interrupted_at < AGAIN_SECONDS
 
     async def ask_again(self) -> None:
-        """Take the last question and its answer back, and ask it once more."""
+        """Ask the question that was refused, else the last one, taken back with its answer."""
+        if self.unanswered is not None:
+            await self.ask(self.unanswered)
+            return
         window = (await self.link.request("tiro/session/get"))["messages"]
         asked = next((m for m in reversed(window) if m["role"] == "user"), None)
         if asked is None:
@@ -209,8 +212,9 @@ class Talk:
     async def went_on(self, view: dict[str, Any]) -> None:
         """Another session is the current one: show how far it was."""
         self._remember(view)
+        self.unanswered = None
         shown = (await self.link.request("tiro/session/show"))["text"]
-        self.screen.tell(f"{view['title'] or view['id']}: {messages(view['total'])} loaded")
+        self.screen.tell(f"{view['title'] or view['id']}: {_held(view, 'loaded')}")
         if shown:
             self.screen.say(shown.removeprefix("Session Summary:\n\n"))
 
@@ -222,16 +226,17 @@ class Talk:
         path = self._path_by_id.get(id)
         view = await self.link.request("tiro/session/load", {"path": path} if path else {"id": id})
         self._remember(view)
-        self.screen.tell(f"{messages(view['total'])} there again")
+        self.screen.tell(_held(view, "there again"))
         return True
 
     def _remember(self, view: dict[str, Any]) -> None:
+        """Which session this is."""
         self.screen.session_id, self._path_by_id = view["id"], {view["id"]: view["path"]}
 
     async def clear(self) -> str:
         """Begin a new session; where the old one is and who answers now, in a sentence."""
         result = await self.link.request("tiro/session/clear")
-        self.screen.session_id = None
+        self.screen.session_id = self.unanswered = None
         await self.choose()
         self.files = []
         path, cleared = result["savedAs"], messages(result["cleared"])
@@ -279,3 +284,10 @@ class Talk:
 def messages(count: int) -> str:
     """So many messages, with their verb."""
     return f"{counted(count, 'message')} {'is' if count == 1 else 'are'}"
+
+
+def _held(view: dict[str, Any], what: str) -> str:
+    """How many messages a session holds, and where."""
+    if not view["archived"]:
+        return f"{messages(view['total'])} {what}"
+    return f"{view['total']:,} messages in the window, {view['archived']:,} in the archive"

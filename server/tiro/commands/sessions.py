@@ -63,7 +63,8 @@ def sessions_list(given: argparse.Namespace) -> int:
     for row in result["sessions"]:
         about = row["error"] or row["title"] or ""
         when = (row["savedAt"] or "")[:16].replace("T", " ")
-        output.write(SESSION_ROW.format(flat(row["id"]), when, row["messages"], flat(about)))
+        said = row["messages"] + row["archived"]
+        output.write(SESSION_ROW.format(flat(row["id"]), when, said, flat(about)))
     if not result["total"]:
         output.note(
             f"No session has {given.query!r} in its id or title" if given.query else NO_SESSION

@@ -26,9 +26,9 @@ from tiro.doctor.findings import (
 )
 from tiro.doctor.next_step import next_step
 from tiro.errors import TiroError
-from tiro.models import providers
 from tiro.models.local import LocalModels
-from tiro.models.model import ProviderSettings, bare_url
+from tiro.models.local_extra import install_command, is_installed
+from tiro.models.model import bare_url
 from tiro.stores.disk import Disk
 from tiro.stores.index import Index
 
@@ -172,12 +172,15 @@ def _sessions(directory: Path) -> SessionsFound:
 
 def _local() -> LocalFound:
     models = LocalModels(cache_directory())
-    provider = ProviderSettings(name="local", api="local")
     try:
         rows = models.list()
     except OSError:
         rows = []
     ready = [row.name for row in rows if row.state == "ready"]
-    is_installed = providers.lacking(provider) is None
-    known = [row.name for row in rows]
-    return LocalFound(is_installed=is_installed, in_use=models.in_use(), ready=ready, known=known)
+    return LocalFound(
+        is_installed=is_installed(),
+        install_command=install_command(),
+        in_use=models.in_use(),
+        ready=ready,
+        known=[row.name for row in rows],
+    )

@@ -53,6 +53,8 @@ class LocalFound(Wire, frozen=True, kw_only=True):
     """The one that answers where none is named."""
     ready: list[str]
     """Those that are downloaded."""
+    install_command: str
+    """What installs the program that runs them, beside this Tiro."""
     known: list[str]
     """Those and all that can be."""
 

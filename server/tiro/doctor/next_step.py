@@ -50,7 +50,8 @@ def _to_a_model(found: Findings) -> str:
     if found.model is None:
         if found.local.is_installed:
             return "tiro local pull"
-        return "export ANTHROPIC_API_KEY=… or OPENAI_API_KEY=…, or: pip install 'tiro[local]'"
+        install = found.local.install_command
+        return f"export ANTHROPIC_API_KEY=… or OPENAI_API_KEY=…, or: {install}"
     name = found.model.partition("/")[0]
     mine = next((one for one in found.providers if one.name == name), None)
     if mine is None:
@@ -64,7 +65,7 @@ def _to_a_model(found: Findings) -> str:
     if mine.remark is not None:
         return f"set `model` to {name}/… with a name that it knows: {found.model_because}"
     if name == "local" and not found.local.is_installed:
-        return "pip install 'tiro[local]'"
+        return found.local.install_command
     if found.model_because.startswith(SILENT):
         return f"start {name}, or correct its `base_url`: {found.model_because}"
     return f"make {name} answer (see above), or {_another(found)}"

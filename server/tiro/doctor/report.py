@@ -53,7 +53,7 @@ def _because(found: Findings) -> str:
 def _local(found: Findings) -> str:
     ready = ", ".join(found.local.ready)
     if not found.local.is_installed:
-        return "the extra is not installed: pip install 'tiro[local]'"
+        return f"what runs embedded models is not installed: {found.local.install_command}"
     if not ready:
         return f"no model is downloaded; {found.local.in_use} comes with: tiro local pull"
     return f"{ready} downloaded"

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from tiro.errors import ModelError
+from tiro.models.local_extra import install_command
 
 PARALLEL = 2
 """How many requests are answered at once; more of them wait."""
@@ -132,7 +133,7 @@ class LocalProcess:
     def _failure(self) -> ModelError:
         words = self.last_words()
         if "No module named 'xllamacpp'" in words:
-            sentence = "The local model needs an extra, install it with: pip install 'tiro[local]'"
+            sentence = f"The local model needs a program, install it with: {install_command()}"
         else:
             reason = next((line for line in self._lines if " E " in line), "")
             reason = reason.partition(" E ")[2] or (self._lines[-1] if self._lines else "")

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, assert_never
 
@@ -11,6 +10,7 @@ from msgspec import Struct
 from tiro.errors import ModelNotConfiguredError, TiroError
 from tiro.models.anthropic import AnthropicModel, anthropic_transport
 from tiro.models.local import LocalModel, LocalModels
+from tiro.models.local_extra import is_installed
 from tiro.models.model import Model, ProviderSettings, bare_url
 from tiro.models.model_list import Listing, list_rows
 from tiro.models.openai import OpenAIModel, openai_transport
@@ -65,8 +65,8 @@ def open_model(provider: ProviderSettings, name: str, *, local_cache: Path | Non
 
 def lacking(provider: ProviderSettings) -> str | None:
     """What a provider lacks to be asked at all, found without asking it; None for nothing."""
-    if provider.api == "local" and find_spec("xllamacpp") is None:
-        return "the extra tiro[local] is not installed"
+    if provider.api == "local" and not is_installed():
+        return "what runs embedded models is not installed"
     return None
 
 

@@ -361,6 +361,8 @@ class SessionRow(Wire, frozen=True):
     title: str | None = None
     agent: str | None = None
     messages: int = 0
+    """Those in the window; `archived` have left it."""
+    archived: int = 0
     saved_at: str | None = None
     bytes: int = 0
     error: str | None = None

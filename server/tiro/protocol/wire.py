@@ -12,6 +12,7 @@ from tiro.protocol import types
 from tiro.protocol.frames import clean_text, encode_body
 from tiro.session import json_text, messages
 from tiro.session.core import Core
+from tiro.session.history import archived_count
 from tiro.session.large import OUTPUT
 from tiro.session.times import rfc3339
 from tiro.tools.editor import Diagnostic
@@ -58,7 +59,6 @@ def _without_output(row: messages.Message) -> messages.Message:
 def to_wire_view(assistant: "Assistant", rows: Iterable[messages.Message]) -> types.SessionView:
     """The current session with these of its messages."""
     session, turn_id = assistant.session, assistant.running_turn_id
-    archived = sum(1 for row in session.archive_rows if "taken_back" not in row.marks())
     path = assistant.manager.path_of(session)
     saved_at = assistant.manager.saved_at(session)
     return types.SessionView(
@@ -68,7 +68,7 @@ def to_wire_view(assistant: "Assistant", rows: Iterable[messages.Message]) -> ty
         model=session.model,
         messages=to_wire_messages(rows),
         total=len(session.newest_first),
-        archived=archived,
+        archived=archived_count(session),
         max_history=session.max_history,
         turns=session.turns,
         memo=session.memo,

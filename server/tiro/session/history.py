@@ -133,6 +133,11 @@ def open_tool_uses(newest_first: Iterable[Message]) -> set[str]:
     return open_ids
 
 
+def archived_count(core: Core) -> int:
+    """How many messages have left the window, without those that were taken back."""
+    return sum(1 for row in core.archive_rows if "taken_back" not in row.marks())
+
+
 def rewind(core: Core, to_seq: int) -> int:
     """Take back all messages of the window after `to_seq`; 0 takes back all (U1.4).
 
@@ -143,7 +148,7 @@ def rewind(core: Core, to_seq: int) -> int:
         rows = core.oldest_first()
         seqs = [row.seq for row in rows]
         if to_seq != 0 and to_seq not in seqs:
-            raise InvalidInputError(f"The window holds no message with seq {to_seq}")
+            raise _not_there(core, to_seq)
         keep = group_ends(rows, seqs.index(to_seq) + 1 if to_seq else 0)
         gone = [row.seq for row in rows[keep:] if row.seq is not None]
         if gone:
@@ -160,7 +165,7 @@ def edit(core: Core, seq: int, content: Content) -> None:
     with core.lock:
         message = next((row for row in core.newest_first if row.seq == seq), None)
         if message is None:
-            raise InvalidInputError(f"The window holds no message with seq {seq}")
+            raise _not_there(core, seq)
         edited = checked({"role": message.role, "content": content})
         if _pairing(edited) != _pairing(message):
             raise _invalid(
@@ -182,11 +187,21 @@ def pin(core: Core, seq: int, pinned: bool = True) -> None:
         rows = OldestFirst(core.newest_first)
         index = next((i for i, row in enumerate(rows) if row.seq == seq), None)
         if index is None:
-            raise InvalidInputError(f"The window holds no message with seq {seq}")
+            raise _not_there(core, seq)
         group = {rows[member].seq for member in group_of(rows, index)}
         pins = [kept for kept in core.pins if kept not in group]
         core.commit(Set({"pins": sorted([*pins, seq]) if pinned else pins}, core.stamp()))
         core.prune()  # what a pin held counts for max_history again
+
+
+def _not_there(core: Core, seq: int) -> InvalidInputError:
+    """The error for a message that is not in the window."""
+    if any(row.seq == seq for row in core.archive_rows):
+        return InvalidInputError(
+            f"Message #{seq} has left the window: it can be read and searched, but not pinned or"
+            " changed; undo the resize that took it out to have it back"
+        )
+    return InvalidInputError(f"There is no message #{seq}")
 
 
 def _given(message: Message | Mapping[str, Any]) -> Message:

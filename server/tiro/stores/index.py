@@ -19,13 +19,14 @@ import msgspec
 
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError, TiroError
 from tiro.session.core import Core
+from tiro.session.history import archived_count
 from tiro.session.messages import Message, text_of
 from tiro.session.times import rfc3339
 from tiro.stores.disk import Disk, is_stale, make_directories, remove_stale, replace_file
 from tiro.stores.reading import JOURNAL_ENDING, SNAPSHOT_ENDING, Reading, read_session
 
 TITLE_CHARACTERS = 50
-_VERSION = 3
+_VERSION = 4
 _SETTLE_NS = 20_000_000
 """A file that changed this shortly before it was read may change again under the same time."""
 _WRITE_AFTER = 50
@@ -46,6 +47,8 @@ class SavedSession(msgspec.Struct, frozen=True, array_like=True, gc=False):
     agent: str | None
     messages: int
     """The messages in the window, with what only the journal holds."""
+    archived: int
+    """Those that have left it and were not taken back."""
     saved_at: str | None
     bytes: int
     error: str | None
@@ -269,6 +272,7 @@ def _saved_session(path: Path, reading: Reading) -> SavedSession:
         title=core.title or first_line([*core.archive_rows, *core.oldest_first()]),
         agent=core.agent,
         messages=len(core.newest_first),
+        archived=archived_count(core),
         saved_at=rfc3339(reading.saved_at(core)),
         bytes=reading.bytes,
         error=None,
@@ -282,6 +286,7 @@ def _damaged(path: Path, size: int, error: TiroError) -> SavedSession:
         title=None,
         agent=None,
         messages=0,
+        archived=0,
         saved_at=None,
         bytes=size,
         error=str(error.data.get("reason") or error),
