@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tiro.permission_text import decision, possible, question
+from tiro.permission_text import decision, named, possible, question
 
 LASTING: dict[str, Any] = {"always": ["edit: a.py allow (in the workspace)"]}
 ONCE: dict[str, Any] = {"always": []}
@@ -36,3 +36,11 @@ def test_what_would_not_last_is_not_offered_for_always() -> None:
     assert "[a]lways" not in question(ONCE)
     assert "a for the rest of this session" in possible(LASTING)
     assert " a for" not in possible(ONCE)
+
+
+def test_a_tool_use_shows_no_list_of_tables() -> None:
+    """How many edits there are says more than the first words of their JSON."""
+    edits = [{"old_text": "a", "new_text": "b"}, {"old_text": "c", "new_text": "d"}]
+    use = {"name": "multi_edit", "input": {"path": "calc.py", "edits": edits}}
+    assert named(use) == "multi_edit calc.py (2 edits)"
+    assert named({"name": "look", "input": {"lines": [1, 2]}}) == "look [1, 2]"

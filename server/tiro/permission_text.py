@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from tiro.screen_text import one_line
+from tiro.screen_text import counted, one_line
 from tiro.tools.command_line import parse_command_line
 
 MAX_CELLS = 300
@@ -32,8 +32,8 @@ BY_RULE = "To allow it always, put in config.yaml: permission: {{{key}: {pattern
 def named(use: Mapping[str, Any]) -> str:
     """A tool use in a few words."""
     given = use["input"]
-    values: list[Any] = list(given.values()) if isinstance(given, dict) else [given]
-    words = [v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in values]
+    values = given.items() if isinstance(given, dict) else [("", given)]
+    words = [_in_words(name, value) for name, value in values]
     return one_line(" ".join([use["name"], *words]), MAX_CELLS)
 
 
@@ -75,6 +75,15 @@ def nobody_asked(params: Mapping[str, Any]) -> str:
     listed = ", ".join(f"{json.dumps(one, ensure_ascii=False)}: allow" for one in patterns)
     shown = f"{{{listed}}}" if patterns else "allow"
     return NOBODY.format(otherwise=BY_RULE.format(key=key, patterns=shown))
+
+
+def _in_words(name: str, value: Any) -> str:
+    """A value of a tool's input; of a list of tables, such as edits, only how many there are."""
+    if isinstance(value, str):
+        return value
+    if value and isinstance(value, list) and all(isinstance(one, dict) for one in value):
+        return f"({counted(len(value), name.removesuffix('s'))})"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _patterns(params: Mapping[str, Any]) -> tuple[str, list[str]] | None:

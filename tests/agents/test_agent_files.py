@@ -96,13 +96,21 @@ def test_a_file_without_front_matter_is_not_loaded(tmp_path: Path, text: str) ->
 
 
 @pytest.mark.parametrize(
-    ("mode", "is_read_as"),
-    [("subagent", "subagent"), ("ALL", "all"), ("wizard", "all"), ("''", "all")],
+    ("mode", "is_read_as", "told"),
+    [
+        ("subagent", "subagent", ""),
+        ("ALL", "all", ""),
+        ("wizard", "all", "'wizard'"),
+        ("''", "all", "''"),
+    ],
 )
-def test_an_unknown_mode_means_all(tmp_path: Path, mode: str, is_read_as: str) -> None:
-    """M5.11."""
-    (agent,) = files_of(tmp_path / "agents", {"a.md": f"---\nmode: {mode}\n---\nx"}).agents
+def test_an_unknown_mode_means_all(tmp_path: Path, mode: str, is_read_as: str, told: str) -> None:
+    """M5.11; what is none is told with its place."""
+    found = files_of(tmp_path / "agents", {"a.md": f"---\nmode: {mode}\n---\nx"})
+    (agent,) = found.agents
     assert agent.mode == is_read_as
+    where = f"{tmp_path}/agents/a.md, line 2: mode must be primary, subagent or all, not"
+    assert found.problems == ([f"{where} {told}; it is taken for all"] if told else [])
 
 
 def test_empty_front_matter_and_windows_line_ends_will_do(tmp_path: Path) -> None:

@@ -288,10 +288,13 @@ def test_slash_commands(chat: Chat, provider: Provider, home: Home) -> None:
     chat.ask("Which colour?", "Blue.")
     assert "xylophone" in str(provider.last.messages)
     chat.ask("/agent plan", "plan answers from now on")
-    assert "* plan" in chat.ask("/agent", "* plan")
+    screen = chat.ask("/agent", "* plan")
+    assert "explore      Finds things in the workspace" in screen
+    assert "compaction   Sums up" in screen
     chat.ask("/model", f"* fake/{MODEL}")
     chat.ask("/size", "attached files")
     chat.ask("/shwo", "did you mean /show?")
+    chat.ask("/nonsense", "There is no command /nonsense; /help")
     chat.ask("/file /nowhere", "There is no file '/nowhere'")
     chat.ask("/save copy.json", f"Saved in {home.workspace}/copy.json"[:80])
     screen = chat.ask("/clear", "this is a new session, build answers")
@@ -568,6 +571,16 @@ def test_pipe_ends_with_the_first_line_that_fails(
     assert told in done.stderr
     assert "(stopped at line 5; nothing after it was read)" in done.stderr
     assert all(request.messages[-1]["content"] != "never" for request in provider.chats)
+
+
+def test_the_first_model_that_can_be_used_is_named(chat: Chat, home: Home) -> None:
+    """Nobody is asked for it before there is a question; then it is told once."""
+    home.write_config(model=None, providers={"fake": home.fake()})
+    chat.start()
+    assert "answers with the first model that can be used" in chat.screen()
+    chat.ask("hello", f"That was fake/{MODEL}; /model chooses another")
+    chat.ask("again", "ok")
+    assert chat.screen().count("That was fake") == 1
 
 
 def test_refused_question_comes_back(chat: Chat, provider: Provider, home: Home) -> None:

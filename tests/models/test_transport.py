@@ -206,6 +206,13 @@ def test_what_is_wrong_with_tls_is_told_and_not_tried_again(text: str, told: str
     assert len(wire.requests) == 1
 
 
+@pytest.mark.parametrize("text", ["Temporary failure in name resolution", "Network is unreachable"])
+def test_no_network_is_called_that(text: str) -> None:
+    error = failures.from_httpx(httpx.ConnectError(f"[Errno -3] {text}"), settings())
+    assert "there seems to be no network" in error.message
+    assert "base_url" not in error.message
+
+
 def test_a_socks_proxy_of_the_environment_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
     with pytest.raises(ModelError, match="SOCKS proxy"):

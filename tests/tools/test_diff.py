@@ -53,6 +53,10 @@ def test_only_what_differs_is_named(old: list[str], new: list[str]) -> None:
     assert reached >= 0
 
 
+def test_a_whole_path_has_one_slash_behind_its_side() -> None:
+    assert unified_diff("/tmp/f", "a", "b").split("\n")[:2] == ["--- a/tmp/f", "+++ b/tmp/f"]
+
+
 def test_a_diff_shows_context_and_places() -> None:
     old = "".join(f"{i}\n" for i in range(1, 31))
     new = old.replace("\n5\n", "\nfive\n").replace("\n30\n", "\n30\nmore")

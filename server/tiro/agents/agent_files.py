@@ -14,7 +14,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, cast, get_args
 
 import msgspec
 
@@ -119,10 +119,9 @@ def _read_agent(path: Path, root: Path | None, problems: list[str]) -> AgentInfo
     if faults:
         problems += [f"{path}{fault}; the agent is not loaded" for fault in faults]
         return None
-    mode = fields.pop("mode", "all").strip().lower()
     return AgentInfo(
         name=path.stem,
-        mode=mode if mode in get_args(Mode) else "all",
+        mode=_mode(path, front, fields.pop("mode", "all"), problems),
         prompt=text[found.end() :].strip(),
         permission=permission if root is None else asking(permission),
         **fields,
@@ -172,6 +171,18 @@ def _options(
         line = front.lines.get(("options", name), 1)
         problems.append(f"{path}, line {line}: options.{name} {fault}; it is ignored")
     return usable_options(given, is_own=is_own)
+
+
+def _mode(path: Path, front: YamlTree, given: str, problems: list[str]) -> Mode:
+    """Who may ask it; what is no mode is told, and taken for all."""
+    for mode in get_args(Mode):
+        if given.strip().lower() == mode:
+            return cast("Mode", mode)
+    told = f"must be {choice(get_args(Mode))}, not {shown(given)}"
+    problems.append(
+        f"{path}, line {front.lines.get(('mode',), 1)}: mode {told}; it is taken for all"
+    )
+    return "all"
 
 
 _RULE_KEYS = ("permission", "permissions", "tools")

@@ -10,6 +10,7 @@ from tiro.chat.talk import Talk, messages
 from tiro.chat.told_messages import say_messages
 from tiro.errors import InvalidInputError
 from tiro.screen_text import one_line
+from tiro.session.memo import facts
 from tiro.session.shown import MEMO_HEADING, SUMMARY_HEADING
 
 LINE_CELLS = 80
@@ -122,11 +123,12 @@ async def memo(talk: Talk, rest: str) -> None:
     if rest:
         await _edit(talk, rest, kept)
         return
-    if kept["memo"]:
-        talk.screen.say(text_of("memo", kept["memo"]))
+    memo = facts(kept["memo"]) if isinstance(kept["memo"], dict) else kept["memo"]
+    if memo:
+        talk.screen.say(text_of("memo", memo))
     if kept["summary"]:
         talk.screen.say(kept["summary"])
-    if not kept["memo"] and not kept["summary"]:
+    if not memo and not kept["summary"]:
         talk.screen.tell("Nothing is remembered yet of messages that have left the window")
 
 
@@ -135,7 +137,7 @@ async def _edit(talk: Talk, rest: str, kept: dict[str, Any]) -> None:
         raise InvalidInputError(f"/memo takes nothing, or {', '.join(EDITS)}")
     has_only_summary = bool(kept["summary"]) and not kept["memo"]
     which: Kept = EDITS[rest] or ("summary" if has_only_summary else "memo")
-    value = await rewritten(talk, which, text_of(which, kept[which]))
+    value = await rewritten(talk, which, text_of(which, kept[which]), kept[which])
     if value is None or value == kept[which]:
         talk.screen.tell("Nothing has changed")
         return

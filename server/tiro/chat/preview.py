@@ -35,7 +35,7 @@ async def preview(talk: Talk, rest: str) -> None:
     kept: Kept = "memo" if is_memo else "summary"
     text = text_of(kept, shown[kept])
     await _show(talk, shown, kept, text)
-    if (changes := await _decided(talk, kept, text)) is None:
+    if (changes := await _decided(talk, shown, kept, text)) is None:
         talk.screen.tell("Nothing has changed")
     else:
         await _apply(talk, {"draftId": shown["draftId"], **changes})
@@ -60,7 +60,9 @@ async def _show(talk: Talk, shown: dict[str, Any], kept: Kept, text: str) -> Non
         talk.screen.tell("No text would stand in their place; edit writes one")
 
 
-async def _decided(talk: Talk, kept: Kept, text: str) -> dict[str, Any] | None:
+async def _decided(
+    talk: Talk, shown: dict[str, Any], kept: Kept, text: str
+) -> dict[str, Any] | None:
     """What is to be applied besides the draft itself; None: it is dropped, or nobody decides.
 
     An edited text is not applied yet: it may be edited again, or dropped.
@@ -74,7 +76,7 @@ async def _decided(talk: Talk, kept: Kept, text: str) -> dict[str, Any] | None:
                 return None
             case "e" | "edit":
                 try:
-                    value = await rewritten(talk, kept, text)
+                    value = await rewritten(talk, kept, text, shown[kept])
                 except InvalidInputError as error:
                     talk.screen.complain(str(error))
                     continue

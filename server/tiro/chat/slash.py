@@ -16,6 +16,8 @@ from tiro.errors import InvalidInputError
 from tiro.stores.formats.registry import FORMATS
 
 MAX_LISTED = 20
+NEAR = 0.6
+"""How like a command a slip of it is, from 0 to 1; /nonsense is not like /steer."""
 HELP_CELLS = 27
 """Where in a line of the help it is told what a command does."""
 COMPLETE_SECONDS = 2.0
@@ -40,7 +42,7 @@ async def run(talk: Talk, line: str) -> None:
     name, _, rest = line.partition(" ")
     command = COMMANDS.get(name)
     if command is None:
-        near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=NEAR)
         hint = f"did you mean {near[0]}? " if near else ""
         raise InvalidInputError(f"There is no command {name}; {hint}/help lists them all")
     await command.act(talk, rest.strip())
@@ -94,6 +96,13 @@ async def _agent(talk: Talk, rest: str) -> None:
     for agent in listed["agents"]:
         mark = "*" if agent["name"] == answers else " "
         talk.screen.say(f"{mark} {agent['name']:<12} {agent['description']}", indent=15)
+    names = [agent["name"] for agent in listed["agents"]]
+    everyone = (await talk.link.request("tiro/agents/list", {"all": True}))["agents"]
+    others = [agent for agent in everyone if agent["name"] not in names]
+    if others:
+        talk.screen.tell("Nobody selects these; an agent gives them tasks, or Tiro asks them:")
+    for agent in others:
+        talk.screen.say(f"  {agent['name']:<12} {agent['description']}", indent=15)
 
 
 async def _model(talk: Talk, rest: str) -> None:

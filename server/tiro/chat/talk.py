@@ -55,6 +55,8 @@ class Talk:
         """When Ctrl-C was last pressed during an answer, in seconds of the monotonic clock."""
         self._path_by_id: dict[str, str] = {}
         """Where the session of the last load lives; no other one, and not under another name."""
+        self._is_model_known = True
+        """Whether they were told which model answers, where it is the first that can be used."""
         self._wants_out = False
         self._is_leaving = False
         """Whether they want to leave, and said so when they were asked something."""
@@ -89,6 +91,8 @@ class Talk:
                 self.files, self.unanswered = [], None
         if self.screen.failure is not None:  # the chat ends with that
             return
+        if not self._is_model_known:
+            await self._tell_model()
         if self._is_leaving:
             raise EndError
         if self._wants_out or (result["stopReason"] == "cancelled" and not self.lines.is_person):
@@ -248,7 +252,15 @@ class Talk:
         agent = (await self.link.request("tiro/session/getAgent"))["agent"]
         default = (await self.link.request("tiro/agents/list", {}))["default"]
         model = (await self.link.request("tiro/status"))["model"]
+        self._is_model_known = model is not None
         return f"{agent['name'] if agent else default} answers with {model or FIRST_MODEL}"
+
+    async def _tell_model(self) -> None:
+        """Which model it was, once it is known."""
+        model = (await self.link.request("tiro/status"))["model"]
+        if model is not None:
+            self._is_model_known = True
+            self.screen.tell(f"That was {model}; /model chooses another")
 
     async def choose(self) -> None:
         """Let the agent and the model of this chat answer in the session."""

@@ -33,12 +33,14 @@ class Meaning(NamedTuple):
 
 
 _BROKEN_OFF = Meaning("broke the connection off", is_retryable=True)
+_NO_NETWORK = Meaning("cannot be reached: there seems to be no network", is_retryable=True)
 NO_ADDRESS = Meaning("has a base_url that is no address, correct it")
 _OWN_FAULT = Meaning("could not be asked because of a fault in Tiro, please report it")
 
 HTTPX_MEANINGS: dict[type[Exception], Meaning] = {
     httpx.ConnectError: Meaning(
-        "cannot be reached, check its base_url and whether it is running", is_retryable=True
+        "cannot be reached, check the network, its base_url and whether it is running",
+        is_retryable=True,
     ),
     httpx.ConnectTimeout: Meaning(
         "did not accept a connection in time, check its base_url and the network", is_retryable=True
@@ -78,15 +80,16 @@ HTTPX_MEANINGS: dict[type[Exception], Meaning] = {
 }
 """Every exception of httpx; a class that is not listed takes the meaning of the class above it."""
 
-_TLS_MEANINGS = {
+_CONNECT_MEANINGS = {
     "CERTIFICATE_VERIFY_FAILED": Meaning(
         "has a certificate that is not trusted here; where it is your own, name the file of its"
         " authority in SSL_CERT_FILE"
     ),
     "WRONG_VERSION_NUMBER": Meaning("does not speak TLS, begin its base_url with http://"),
     "RECORD_LAYER_FAILURE": Meaning("does not speak TLS, begin its base_url with http://"),
+    **dict.fromkeys(("failure in name resolution", "Network is unreachable"), _NO_NETWORK),
 }
-"""What OpenSSL calls it, in the text of a `ConnectError`; asking again would not help."""
+"""What OpenSSL or the system calls it, in the text of a `ConnectError`."""
 
 NO_CREDIT = Meaning("has no credit left on this account")
 
@@ -124,7 +127,7 @@ def from_httpx(error: Exception, provider: ProviderSettings) -> ModelError:
 def meaning_of(error: Exception) -> Meaning:
     """What the table says of this exception or of the nearest class above it."""
     if isinstance(error, httpx.ConnectError):
-        for name, meaning in _TLS_MEANINGS.items():
+        for name, meaning in _CONNECT_MEANINGS.items():
             if name in str(error):
                 return meaning
     return next(HTTPX_MEANINGS[kind] for kind in type(error).__mro__ if kind in HTTPX_MEANINGS)

@@ -58,7 +58,8 @@ def keep_line_ends(text: str, like: str) -> str:
 def unified_diff(name: str, old: str | None, new: str) -> str:
     """What would change in a file, as people read it; None is no file. Line ends are left out."""
     before, after = _shown_lines(old or ""), _shown_lines(new)
-    lines = [f"--- a/{name}" if old is not None else "--- /dev/null", f"+++ b/{name}"]
+    bare = name.lstrip("/")
+    lines = [f"--- a/{bare}" if old is not None else "--- /dev/null", f"+++ b/{bare}"]
     for hunk in _hunks(differing(before, after)):
         lines += _hunk(before, after, hunk)
     shown: list[str] = []
