@@ -117,6 +117,7 @@ def to_wire_row(row: Any) -> types.SessionRow:
         title=row.title,
         agent=row.agent,
         messages=row.messages,
+        archived=row.archived,
         saved_at=row.saved_at,
         bytes=row.bytes,
         error=row.error,
