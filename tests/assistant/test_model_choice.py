@@ -14,6 +14,7 @@ from tests.e2e.provider import API_KEY, MODEL, Provider
 from tests.e2e.replies import Pause, Reply
 from tests.sizes import PATIENCE
 from tiro import ModelNotConfiguredError
+from tiro.assistant import model_choice
 from tiro.assistant.model_choice import KEPT_SECONDS, PROBE_SECONDS, Models, load_adapters
 from tiro.config.settings import BUILT_IN_PROVIDERS
 from tiro.models.model import ModelFacts, ProviderSettings
@@ -87,6 +88,23 @@ def test_a_list_may_take_a_moment(tmp_path: Path, provider: Provider, name: str)
     provider.models_answer = SLOW
     mine = ProviderSettings(name=name, api="openai", base_url=provider.base_url, api_key=API_KEY)
     assert chosen(Models(built_in() | {name: mine}, {}, tmp_path)) == f"{name}/{MODEL}"
+
+
+async def test_whose_list_does_not_come_is_used_by_name(
+    tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its key is set, so nobody else answers; nothing asks for a list where a model is named."""
+    monkeypatch.setattr(model_choice, "ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr(model_choice, "LIST_SECONDS", 0.1)
+    provider.models_answer = Reply([Pause(1.0), b"[]"], framing="length")
+    found = models(tmp_path, openai={"base_url": provider.base_url, "api_key": API_KEY})
+    with pytest.raises(ModelNotConfiguredError, match="name one as openai/MODEL") as caught:
+        await found.choose(None)
+    assert "takes connections at" in str(caught.value)
+    (told,) = [one for one in await found.standings() if one.provider.name == "openai"]
+    assert str(told.reason) in str(caught.value), "doctor says the same"
+    assert (await found.choose(f"openai/{MODEL}")).name == f"openai/{MODEL}"
+    await found.close()
 
 
 async def test_who_is_chosen_is_asked_again_only_after_a_while(

@@ -325,8 +325,9 @@ class Models:
         if not named_at(provider):
             names += [name for name in offer.names if name not in names]
         reason = offer.fault
-        if reason is None and not names:
-            reason = f"{offer.remark or 'it offers no model'}; name one as {provider.name}/MODEL"
+        if offer.is_slow or (reason is None and not names):
+            said = offer.fault or offer.remark or "it offers no model"
+            reason = f"{said}; name one as {provider.name}/MODEL"
         return msgspec.structs.replace(
             standing,
             names=names,
