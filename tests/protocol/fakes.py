@@ -257,7 +257,7 @@ class FakeAssistant:
         rows = [
             SimpleNamespace(
                 id=id_, path=f"/{id_}.json", title=f"About {id_}", agent=None, messages=1,
-                saved_at="2026-01-01T00:00:00.000Z", bytes=1, error=None,
+                archived=0, saved_at="2026-01-01T00:00:00.000Z", bytes=1, error=None,
             )
             for id_ in self.files
         ]  # fmt: skip
