@@ -11,6 +11,7 @@ const WANTED = [
   "extension/changelog.md",
   "extension/dist/chat.js",
   "extension/dist/extension.js",
+  "extension/dist/languageClient.js",
   "extension/dist/licenses.txt",
   "extension/media/chat.css",
   "extension/media/icon.png",

@@ -5,26 +5,17 @@
  * again by itself.
  */
 
-import { createInterface } from "node:readline";
-
 import * as vscode from "vscode";
-import {
-  CloseAction,
-  ErrorAction,
-  type InitializeResult,
-  type LanguageClientOptions,
-  type NotificationType,
-  type RequestType,
-} from "vscode-languageclient/node";
+import type { InitializeResult } from "vscode-languageclient/node";
 
-import { applyEdit } from "./applyEdit";
 import { initializationOptions, serverCommand, serverSettings } from "./config";
 import { shownDiagnostics } from "./diagnostics";
 import { messageOf, ServerStoppedError } from "./failure";
 import { INSTALL } from "./install";
 import type { Keys } from "./keys";
-import { QuietLanguageClient } from "./languageClient";
+import type { QuietLanguageClient } from "./languageClient";
 import { findServerCommand, ServerMissingError, type ServerProcess, startServer } from "./launch";
+import type { NotificationType, RequestType } from "./method";
 import { askPermission } from "./permission";
 import { Preview } from "./preview";
 import { Progress } from "./progress";
@@ -117,13 +108,13 @@ export class Client implements vscode.Disposable {
   }
 
   /** Ask the server; waits while it is starting. */
-  async request<P, R>(type: RequestType<P, R, void>, params: P, token?: vscode.CancellationToken): Promise<R> {
+  async request<P, R>(type: RequestType<P, R>, params: P, token?: vscode.CancellationToken): Promise<R> {
     await this.#starting;
     return this.requestNow(type, params, token);
   }
 
   /** Ask the server without waiting for the end of its start; for what belongs to the start. */
-  async requestNow<P, R>(type: RequestType<P, R, void>, params: P, token?: vscode.CancellationToken): Promise<R> {
+  async requestNow<P, R>(type: RequestType<P, R>, params: P, token?: vscode.CancellationToken): Promise<R> {
     const language = this.#language;
     if (language === undefined) {
       throw new ServerStoppedError();
@@ -177,67 +168,39 @@ export class Client implements vscode.Disposable {
     const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
     const server = await startServer(command, cwd, { ...process.env, ...(await this.keys.environment()) });
     this.#process = server;
-    const language: QuietLanguageClient = new QuietLanguageClient(
-      "tiro",
-      "Tiro",
-      () => Promise.resolve(server.child),
-      this.#clientOptions(server),
-    );
-    this.#listen(language);
     const timer = setTimeout(() => server.child.kill("SIGKILL"), START_TIMEOUT_MS);
     try {
+      const { createLanguageClient } = await import("./languageClient.js"); // while the server starts
+      const language = createLanguageClient({
+        server,
+        log: this.log,
+        initializationOptions: initializationOptions(vscode.workspace.isTrusted),
+        progress: this.#progress,
+        onClosed: () => void this.#closed(server),
+      });
+      this.#listen(language);
       await language.start();
+      return language;
     } finally {
       clearTimeout(timer);
     }
-    return language;
-  }
-
-  #clientOptions(server: ServerProcess): LanguageClientOptions {
-    return {
-      documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
-      outputChannel: this.log,
-      initializationOptions: initializationOptions(vscode.workspace.isTrusted),
-      initializationFailedHandler: () => false,
-      errorHandler: {
-        error: () => ({ action: ErrorAction.Continue, handled: true }),
-        closed: () => {
-          void this.#closed(server);
-          return { action: CloseAction.DoNotRestart, handled: true };
-        },
-      },
-      middleware: {
-        handleWorkDoneProgress: (token, params, next) => {
-          this.#progress.take(token, params);
-          next(token, params);
-        },
-        workspace: {
-          handleApplyEdit: (params, next) => applyEdit(params, next, this.log),
-        },
-      },
-      stdioOptions: {
-        stdout: () => undefined,
-        stderr: (input, log) => {
-          createInterface({ input, crlfDelay: Infinity }).on("line", (line) => {
-            log.info(line);
-          });
-        },
-      },
-    };
   }
 
   #listen(language: QuietLanguageClient): void {
     const on = <P>(type: NotificationType<P>, emitter: vscode.EventEmitter<P>) => {
-      language.onNotification(type, (params) => {
+      language.onNotification(type.method, (params: P) => {
         emitter.fire(params);
       });
     };
     on(protocol.turnEvent, this.#turnEvent);
     on(protocol.sessionChanged, this.#sessionChanged);
-    language.onRequest(protocol.permissionRequest, (params, token) =>
+    const answer = <P, R>(type: RequestType<P, R>, by: (params: P, token: vscode.CancellationToken) => R | Promise<R>) => {
+      language.onRequest<unknown, Error>(type.method, by);
+    };
+    answer(protocol.permissionRequest, (params, token) =>
       askPermission(params, token, this.onTurnEvent, new Preview(this.documents), this.questions),
     );
-    language.onRequest(protocol.editorDiagnostics, shownDiagnostics);
+    answer(protocol.editorDiagnostics, shownDiagnostics);
   }
 
   /** The connection ended and nobody here asked for it. */

@@ -1,8 +1,9 @@
 /** Errors in the words of the user: the message, its kind, and what can be done about it. */
 
-import { LSPErrorCodes, ResponseError } from "vscode-languageserver-protocol";
-
 import type { NoticeAction } from "./viewMessages";
+
+/** LSP's code for a request that the user stopped. */
+const REQUEST_CANCELLED = -32_800;
 
 /** The server does not run; the message says how to start it. */
 export class ServerStoppedError extends Error {
@@ -30,13 +31,13 @@ export function messageOf(error: unknown): string {
 
 /** The protocol's name of an error: `data.kind`. */
 export function kindOf(error: unknown): string | undefined {
-  const data = error instanceof ResponseError ? (error.data as unknown) : undefined;
+  const { data } = answered(error);
   return (data as { kind?: string } | undefined)?.kind;
 }
 
 /** Whether the user stopped the request. */
 export function isCancelled(error: unknown): boolean {
-  return error instanceof ResponseError && error.code === LSPErrorCodes.RequestCancelled;
+  return answered(error).code === REQUEST_CANCELLED;
 }
 
 /** The buttons that help with an error of this kind. */
@@ -49,4 +50,9 @@ export function actionsForError(error: unknown): NoticeAction[] {
   return error instanceof ServerStoppedError
     ? [{ label: "Restart", command: "tiro.restartServer" }]
     : actionsFor(kindOf(error));
+}
+
+/** What JSON-RPC's error holds, where it is one: its class is of the language client, which is loaded late. */
+function answered(error: unknown): { code?: unknown; data?: unknown } {
+  return error instanceof Error ? (error as Error & { code?: unknown; data?: unknown }) : {};
 }

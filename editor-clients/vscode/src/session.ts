@@ -186,11 +186,12 @@ export class Session implements vscode.Disposable {
 
   /** Read from the server which agent and model would answer now. */
   async readDefaults(): Promise<void> {
-    const { model } = await this.client.requestNow(protocol.status, {});
+    const [{ model }, agents] = await Promise.all([
+      this.client.requestNow(protocol.status, {}),
+      this.#agent === null ? this.client.requestNow(protocol.agentsList, {}) : undefined,
+    ]);
     this.#model = model ?? this.#model;
-    if (this.#agent === null) {
-      this.#agent = (await this.client.requestNow(protocol.agentsList, {})).default;
-    }
+    this.#agent ??= agents?.default ?? null;
     this.#fireStatus();
   }
 
