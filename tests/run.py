@@ -400,6 +400,7 @@ def npm(script: str) -> Callable[[Run], Outcome]:
     )
 
 
+WORKBENCH = ("workbench", "node", "python")
 EMACS_BATCH = ("emacs", "-Q", "--batch", "-L", EMACS, "-L", EMACS / "test")
 
 STEPS = {
@@ -415,32 +416,11 @@ STEPS = {
         Step("test others", other_pure, needs=("python",), seconds=50),
     ],
     "e2e": [
-        Step("vscode check", npm("check"), needs=("node",), seconds=280),
-        Step("vscode build", npm("build"), needs=("node",), after=("vscode check",), seconds=270),
-        Step(
-            "vscode package", npm("package"), needs=("node",), after=("vscode build",), seconds=260
-        ),
-        Step(
-            "vscode host",
-            npm("host"),
-            needs=("workbench", "node", "python"),
-            after=("vscode package",),
-            seconds=230,
-        ),
-        Step(
-            "vscode ui",
-            npm("ui"),
-            needs=("workbench", "node", "python"),
-            after=("vscode host",),
-            seconds=160,
-        ),
-        Step(
-            "vscode first",
-            npm("first"),
-            needs=("workbench", "node", "python"),
-            after=("vscode ui",),
-            seconds=40,
-        ),
+        Step("vscode package", npm("package"), needs=("node",), seconds=280),
+        Step("vscode ui", npm("ui"), WORKBENCH, ("vscode package",), 260),
+        Step("vscode host", npm("host"), WORKBENCH, ("vscode package",), 180),
+        Step("vscode first", npm("first"), WORKBENCH, ("vscode package",), 150),
+        Step("vscode check", npm("check"), needs=("node",), seconds=40),
         Step("e2e histories", histories, ("python",), ("model", "debian"), 175),
         Step("e2e a-e", end_to_end("a", "e"), ("python",), ("model", "debian"), 140),
         Step("e2e f-q", end_to_end("f", "q"), ("python",), ("model", "debian"), 65),

@@ -186,6 +186,7 @@ export class Transcript {
     const painted = paint(item, this.tools);
     const { element } = painted;
     element.dataset.kind = item.kind;
+    element.dataset.id = item.id;
     if ("seq" in item) {
       this.#mark(element, item.seq);
     }

@@ -18,7 +18,7 @@ import type {
   SessionView,
   TurnResult,
 } from "../../src/protocol";
-import { ask, askSlowly, finish, lastRequests, pause, run, until } from "./tools";
+import { ask, askSlowly, finish, lastRequests, run, until } from "./tools";
 
 const IDENTIFIER = "tiro.tiro-vscode";
 
@@ -267,7 +267,7 @@ suite("Tiro", () => {
     assert.ok(pid !== undefined, "no server runs");
     process.kill(pid, "SIGKILL");
     assert.equal(await running, undefined);
-    await pause(1_000);
+    assert.equal(await ask("is anybody there?"), undefined);
     assert.deepEqual(serverPids(), []);
     await run("tiro.restartServer");
     const text = await run<string>("tiro.showSession");
@@ -276,8 +276,9 @@ suite("Tiro", () => {
   });
 
   test("a restart while the server is starting leaves one server, too", async () => {
+    const [old] = serverPids();
     const first = run("tiro.restartServer");
-    await pause(250);
+    await until(() => ![undefined, old].includes(serverPids()[0]), "the next server starts");
     await Promise.all([first, run("tiro.restartServer")]);
     await until(() => serverPids().length === 1, "one server is left");
     assert.equal((await ask("are you there?"))?.stopReason, "end_turn");

@@ -66,7 +66,7 @@ export async function until(condition: () => boolean | Promise<boolean>, label: 
   throw new Error(`Waited in vain until ${label}`);
 }
 
-export function pause(milliseconds: number): Promise<void> {
+function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 

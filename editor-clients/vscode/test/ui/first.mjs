@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
-import { changeSettings, environment, EXTENSION, SERVER_COMMAND, serverPids, until } from "../workbench.mjs";
+import { environment, EXTENSION, SERVER_COMMAND, serverPids, until } from "../workbench.mjs";
 
 const CLONE = dirname(dirname(EXTENSION));
 const KEY = "sk-first-0123456789abcdefghij";
@@ -55,8 +55,7 @@ export const FIRST = {
   "a server that is set is started, with no folder open": async (ui) => {
     const { PYTHONPATH } = environment(ui.bench.out);
     const command = ["/usr/bin/env", `PYTHONPATH=${PYTHONPATH}`, ...SERVER_COMMAND];
-    changeSettings(ui.bench.out, "Machine", { "tiro.server.command": command });
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await ui.changeSettings({ "tiro.server.command": command });
     await ui.command("Tiro: Restart Server");
     await ui.statusBar.filter({ hasText: "echo" }).waitFor();
     await ui.openView();
@@ -82,12 +81,19 @@ export const FIRST = {
     await ui.statusBar.filter({ hasText: "echo" }).waitFor();
   },
 
-  "a workspace that is not trusted has reading tools only, until it is": async (ui) => {
-    const { out } = ui.bench;
-    const tools = () => ui.provider.requests.at(-1).tools.map((tool) => tool.function.name);
-    await ui.page.goto(`${new URL(ui.bench.url).origin}/?folder=${out}/workspace`);
+  "a window on a folder is offered the newest session": async (ui) => {
+    await ui.page.goto(`${new URL(ui.bench.url).origin}/?folder=${ui.bench.out}/workspace`);
     await ui.ready();
     await ui.openView();
+    const offer = ui.notices("The newest saved session is");
+    await offer.waitFor();
+    await ui.shot("offer");
+    await offer.getByRole("button", { name: "Continue It" }).click();
+    await ui.prompts.filter({ hasText: "no folder" }).waitFor();
+  },
+
+  "a workspace that is not trusted has reading tools only, until it is": async (ui) => {
+    const tools = () => ui.provider.requests.at(-1).tools.map((tool) => tool.function.name);
     await ui.ask("what may you do?");
     await ui.answered("You said: what may you do?");
     assert.ok(tools().includes("read_file") && !tools().includes("edit_file"), tools().join(" "));

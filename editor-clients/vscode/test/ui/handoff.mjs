@@ -6,18 +6,19 @@ import { until } from "../workbench.mjs";
 import { Emacs } from "./emacs.mjs";
 
 export const HANDOFF = {
-  "what is asked here goes on in Emacs, and what is asked there is here": async (ui) => {
+  "what is asked here goes on in Emacs, what is asked there is here, and one waits for the other": async (ui) => {
     const said = (text) => ui.view.locator(".item").filter({ hasText: text });
     const folder = `${ui.bench.out}/tiro/sessions`;
-    await ui.command("View: Close All Editors"); // no selection goes along
-    await ui.command("Tiro: New Session");
-    await ui.view.getByText("Ask about your code").waitFor();
-    const before = readdirSync(folder);
-    await ui.ask("asked in the workbench");
-    await ui.answered("You said: asked in the workbench");
     const emacs = new Emacs(ui.bench.out);
+    const opening = emacs.open(); // meanwhile
     try {
-      await emacs.open();
+      await ui.command("View: Close All Editors"); // no selection goes along
+      await ui.command("Tiro: New Session");
+      await ui.view.getByText("Ask about your code").waitFor();
+      const before = readdirSync(folder);
+      await ui.ask("asked in the workbench");
+      await ui.answered("You said: asked in the workbench");
+      await opening;
       await emacs.does("(tiro-resume-session)");
       assert.match(await emacs.chat(), /You: asked in the workbench[^]*You said: asked in the workbench/);
       await ui.prompt.fill("half a thought");
@@ -35,25 +36,15 @@ export const HANDOFF = {
         assert.equal(await said(`You said: ${prompt}`).count(), 1, `"${prompt}" is answered once`);
         assert.equal(await ui.prompts.filter({ hasText: prompt }).count(), 1, `"${prompt}" is asked once`);
       }
-    } finally {
-      await emacs.close();
-    }
-    const sent = ui.provider.requests.at(-1).messages.filter(({ role }) => role === "user");
-    assert.deepEqual(sent.map(({ content }) => content), ["asked in the workbench", "asked in Emacs", "and back again"]);
-    await ui.command("Tiro: Save Session");
-    await ui.toast("Saved as").waitFor();
-    await ui.dismissToasts();
-    const made = readdirSync(folder).filter((name) => name.endsWith(".json") && !before.includes(name));
-    assert.equal(made.length, 1, `one file: ${made.join(" ")}`);
-    const { messages } = JSON.parse(readFileSync(`${folder}/${made[0]}`, "utf8"));
-    assert.deepEqual(messages.map(({ role }) => role), Array.from({ length: 3 }, () => ["user", "assistant"]).flat());
-  },
-
-  "while Emacs answers, a prompt here is given back with the reason": async (ui) => {
-    const emacs = new Emacs(ui.bench.out);
-    try {
-      await emacs.open();
-      await emacs.does("(tiro-resume-session)");
+      const sent = ui.provider.requests.at(-1).messages.filter(({ role }) => role === "user");
+      assert.deepEqual(sent.map(({ content }) => content), ["asked in the workbench", "asked in Emacs", "and back again"]);
+      await ui.command("Tiro: Save Session");
+      await ui.toast("Saved as").waitFor();
+      await ui.dismissToasts();
+      const made = readdirSync(folder).filter((name) => name.endsWith(".json") && !before.includes(name));
+      assert.equal(made.length, 1, `one file: ${made.join(" ")}`);
+      const { messages } = JSON.parse(readFileSync(`${folder}/${made[0]}`, "utf8"));
+      assert.deepEqual(messages.map(({ role }) => role), Array.from({ length: 3 }, () => ["user", "assistant"]).flat());
       await emacs.does('(tiro-ask "slow in Emacs")');
       await until(() => ui.provider.requests.at(-1).messages.at(-1).content === "slow in Emacs", "it answers");
       await ui.send("meanwhile");

@@ -1,4 +1,5 @@
 // What a user does in the workbench, as methods.
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { changeSettings, until } from "../workbench.mjs";
@@ -94,13 +95,11 @@ export class Ui {
   async command(title) {
     const input = this.page.locator(".quick-input-widget input");
     const label = this.page.locator(".quick-input-list .label-name").getByText(title, { exact: true });
-    const choose = async () => {
+    await this.#retry(`${title} is chosen`, async (timeout) => {
       await this.page.keyboard.press("F1");
-      await input.fill(`>${title}`, { timeout: 4_000 });
-      await label.first().click({ timeout: 4_000 });
-      return true;
-    };
-    await until(() => choose().catch(() => this.page.keyboard.press("Escape")), `${title} is chosen`);
+      await input.fill(`>${title}`, { timeout });
+      await label.first().click({ timeout });
+    });
   }
 
   /** A row of the quick pick that is open. */
@@ -115,13 +114,16 @@ export class Ui {
     await this.row(text).click();
   }
 
-  /** Choose from the menu of an item, no faster than a person: one that has just opened takes no click. */
+  /** Choose from the menu of an item: one that has just opened takes no click, and stays. */
   async chooseFor(item, name) {
     await item.click({ button: "right" });
     const entry = this.page.getByRole("menuitem", { name, exact: true }).first();
     await entry.waitFor();
-    await new Promise((resolve) => setTimeout(resolve, 400));
-    await entry.click();
+    const choose = async () => {
+      await entry.click({ timeout: 1_000 }).catch(() => undefined);
+      return entry.waitFor({ state: "detached", timeout: 100 }).then(() => true, () => false);
+    };
+    await until(choose, `${name} is chosen`);
   }
 
   /** Close a form without applying it; until it is gone it may take the focus from what comes next. */
@@ -139,11 +141,10 @@ export class Ui {
     return this.view.getByRole("alertdialog").filter({ hasText: text });
   }
 
-  /** Answer a question in the view, no faster than a person: one that has just come takes no click. */
+  /** Answer a question in the view, as soon as it takes clicks. */
   async answer(text, label) {
-    await this.question(text).waitFor();
-    await new Promise((resolve) => setTimeout(resolve, 550));
-    await this.question(text).getByRole("button", { name: label }).click();
+    const question = this.question(text).and(this.view.locator("[data-calm]"));
+    await question.getByRole("button", { name: label }).click();
   }
 
   /** Put the toasts away as VS Code does by itself after a while: what they ask still waits. */
@@ -174,9 +175,15 @@ export class Ui {
   /** Send a prompt that is taken: nothing is being answered, and afterwards it is in the transcript. */
   async ask(text) {
     await this.idle();
-    const before = await this.prompts.count();
+    const before = await this.lastPrompt();
     await this.send(text);
-    await until(async () => (await this.prompts.count()) > before, `"${text}" is in the transcript`);
+    await until(async () => (await this.lastPrompt()) !== before, `"${text}" is in the transcript`);
+  }
+
+  /** Which prompt is the newest; how many are painted says nothing, since the first ones leave the page. */
+  async lastPrompt() {
+    const [id = ""] = await this.prompts.evaluateAll((all) => all.slice(-1).map((one) => one.dataset.id));
+    return id;
   }
 
   /** Wait until the last answer to the newest prompt contains the text, and no turn is running. */
@@ -200,18 +207,32 @@ export class Ui {
     await until(async () => (await this.page.title()).includes(title), "the window has the settings");
   }
 
+  /** How often the extension started a server, by its log. */
+  serverStarts() {
+    const logs = `${this.bench.out}/user/logs`;
+    const names = readdirSync(logs, { recursive: true }).filter((name) => /Tiro.*\.log$/.test(name));
+    return names.flatMap((name) => readFileSync(join(logs, name), "utf8").match(/Starting .*serve/g) ?? []).length;
+  }
+
   /** Open a file by its name, which VS Code may not find yet where it has just come. */
   async openFile(name) {
     const first = this.page.locator(".quick-input-list .monaco-list-row").first(); // what Enter takes
-    const find = async () => {
+    await this.#retry(`${name} is found`, async (timeout) => {
       await this.page.keyboard.press("Control+P");
       await this.page.locator(".quick-input-widget input").fill(name);
-      await first.filter({ hasText: name }).waitFor({ timeout: 4_000 });
-      return true;
-    };
-    await until(() => find().catch(() => this.page.keyboard.press("Escape")), `${name} is found`);
+      await first.filter({ hasText: name }).waitFor({ timeout });
+    });
     await this.page.keyboard.press("Enter");
     await this.page.locator(`.tab[aria-label^="${name}"]`).first().waitFor();
+  }
+
+  /** Do something in the quick input until it works, each time with more patience. */
+  async #retry(label, action) {
+    let timeout = 500;
+    await until(async () => {
+      timeout *= 2;
+      return action(timeout).then(() => true, () => this.page.keyboard.press("Escape"));
+    }, label);
   }
 
   /** The lines of the active editor. */
