@@ -33,9 +33,6 @@ const cancel = byId("cancel");
 const items = byId("items");
 const code = new CodeBlocks((action, text) => {
   post({ type: "code", action, text });
-  if (action === "copy") {
-    say("Copied");
-  }
 });
 const transcript = new Transcript(items, {
   code,
@@ -148,6 +145,9 @@ function receive(message: ToView): void {
     case "question":
       question.show(message.question, message.others);
       warn(message.question === null ? "" : questionWords(message.question));
+      break;
+    case "say":
+      say(message.text);
       break;
     case "mentions":
       mentions.show(message.query, message.mentions);

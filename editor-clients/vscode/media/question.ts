@@ -4,11 +4,10 @@
  * It takes no focus by itself. A click just after it has come was meant for something else.
  */
 
-import type { Decision, QuestionItem } from "../src/viewMessages";
+import { type Decision, DECISIONS, type QuestionItem } from "../src/viewMessages";
 import { make, makeButton } from "./dom";
 
 const CALM_MS = 500;
-const ALWAYS = "Allow for This Session";
 
 /** What the user does with a question. */
 export interface Answers {
@@ -20,7 +19,6 @@ export interface Answers {
 
 export class QuestionCard {
   #id: string | undefined;
-  #shownAt = 0;
 
   constructor(
     private readonly root: HTMLElement,
@@ -47,7 +45,6 @@ export class QuestionCard {
   #replace(question: QuestionItem | null): void {
     const hadFocus = this.root.contains(document.activeElement);
     this.#id = question?.id;
-    this.#shownAt = performance.now();
     this.root.hidden = question === null;
     this.root.replaceChildren(...(question === null ? [] : [this.#card(question)]));
     if (hadFocus) {
@@ -62,6 +59,9 @@ export class QuestionCard {
     card.setAttribute("aria-describedby", "subject what lasting");
     card.tabIndex = -1;
     card.append(...asked(question), this.#buttons(question), make("p", "others"));
+    setTimeout(() => {
+      card.dataset.calm = "";
+    }, CALM_MS);
     return card;
   }
 
@@ -76,7 +76,7 @@ export class QuestionCard {
         this.answers.answer(id, decision, decision === "reject" ? reason.value.trim() : "");
       });
     };
-    const button = (label: string, decision: Decision) => makeButton(label, () => {
+    const button = (decision: Decision) => makeButton(DECISIONS[decision], () => {
       answer(decision);
     });
     reason.addEventListener("keydown", (event) => {
@@ -85,9 +85,9 @@ export class QuestionCard {
         answer("reject");
       }
     });
-    bar.append(button("Allow Once", "once"));
+    bar.append(button("once"));
     if (always.length > 0) {
-      bar.append(button(ALWAYS, "always"));
+      bar.append(button("always"));
     }
     if (more !== "") {
       bar.append(makeButton(more, () => {
@@ -95,36 +95,37 @@ export class QuestionCard {
       }));
     }
     const rejection = make("span", "rejection");
-    rejection.append(button("Reject", "reject"), reason);
+    rejection.append(button("reject"), reason);
     bar.append(rejection);
     return bar;
   }
 
   #whenCalm(action: () => void): void {
-    if (performance.now() - this.#shownAt >= CALM_MS) {
+    if (this.root.querySelector(".question[data-calm]") !== null) {
       action();
     }
   }
 }
 
 /** The question for a screen reader, which hears it while the focus is elsewhere. */
-export function questionWords({ title, subject, lines }: QuestionItem): string {
+export function questionWords({ title, subject, lines, isWhole }: QuestionItem): string {
   const keys = navigator.userAgent.includes("Mac") ? "Command+Option+Enter" : "Control+Alt+Enter";
-  return `Tiro asks: ${title}: ${subject === "" ? lines.join(" ") : subject}. ${keys} leads to the question.`;
+  const what = subject === "" ? `${lines.join(" ")}${isWhole ? "" : "…"}` : subject;
+  return `Tiro asks: ${title}: ${what}. ${keys} leads to the question.`;
 }
 
 /** What stands above the buttons. */
-function asked({ title, subject, lines, isDiff, more, always }: QuestionItem): HTMLElement[] {
+function asked({ title, subject, lines, isWhole, isDiff, always }: QuestionItem): HTMLElement[] {
   const parts = [withId("asks", make("h2", "", title))];
   if (subject !== "") {
     parts.push(withId("subject", make("p", "subject", subject)));
   }
   const what = withId("what", make("pre", isDiff ? "diff" : ""));
   what.tabIndex = 0;
-  what.append(...lines.map((line) => diffLine(line, isDiff)), ...(more === "Show All" ? ["…"] : []));
+  what.append(...lines.map((line) => diffLine(line, isDiff)), ...(isWhole ? [] : ["…"]));
   parts.push(what);
   if (always.length > 0) {
-    parts.push(withId("lasting", make("p", "lasting", `“${ALWAYS}” adds ${always.join("; ")}`)));
+    parts.push(withId("lasting", make("p", "lasting", `“${DECISIONS.always}” adds ${always.join("; ")}`)));
   }
   return parts;
 }

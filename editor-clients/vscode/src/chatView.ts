@@ -55,7 +55,12 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
     },
     mention: ({ value }) => attachMention(value, this.attachments),
     drop: ({ uris }) => attachDropped(uris, this.attachments),
-    code: ({ action, text }) => useCode(action, text, this.forms),
+    code: async ({ action, text }) => {
+      await useCode(action, text, this.forms);
+      if (action === "copy") {
+        this.#post({ type: "say", text: "Copied" });
+      }
+    },
     showQuestion: ({ id }) => this.questions.find(id)?.showMore(),
     command: ({ command }) =>
       (VIEW_COMMANDS as readonly string[]).includes(command)

@@ -8,7 +8,7 @@ import type { Forms } from "./forms";
 import type { CodeAction } from "./viewMessages";
 
 /** Do what the button says; throws what stands in the way. */
-export async function useCode(action: CodeAction, code: string, forms: Forms): Promise<void> {
+export async function useCode(action: CodeAction, code: string, forms: Pick<Forms, "makeWay" | "open">): Promise<void> {
   switch (action) {
     case "copy":
       await vscode.env.clipboard.writeText(code);
@@ -36,17 +36,18 @@ async function insert(code: string): Promise<void> {
 }
 
 /** Show the change of the active file as a diff whose new side can still be edited. */
-async function apply(code: string, forms: Forms): Promise<void> {
-  const { document, selection } = target();
-  const name = nameOf(document);
+async function apply(code: string, forms: Pick<Forms, "makeWay" | "open">): Promise<void> {
+  const name = nameOf(target().document);
   if (!(await forms.makeWay(name))) {
     return;
   }
+  // Taken only now: the user may have been asked, and have gone on meanwhile.
+  const { document, selection } = target();
+  if (nameOf(document) !== name) {
+    throw new Error(`${name} is not the active file any more: apply the code again`);
+  }
   const { version } = document;
   const text = selection.isEmpty ? withCode(document.getText(), code) : replaced(document, selection, code);
-  if (text === undefined) {
-    throw new Error(`This diff does not fit ${name}`);
-  }
   await forms.open(name, {
     text,
     against: document.uri,

@@ -1,8 +1,8 @@
 /** The server's question in words: for a message, which shows a line of plain text, and for the view. */
 
 import { type Diff, parseDiff } from "./diff";
-import type { PermissionParams, PermissionResult } from "./protocol";
-import type { QuestionItem } from "./viewMessages";
+import type { PermissionParams } from "./protocol";
+import { type Decision, DECISIONS, type QuestionItem } from "./viewMessages";
 
 const MAX_MESSAGE_CHARACTERS = 400;
 const MAX_VIEW_LINES = 12;
@@ -11,10 +11,6 @@ const MAX_VIEW_CHARACTERS = 2_000;
 const UNSHOWABLE = /[\p{C}\p{Zl}\p{Zp}]|\]\(/u;
 /** What cannot be seen in a block of plain text. */
 const INVISIBLE = /[^\P{C}\t]|[\p{Zl}\p{Zp}]/gu;
-
-const ONCE = "Allow Once";
-const ALWAYS = "Allow for This Session";
-const REJECT = "Reject";
 
 /** A message: its question, its buttons, and the one for what it cannot show: the diff, or the whole. */
 export interface MessageWords {
@@ -25,13 +21,15 @@ export interface MessageWords {
 
 export function messageWords(params: PermissionParams): MessageWords {
   const { text, more } = messageText(params);
-  const labels = [ONCE, ALWAYS, ...(more === undefined ? [] : [more]), REJECT];
+  const { once, always, reject } = DECISIONS;
+  const lasting = params.always.length > 0 ? [always] : [];
+  const labels = [once, ...lasting, ...(more === undefined ? [] : [more]), reject];
   return { text, labels, ...(more === undefined ? {} : { more }) };
 }
 
 /** What a button of the message means; to dismiss it is to reject. */
-export function decisionOf(label: string | undefined): PermissionResult["decision"] {
-  return label === ONCE ? "once" : label === ALWAYS ? "always" : "reject";
+export function decisionOf(label: string | undefined): Decision {
+  return label === DECISIONS.once ? "once" : label === DECISIONS.always ? "always" : "reject";
 }
 
 /** The question of the view: the first lines of what would be run or changed. */
@@ -57,16 +55,16 @@ function messageText(params: PermissionParams): { text: string; more?: string } 
   return { text: `${asks} ${text}${lasting(always)}`, ...(isWhole ? {} : { more: "Show All" }) };
 }
 
-type Facts = Pick<QuestionItem, "subject" | "lines" | "isDiff" | "more">;
+type Facts = Pick<QuestionItem, "subject" | "lines" | "isWhole" | "isDiff" | "more">;
 
 function diffFacts({ head, name, lines }: Diff): Facts {
   const subject = visible(`${changeOf(lines)} in ${name} ${head}`.trim());
-  return { subject, lines: beginning(lines.join("\n")).lines, isDiff: true, more: "Show Diff" };
+  return { subject, ...beginning(lines.join("\n")), isDiff: true, more: "Show Diff" };
 }
 
 function textFacts(text: string): Facts {
-  const { lines, isWhole } = beginning(text);
-  return { subject: "", lines, isDiff: false, more: isWhole ? "" : "Show All" };
+  const shown = beginning(text);
+  return { subject: "", ...shown, isDiff: false, more: shown.isWhole ? "" : "Show All" };
 }
 
 function beginning(text: string): { lines: string[]; isWhole: boolean } {
@@ -83,10 +81,10 @@ function visible(text: string): string {
   return text.replaceAll(INVISIBLE, (one) => `⟨U+${(one.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
 
-/** What the answer for the session would allow from then on. */
+/** What the answer for the session would allow from then on; where that is nothing it is not offered. */
 function lasting(rules: readonly string[]): string {
-  const what = rules.length > 0 ? rules.map((rule) => asShown(rule).text).join("; ") : "nothing; you are asked again";
-  return ` — “${ALWAYS}” adds ${what}`;
+  const what = rules.map((rule) => asShown(rule).text).join("; ");
+  return rules.length > 0 ? ` — “${DECISIONS.always}” adds ${what}` : "";
 }
 
 function changeOf(lines: readonly string[]): string {

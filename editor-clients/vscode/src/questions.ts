@@ -41,12 +41,14 @@ export class Questions implements vscode.Disposable {
   /** The user wants to get to the question that the view shows. */
   readonly onWanted = this.#wanted.event;
   #isInView = false;
+  #afterFocus: NodeJS.Timeout | undefined;
 
   constructor() {
     this.#focus = vscode.window.onDidChangeWindowState(({ focused }) => {
       const waiting = [...this.#waiting];
       if (focused && waiting.length > 0) {
-        setTimeout(() => {
+        clearTimeout(this.#afterFocus);
+        this.#afterFocus = setTimeout(() => {
           this.#toast(waiting.filter((question) => this.#waiting.has(question)));
         }, AFTER_FOCUS_MS);
       }
@@ -112,6 +114,7 @@ export class Questions implements vscode.Disposable {
   }
 
   dispose(): void {
+    clearTimeout(this.#afterFocus);
     vscode.Disposable.from(this.#focus, this.#changed, this.#wanted).dispose();
   }
 

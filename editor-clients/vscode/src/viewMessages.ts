@@ -1,5 +1,5 @@
 /**
- * What the Tiro view and the extension say to each other; types only.
+ * What the Tiro view and the extension say to each other: types, and the words that both show.
  *
  * The extension owns the transcript; the view paints it and can be thrown away at any time.
  */
@@ -86,6 +86,13 @@ export type CodeAction = "copy" | "insert" | "apply";
 
 export type Decision = "once" | "always" | "reject";
 
+/** What the buttons of a question are called. */
+export const DECISIONS = {
+  once: "Allow Once",
+  always: "Allow for This Session",
+  reject: "Reject",
+} as const satisfies Record<Decision, string>;
+
 export type ClientState = "starting" | "ready" | "answering" | "stopped";
 
 /** What stands around the transcript. */
@@ -126,8 +133,10 @@ export interface QuestionItem {
   subject: string;
   /** The beginning of what would be run, or of the diff. */
   lines: string[];
+  /** Nothing of it is cut off. */
+  isWhole: boolean;
   isDiff: boolean;
-  /** The button that opens the whole; "" where the lines are all. */
+  /** The button that opens it in an editor; "" where there is no more to see. */
   more: string;
   /** What the lasting answer allows from then on, in words; where it is nothing it is not offered. */
   always: string[];
@@ -150,6 +159,7 @@ export type ToView =
   | { type: "focus" }
   | { type: "question"; question: QuestionItem | null; others: number }
   | { type: "focusQuestion" }
+  | { type: "say"; text: string }
   | { type: "mentions"; query: string; mentions: Mention[] };
 
 export type FromView =

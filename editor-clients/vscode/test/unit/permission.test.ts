@@ -75,11 +75,14 @@ test.each([
   expect([asks.text.split("]: ")[1], asks.more]).toEqual([shown + LASTING, more]);
 });
 
-test("the question says what the answer for the session adds, and when it is nothing", () => {
+test("the question says what the answer for the session adds, and does not offer it when that is nothing", () => {
   expect(messageWords({ ...PARAMS, always: ["read: /a allow", "bash: x\ny allow"] }).text).toMatch(
     / adds read: \/a allow; bash: x…$/,
   );
-  expect(messageWords({ ...PARAMS, always: [] }).text).toMatch(/ adds nothing; you are asked again$/);
+  expect(messageWords({ ...PARAMS, always: [] })).toEqual({
+    labels: ["Allow Once", "Reject"],
+    text: "Tiro (build) wants to run run_command [execute]: make",
+  });
 });
 
 test("an edit is asked about with its size and its file, the real one where it lies outside", () => {
@@ -139,9 +142,12 @@ test("a window that gets the focus back shows what still waits, a moment later",
     windowState.fire({ focused: false });
     windowState.fire({ focused: true });
     expect(asked.length).toBe(count); // a click that brought the focus still finds its button
-    waits.questions.dispose();
     vi.runAllTimers();
     expect(asked.length).toBe(count + 1);
+    windowState.fire({ focused: true });
+    waits.questions.dispose();
+    vi.runAllTimers();
+    expect(asked.length).toBe(count + 1); // nothing is shown after the end
   } finally {
     vi.useRealTimers();
   }
@@ -195,8 +201,11 @@ test("the view is told what exactly would run, and nothing hides in it", () => {
   const item = questionItem({ ...PARAMS, preview: "cat  <<E\nrm a\u202Eb\u0007\nE" });
   expect(item).toMatchObject({ id: "t1/c1", subject: "", lines: ["cat  <<E", "rm a⟨U+202E⟩b⟨U+0007⟩", "E"], more: "", always: ["bash: make allow"] });
   const long = questionItem({ ...PARAMS, preview: "x\n".repeat(100) });
-  expect([long.lines.length, long.more]).toEqual([12, "Show All"]);
+  expect([long.lines.length, long.isWhole, long.more]).toEqual([12, false, "Show All"]);
   const diff = questionItem({ ...PARAMS, preview: `Outside: /etc/f.py\n${DIFF}` });
   expect(diff).toMatchObject({ subject: "+2 −1 lines in sub/f.py Outside: /etc/f.py", isDiff: true, more: "Show Diff" });
-  expect(diff.lines).toEqual(["@@ -1,1 +1,2 @@", "-one", "+ONE", "+two"]);
+  expect([diff.lines, diff.isWhole]).toEqual([["@@ -1,1 +1,2 @@", "-one", "+ONE", "+two"], true]);
+  for (const more of ["\n+x".repeat(12), `\n+${"x".repeat(2_000)}`]) {
+    expect(questionItem({ ...PARAMS, preview: DIFF + more })).toMatchObject({ isWhole: false, more: "Show Diff" });
+  }
 });

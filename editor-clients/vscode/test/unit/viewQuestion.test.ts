@@ -9,6 +9,7 @@ const ITEM: QuestionItem = {
   title: "build wants to run run_command [execute]",
   subject: "",
   lines: ["make <all>"],
+  isWhole: true,
   isDiff: false,
   more: "",
   always: ["bash: make allow"],
@@ -19,7 +20,7 @@ const answers = { answer: vi.fn(), showMore: vi.fn(), leave: vi.fn() };
 let card: QuestionCard;
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["performance"] });
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
   vi.clearAllMocks();
   root = document.createElement("section");
   document.body.replaceChildren(root);
@@ -113,6 +114,22 @@ test("a diff shows what is added and removed, and opens whole", () => {
   expect([".place", ".removed", ".added"].map((one) => root.querySelector(one)?.textContent)).toEqual(["@@ -1,1 +1,1 @@", "-one", "+ONE"]);
   button("Show Diff").click();
   expect(answers.showMore).toHaveBeenCalledWith("q1");
+});
+
+test.each([
+  [true, "Show Diff", "@@ -1,1 +1,1 @@-one"],
+  [false, "Show Diff", "@@ -1,1 +1,1 @@-one…"],
+  [false, "Show All", "@@ -1,1 +1,1 @@-one…"],
+])("what is not whole (%s) ends with an ellipsis, whatever opens it (%s)", (isWhole, more, shown) => {
+  show({ ...ITEM, lines: ["@@ -1,1 +1,1 @@", "-one"], isDiff: more === "Show Diff", isWhole, more });
+  expect(root.querySelector("pre")?.textContent).toBe(shown);
+});
+
+test("the page can be told that clicks count", () => {
+  card.show(ITEM, 0);
+  expect(root.querySelector(".question[data-calm]")).toBeNull();
+  vi.advanceTimersByTime(1_000);
+  expect(root.querySelector(".question[data-calm]")).not.toBeNull();
 });
 
 test("a screen reader hears what is asked, and the key that leads there", () => {
