@@ -283,3 +283,13 @@ def test_a_memo_that_loses_pinned_words_is_refused(caplog: pytest.LogCaptureFixt
     assert KEEP_WORDS in provider.prompts[0]
     session.add_message("user", "more").resize("lite")
     assert (session.memo["b"], session._memo_cursor) == (2, 3)
+
+
+@pytest.mark.parametrize(("tokens", "words"), [(1_200, 200), (100, 60)])
+async def test_a_summary_s_model_is_told_one_number_of_words(tokens: int, words: int) -> None:
+    """The lower one of what a summary should take and of what is taken at all."""
+    provider = Provider("short")
+    summarizer = Summarizer(provider, "m", cap=Cap(tokens, letters))
+    await summarizer.summarize_async([{"role": "user", "content": "hi"}], "", lambda text: None)
+    (told,) = provider.prompts
+    assert re.findall(r"\d+ words", told) == [f"{words} words"]

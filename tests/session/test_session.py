@@ -99,3 +99,8 @@ def test_adding_and_dropping_cost_the_same_in_a_long_history() -> None:
         return steps
 
     assert steps_of_an_add(2_000) <= steps_of_an_add(20) + 5
+
+
+def test_repr_says_which_session_it_is_and_nothing_that_was_said() -> None:
+    session = Session(id="s1", agent="plan").add_message("user", "a secret")
+    assert repr(session) == "<Session 's1', messages: 1, agent: 'plan'>"

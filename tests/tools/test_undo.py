@@ -240,7 +240,9 @@ def test_a_conflict_names_the_lines_as_they_are_now_and_what_else_can_be_done(
         editing.undo(turn="t")
     path = str(editing.root / "a")
     assert f"overlaps with it in line 11 of {path}, so no file was touched" in str(raised.value)
-    assert str(raised.value).endswith("by hand, or undo the turn's other edits one by one")
+    edits = [edit.made.id[:8] for edit in run(editing.edits.newest_first())]
+    ways = f"undo the turn's other edits one by one (tiro edits undo ID, with {', '.join(edits)})"
+    assert str(raised.value).endswith(f"by hand, or {ways}")
     assert raised.value.data["lines"] == {path: [[11, 11]]}
     assert editing.undo(other) == ["a"]
 
@@ -287,6 +289,7 @@ def test_an_edit_that_a_later_one_builds_on_names_that_one(editing: Editing) -> 
     with pytest.raises(EditConflictError, match="undo the later edits") as raised:
         editing.undo(first)
     assert raised.value.data["later"] == [later]
+    assert f"(tiro edits undo ID, with {later[:8]})" in str(raised.value)
     assert editing.undo(later) == editing.undo(first) == ["a"]
     assert editing.text("a") == LINES
 

@@ -20,9 +20,14 @@ class Cap(msgspec.Struct, frozen=True):
     tokens: int
     size: Callable[[str], int]
 
+    @property
+    def words(self) -> int:
+        """How many words a model is told that it may write."""
+        return max(1, int(self.tokens * WORDS_A_TOKEN))
+
     def told(self) -> str:
         """The sentence for the model that writes it."""
-        return AT_MOST.format(max(1, int(self.tokens * WORDS_A_TOKEN)))
+        return AT_MOST.format(self.words)
 
     def readable(self) -> int:
         """How long the one before may be, which is sent whole or not replaced at all."""

@@ -1,11 +1,12 @@
 """What a model is told that sums up messages: in the background (N3), or all of them (M7.1)."""
 
+SUMMARY_WORDS = 200
 SUMMARY_PROMPT = (
     "The messages below are about to leave the window of a conversation. Write a short summary"
     " that will serve as background later on. Say what happened, keep the details that matter"
     " (names, figures, facts, decisions), and say what is still open: tasks, questions, promises."
     " If an earlier summary is given, work it in, so that nothing it holds is lost. Use fewer than"
-    " 200 words. Give the summary and nothing else."
+    f" {SUMMARY_WORDS} words. Give the summary and nothing else."
 )
 COMPACTION_PROMPT = (
     "The conversation below is to go on without its messages. Write what somebody needs who takes"

@@ -122,6 +122,11 @@ class Session(Core):
         history.add(self, message)
         return self
 
+    def __repr__(self) -> str:
+        """What it is, without a word that was said in it."""
+        count = len(self.newest_first)
+        return f"<Session {self.id!r}, messages: {count}, agent: {self.agent!r}>"
+
     def add_message(self, role: str, content: Content, **extra: Any) -> "Session":
         """Append a message of this role and content; further fields are kept (M2.4)."""
         history.add(self, {**extra, "role": role, "content": content})

@@ -25,7 +25,7 @@ from tiro.session.cut import legal_cut
 from tiro.session.dialogue import dialogue, runs
 from tiro.session.handlers import awaited
 from tiro.session.messages import Message, as_message, seqs_of
-from tiro.session.prompts import COMPACTION_PROMPT, SUMMARY_PROMPT
+from tiro.session.prompts import COMPACTION_PROMPT, SUMMARY_PROMPT, SUMMARY_WORDS
 from tiro.session.quality import (
     answer_in,
     check_new,
@@ -145,8 +145,7 @@ class Summarizer:
         if previous.strip():
             check_old(previous, "summary", self.cap)
             text = f"{PREVIOUS_HEADING}\n{previous}\n\n{DIALOGUE_HEADING}\n{text}"
-        limits = [] if self.cap is None else [self.cap.told()]
-        prompt = "\n".join([prompt, *limits, *keep_words(pinned, previous)])
+        prompt = "\n".join([_limited(prompt, self.cap), *keep_words(pinned, previous)])
         request = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
         reply = self.provider.chat(messages=request, tools=None, model=self.model)
         if inspect.isawaitable(reply):
@@ -345,3 +344,13 @@ def _is_object(text: str) -> bool:
         return isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
         return False
+
+
+def _limited(prompt: str, cap: Cap | None) -> str:
+    """The prompt with one limit: its own, where it has one, unless the cap is lower."""
+    if cap is None:
+        return prompt
+    if prompt == SUMMARY_PROMPT:
+        words = min(SUMMARY_WORDS, cap.words)
+        return prompt.replace(f"{SUMMARY_WORDS} words", f"{words} words")
+    return f"{prompt}\n{cap.told()}"

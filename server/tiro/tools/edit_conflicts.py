@@ -10,8 +10,11 @@ from tiro.tools.edit_steps import Lines
 
 CONFLICT = "What was changed since then overlaps with it in {places}, so {left}; {ways}"
 BY_HAND = "change it by hand"
-LATER = "undo the later edits of it first"
-OTHERS = "undo the turn's other edits one by one"
+LATER = "undo the later edits of it first (tiro edits undo ID, with {ids})"
+OTHERS = "{what} the turn's other edits one by one (tiro edits {what} ID, with {ids})"
+MAX_IDS = 10
+ID_CHARS = 8
+"""So much of an id names an edit on the command line."""
 UNREADABLE = "{path!r} can no longer be compared with the edit, so {left}: {why}"
 CHANGING = "{path!r} keeps changing, so it was left as it is{done}; try again"
 UNWRITTEN = "{path!r} was left as it is: {why}{done}"
@@ -39,7 +42,12 @@ def conflict(
         for edit in edits[first:]
         if edit.state == "made" and edit.made.id not in ids and path_of(edit.made) in paths
     ]
-    ways = [BY_HAND, *([LATER] if later else []), *([OTHERS] if len(wanted) > 1 else [])]
+    ways = [BY_HAND]
+    if later:
+        ways.append(LATER.format(ids=_ids(reversed(later))))
+    if len(wanted) > 1:
+        what = "undo" if edits[first].state == "made" else "redo"
+        ways.append(OTHERS.format(what=what, ids=_ids(made.id for made in wanted)))
     told = CONFLICT.format(
         places=", ".join(_place(path, lines) for path, lines in paths.items()),
         left=_left(done),
@@ -47,6 +55,13 @@ def conflict(
     )
     lines = {str(path): [list(one) for one in found] for path, found in paths.items()}
     return EditConflictError(told, paths=_texts(paths), lines=lines, done=_texts(done), later=later)
+
+
+def _ids(ids: Iterable[str]) -> str:
+    """The ids of edits, in the order in which they are to be moved."""
+    shown = [id[:ID_CHARS] for id in ids]
+    more = [f"{len(shown) - MAX_IDS} more"] if len(shown) > MAX_IDS else []
+    return ", ".join([*shown[:MAX_IDS], *more])
 
 
 def _place(path: Path, lines: Sequence[Lines]) -> str:
