@@ -17,6 +17,7 @@ from tests.sizes import SECONDS, sized
 from tests.stores.conftest import Make, Notices, Tell
 from tests.stores.look import names, texts
 from tiro.errors import SessionInUseError
+from tiro.stores.disk import Disk
 from tiro.stores.reading import read_session
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
@@ -396,3 +397,66 @@ def test_damage_does_not_hide_what_another_process_stored(
     assert b'"two"' in path.with_suffix(".journal").read_bytes()
     assert mine.id == "x-01"
     assert notices.reasons == ["renamed"]
+
+
+class Claimed(Disk):
+    """Lets a test do something in the moment in which a new session's name is taken."""
+
+    def __init__(self) -> None:
+        self.then: Any = None
+
+    def link(self, source: Path, target: Path) -> None:
+        super().link(source, target)
+        then, self.then = self.then, None
+        if then is not None:
+            then()
+
+
+def test_who_loads_a_session_in_the_moment_it_is_made_loses_nothing(
+    make_manager: Make, directory: Path
+) -> None:
+    """U9.8, B13: the journal of a new session is that of whoever writes to it first."""
+    disk = Claimed()
+    manager, other = make_manager(disk=disk), make_manager()
+    session = manager.create(id="x")
+
+    def load() -> None:
+        other.load_id("x").add_message("user", "from the other")
+
+    disk.then = load
+    session.add_message("user", "one")
+    assert texts(make_manager().load_id("x")) == ["one", "from the other"]
+    session.add_message("user", "two")
+    said = [text for id in ("x", "x-01") for text in texts(make_manager().load_id(id))]
+    assert said == ["one", "from the other", "one", "two"]
+    assert not [name for name in names(directory) if ".bad-" in name]
+
+
+def test_a_journal_in_which_somebody_writes_is_not_set_aside(
+    make_manager: Make, directory: Path
+) -> None:
+    """U9.8: it holds the name until its owner is done, whether there is a snapshot or none."""
+    directory.mkdir(parents=True)
+    with (directory / "x.journal").open("wb") as journal:
+        journal.write(b"of another\n")
+        journal.flush()
+        fcntl.flock(journal, fcntl.LOCK_EX)
+        session = make_manager().create(id="x")
+        session.add_message("user", "one")
+    assert session.id == "x-01"
+    assert (directory / "x.journal").read_bytes() == b"of another\n"
+
+
+def test_nobody_writes_to_a_journal_that_was_moved_away(
+    make_manager: Make, directory: Path
+) -> None:
+    """U9.8: a lock on a file that has no name any more, or another one, is a lock on nothing."""
+    manager = make_manager()
+    session = manager.create(id="x")
+    session.add_message("user", "one")
+    with manager.writing(session):
+        session.add_message("user", "two")
+        (directory / "x.journal").rename(directory / "moved")
+    session.add_message("user", "three")
+    assert texts(make_manager().load_id(session.id or "")) == ["one", "two", "three"]
+    assert b"three" not in (directory / "moved").read_bytes()

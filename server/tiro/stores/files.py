@@ -98,15 +98,15 @@ class SessionFiles:
     def claim(self, data: bytes, n: int, stamp: str) -> bool:
         """Make the snapshot, up to change `n`, as a new file; False where its name is taken.
 
-        A journal that a deleted session left there is set aside.
+        A journal that a deleted session left there is set aside first: once the snapshot is
+        there, others may load it and write to its journal.
         """
+        if not self._set_leftover_aside(stamp):
+            return False
         written = claim_file(self.disk, self.path, data)
         if written is None:
             return False
         self.snapshot, self.snapshot_n, self.stored_n = written, n, n
-        leftover = signature_at(self.journal.path)
-        if leftover is not None and leftover.size:
-            set_aside(self.disk, self.journal.path, stamp)
         return True
 
     def look(self) -> State:
@@ -184,6 +184,22 @@ class SessionFiles:
             with contextlib.suppress(OSError):
                 os.unlink(self.journal.path)
         remove_holder(self.holder_path)  # that of a killed process
+
+    def _set_leftover_aside(self, stamp: str) -> bool:
+        """Clear the journal's name; False where somebody writes there or has the name by now."""
+        leftover = signature_at(self.journal.path)
+        if leftover is None or not leftover.size:
+            return True
+        is_free = True
+        with contextlib.suppress(OSError):  # no lock can be had
+            is_free = self.journal.try_lock()
+        try:
+            if not is_free or os.path.lexists(self.path):
+                return False
+            set_aside(self.disk, self.journal.path, stamp)
+            return True
+        finally:
+            self.journal.close()
 
 
 def _sized(signature: Signature | None) -> Signature | None:

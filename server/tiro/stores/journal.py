@@ -96,9 +96,9 @@ class Journal:
             descriptor = self._open()
             if not try_lock(descriptor):
                 return False
-            if os.fstat(descriptor).st_nlink:
+            if self._is_in_place(descriptor):
                 return True
-            self.close()  # it was deleted before we had the lock, which therefore is on nothing
+            self.close()  # it was moved or deleted before we had the lock, which is on nothing
 
     def unlock(self) -> None:
         """Give the lock back."""
@@ -157,6 +157,12 @@ class Journal:
         if descriptor is not None:
             with contextlib.suppress(OSError):
                 os.close(descriptor)
+
+    def _is_in_place(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), os.stat(self.path))
+        except FileNotFoundError:
+            return False
 
     def _open(self) -> int:
         if self._descriptor is None:
