@@ -204,9 +204,9 @@ def test_a_result_that_is_sent_in_part_is_explained(
     server = start()
     server.request("tiro/models/set", {"name": "fake/small"})
     ask(server, "hello")
-    add(server, "user", "word " * 4_000)
+    add(server, "user", "look")
     add(server, "assistant", [use("t1", path="big.txt")])
-    seq = add(server, "tool", result("t1", "word " * 3_000))["seq"]
+    seq = add(server, "tool", result("t1", "word " * 9_000))["seq"]
     explained = server.request("tiro/session/explain")
     assert {"seq": seq, "rule": "result_in_part"} in explained["repairs"]
     assert "left out here" in explained["messages"][-1]["content"]

@@ -8,7 +8,7 @@ import pytest
 from tests.session.histories import result, user, uses
 from tiro import Message, Session, provider_view
 from tiro.session.meter import IMAGE_TOKENS
-from tiro.session.results import NO_ROOM, fitting_window
+from tiro.session.results import NO_ROOM, fitting_rows
 from tiro.session.shown import LEAST_TOKENS, staying
 
 WORDS = "some words and more of them "
@@ -27,7 +27,7 @@ def talk(*contents: Any) -> Session:
 
 
 def sent(session: Session, missing: int) -> list[Any]:
-    return fitting_window(session, staying(session), -missing)
+    return fitting_rows(session, staying(session), -missing).window
 
 
 def total(session: Session, messages: list[Message]) -> int:
@@ -37,7 +37,7 @@ def total(session: Session, messages: list[Message]) -> int:
 def test_what_fits_is_sent_as_it_is() -> None:
     session = talk(WORDS * 99)
     for free in (None, 0, 5):
-        window = fitting_window(session, staying(session), free)
+        window = fitting_rows(session, staying(session), free).window
         assert [id(m) for m in window] == [id(m) for m in session.oldest_first()]
 
 
@@ -104,3 +104,23 @@ def test_what_may_leave_the_window_is_not_cut_but_what_is_pinned_is() -> None:
     assert "left out" not in str(sent(session, 500))
     session.pin(3)
     assert "left out" in str(sent(session, 500)[2].content)
+
+
+def test_what_only_stands_in_front_of_a_pin_gives_way_first() -> None:
+    """U3.2, U2.8: nobody has pinned it; what is pinned stays whole for longer."""
+    session = Session().append_message(user(WORDS * 900)).append_message(uses("0"))
+    session.append_message(result("0", WORDS * 90)).append_message(user("And now?"))
+    session.pin(3)
+    session.set_limit(messages=1)
+    session.resize("lite")
+    assert [m.seq for m in session.messages] == [2, 3, 4]
+    rows = fitting_rows(session, staying(session), -3_000)
+    view = provider_view(*rows)
+    assert [m.seq for m in view] == [1, 2, 3, 4]
+    assert (
+        total(session, view)
+        <= total(session, provider_view(*fitting_rows(session, set(), None))) - 3_000
+    )
+    assert "left out" in str(view[0].content)
+    assert "left out" not in str(view[2].content)
+    assert "left out" in str(fitting_rows(session, staying(session), -6_000).window)

@@ -12,10 +12,9 @@ from tiro.agents.agent_info import AgentInfo
 from tiro.agents.options import output_limit
 from tiro.models.model import Model, ModelRequest, ToolSchema
 from tiro.session.core import Core
-from tiro.session.messages import Message
 from tiro.session.meter import ContextSize
 from tiro.session.provider_view import provider_view, with_front
-from tiro.session.results import fitting_window
+from tiro.session.results import Rows, fitting_rows
 from tiro.session.shown import free_in, memo_text, room_in, shown, staying, summary_text
 from tiro.session.tokens import Weights
 
@@ -50,11 +49,11 @@ def what_is_cut(
     return _parts(session, prompt, tools, context_window).cut
 
 
-def window_sent(
+def rows_sent(
     session: Core, prompt: str, tools: Sequence[ToolSchema], context_window: int | None
-) -> list[Message]:
-    """The window that the next request is made of: results in it are cut where they do not fit."""
-    return _parts(session, prompt, tools, context_window).window
+) -> Rows:
+    """What the next request is made of: results are cut where they do not fit."""
+    return _parts(session, prompt, tools, context_window).rows
 
 
 def build_request(
@@ -70,7 +69,7 @@ def build_request(
     parts = _parts(session, prompt, tools, model.facts.context_window)
     return ModelRequest(
         model=model.name.partition("/")[2] or model.name,
-        messages=provider_view(parts.window, session.archive_rows, thinking=True),
+        messages=provider_view(*parts.rows, thinking=True),
         system=parts.prompt(),
         tools=list(tools),
         max_output_tokens=output_limit(agent.options) or max_output_tokens,
@@ -91,7 +90,7 @@ def request_size(
     """The estimated size of the next request, with its parts counted apart."""
     parts = _parts(session, prompt, tools, context_window, draft)
     return session.meter.measure(
-        with_front(parts.window, session.archive_rows),
+        with_front(*parts.rows),
         **parts.texts,
         draft=draft,
         context_window=context_window,
@@ -103,8 +102,7 @@ def request_weights(
 ) -> Weights:
     """What the next request weighs, for the calibration of the meter."""
     parts = _parts(session, prompt, tools, context_window)
-    sent = with_front(parts.window, session.archive_rows)
-    return session.meter.weights(sent, *parts.texts.values())
+    return session.meter.weights(with_front(*parts.rows), *parts.texts.values())
 
 
 class _Parts(NamedTuple):
@@ -112,7 +110,7 @@ class _Parts(NamedTuple):
 
     texts: dict[str, str]
     """All besides its messages, by the names of the breakdown."""
-    window: list[Message]
+    rows: Rows
     cut: list[str]
     """What of the texts is not shown whole, a sentence each."""
 
@@ -141,7 +139,7 @@ def _parts(
         "summary": found.summary,
     }
     instructed = None if free is None else free - session.meter.text(found.instructions)
-    return _Parts(texts, fitting_window(session, staying(session, draft), instructed), found.cut)
+    return _Parts(texts, fitting_rows(session, staying(session, draft), instructed), found.cut)
 
 
 def _tools_text(tools: Sequence[ToolSchema]) -> str:

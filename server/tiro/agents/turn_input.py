@@ -9,12 +9,13 @@ from tiro.agents import events
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.budget import Spending
 from tiro.agents.permissions import Rules
-from tiro.agents.prompt import build_request, window_sent
+from tiro.agents.prompt import build_request, rows_sent
 from tiro.agents.settings import TurnSettings
 from tiro.errors import ContextOverflowError
 from tiro.models.model import Model, ModelRequest, ToolSchema
 from tiro.session.core import Core
-from tiro.session.messages import Content, Message, Usage
+from tiro.session.messages import Content, Usage
+from tiro.session.results import Rows
 from tiro.session.secrets import KnownSecrets
 from tiro.tools.editor import PermissionAnswer, PermissionRequest
 from tiro.tools.seen import SeenTexts
@@ -108,7 +109,7 @@ def request_of(turn: Turn) -> ModelRequest:
     )
 
 
-def window_of(turn: Turn) -> list[Message]:
-    """The window as that request shows it, oldest first."""
+def rows_of(turn: Turn) -> Rows:
+    """Window and archive as that request shows them."""
     tools, window = schemas_of(tools_of(turn)), turn.model.facts.context_window
-    return window_sent(turn.session, turn.system, tools, window)
+    return rows_sent(turn.session, turn.system, tools, window)

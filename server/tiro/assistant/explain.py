@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tiro.agents.turn_input import Turn, request_of, window_of
+from tiro.agents.turn_input import Turn, request_of, rows_of
 from tiro.assistant.setup import Setup
 from tiro.errors import ContextOverflowError
 from tiro.models.wire_parts import WireParts, parts_of, thinking_of
@@ -20,6 +20,7 @@ from tiro.session.messages import Content, Message
 from tiro.session.meter import ContextSize
 from tiro.session.provider_view import Repair, View, viewed
 from tiro.session.queued import add_queued
+from tiro.session.results import Rows
 from tiro.stores.manager import SessionManager
 
 
@@ -52,7 +53,7 @@ async def explain(
         await turn.before_step(None, _nobody)
     request = request_of(turn)
     parts = parts_of(turn.model.wire_request(request))
-    seen = _seen(session, window_of(turn), parts)
+    seen = _seen(session, rows_of(turn), parts)
     return Explained(
         model=turn.model.name or None,
         parts=decode(manager.redact(encode(parts)), WireParts),
@@ -70,16 +71,16 @@ async def _unchanged(*_: object) -> None:
     """In the place of whoever would bring the memo up to date: it stays as it is."""
 
 
-def _seen(session: Core, window: list[Message], parts: WireParts) -> View:
+def _seen(session: Core, rows: Rows, parts: WireParts) -> View:
     """The view that the request was made of, less the thinking that was not sent.
 
     Only the model that wrote it is sent it back, and not in every provider's form.
     """
-    seen = viewed(window, session.archive_rows, thinking=True)
+    seen = viewed(*rows, thinking=True)
     there = {encode(thought) for thought in thinking_of(parts.messages)}
     left, repairs = dict(seen.left), list(seen.repairs)
     whole = session.oldest_first()
-    cut = [row.seq or 0 for row, sent in zip(whole, window, strict=True) if sent is not row]
+    cut = [row.seq or 0 for row, sent in zip(whole, rows.window, strict=True) if sent is not row]
     repairs += [Repair(seq, "result_in_part") for seq in cut]
     for message in seen.messages:
         thoughts = list(thinking_of([message]))

@@ -1,11 +1,12 @@
 """Tool results in part: those that may not leave the window, where the whole does not fit.
 
 What was said last stays in a request, and so does what is pinned; a prompt can only be sent whole,
-a result cannot take more than the prompt leaves. What is stored stays whole.
+a result cannot take more than the prompt leaves, and even less what only stands in front of a pin.
+What is stored stays whole.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,9 +19,11 @@ from tiro.session.messages import (
     read_block,
     seq_of,
     stored_blocks,
+    text_of,
     tool_results_of,
 )
-from tiro.session.meter import IMAGE_TOKENS
+from tiro.session.meter import IMAGE_TOKENS, MESSAGE_TOKENS
+from tiro.session.provider_view import PLACEHOLDER, put_in_front
 from tiro.session.shown import LEAST_TOKENS, cut_to
 
 RESULT_CUT = (
@@ -30,19 +33,40 @@ RESULT_CUT = (
 NO_ROOM = "(Here was an image, which does not fit the context window beside the rest.)"
 
 
-def fitting_window(core: Core, staying: set[int], free: int | None) -> list[Message]:
-    """The window, oldest first, as it is sent where so many tokens are free; None is no limit.
+class Rows(NamedTuple):
+    """Window and archive, oldest first, as a request is made of them."""
 
-    Fewer than 0 are missing: results of the messages with the seqs `staying` get shorter by them,
-    long ones before short ones. Pure; O(messages), and O(bytes) of those results.
+    window: list[Message]
+    archive: Sequence[Message]
+
+
+def fitting_rows(core: Core, staying: set[int], free: int | None) -> Rows:
+    """What is sent where so many tokens are free; None is no limit.
+
+    Fewer than 0 are missing. What is only put in front gets shorter by them, then the results of
+    the messages with the seqs `staying`, long ones before short ones. Pure; O(messages), and
+    O(bytes) of what gets shorter.
     """
-    window = core.oldest_first()
+    window, archive, size = core.oldest_first(), core.archive_rows, core.meter.text
     if free is None or free >= 0:
-        return window
-    size = core.meter.text
+        return Rows(window, archive)
     held = [m for m in window if seq_of(m) in staying]
-    level = _level([n for message in held for n in _sizes(message, size)], free)
-    return [_in_part(m, level, size) if seq_of(m) in staying else m for m in window]
+    front = put_in_front(held, [*archive, *window])
+    if front is not None:
+        whole = core.meter.message(front)
+        short = _short(front, max(LEAST_TOKENS, whole + free), size)
+        free += whole - core.meter.message(short)
+        archive = [short if message is front else message for message in archive]
+    if free < 0:
+        level = _level([n for message in held for n in _sizes(message, size)], free)
+        window = [_in_part(m, level, size) if seq_of(m) in staying else m for m in window]
+    return Rows(window, archive)
+
+
+def _short(front: Message, tokens: int, size: Callable[[str], int]) -> Message:
+    """A user message in at most so many tokens, without all but its text."""
+    text = cut_to(text_of(front), tokens - MESSAGE_TOKENS, size, RESULT_CUT)
+    return Message("user", text if text.strip() else PLACEHOLDER, seq=front.seq)
 
 
 def _level(sizes: list[int], free: int) -> int:
