@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tiro import Session
-from tiro.agents.prompt import request_size
+from tiro import Message, Session, provider_view
+from tiro.agents.prompt import request_size, rows_sent
 from tiro.assistant.fit import Fitting, budget_of
 from tiro.assistant.memo_upkeep import Upkeep
 from tiro.assistant.pins import check_edit
@@ -264,6 +264,54 @@ def test_what_was_refused_is_sent_with_less_of_memo_and_summary() -> None:
 
 
 # --- pins ---
+
+
+@pytest.mark.parametrize("words", [100, 1_300, 1_700])
+def test_a_prompt_that_fits_beside_no_system_message_is_sent(words: int) -> None:
+    """U2.4, U8.2: they are shown as far as there is room."""
+    session = Session()
+    for _ in range(4):
+        session.add_message("system", WORDS * 100)
+    session.add_message("user", "word " * words)
+    assert fitted(session).tokens <= WINDOW * 0.95
+    assert session.messages[-1].content == "word " * words
+
+
+@pytest.mark.parametrize("words", [1_700, 5_000, 20_000])
+def test_what_is_only_put_in_front_of_a_pin_is_bounded(words: int) -> None:
+    """U3.2, U2.8: nothing is refused for it, the budget holds and what was said since stays."""
+    session = Session()
+    session.add_message("user", f"FIRST {'word ' * words} LAST").add_message("assistant", "short")
+    session.pin(2)
+    for n in range(4):
+        session.add_message("user", f"question {n}").add_message("assistant", f"answer {n}")
+    session.add_message("user", "And now?")
+    found = fitted(session)
+    assert found.tokens <= WINDOW * 0.75
+    view = request_rows(session)
+    assert view[0].seq == 1
+    assert "FIRST" in str(view[0].content)
+    assert "characters left out here" in str(view[0].content)
+    assert view[1].seq == 2
+    before = [message.seq for message in session.messages]
+    session.add_message("assistant", "this").add_message("user", "And then?")
+    fitted(session)
+    assert [message.seq for message in session.messages][: len(before)] == before
+    assert session.full()[0].content == f"FIRST {'word ' * words} LAST"
+
+
+def request_rows(session: Session) -> list[Message]:
+    """The messages of the next request."""
+    return provider_view(*rows_sent(session, "", (), WINDOW))
+
+
+def test_what_is_too_long_all_the_same_says_what_takes_the_room() -> None:
+    session = Session()
+    session.add_message("system", WORDS * 100).add_message("user", "word " * 3_000)
+    with pytest.raises(
+        ContextOverflowError, match=r"\(what was said last 2,9.*system prompt \d\d,"
+    ):
+        fitted(session)
 
 
 def pinned() -> Session:

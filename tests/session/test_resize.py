@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.session.histories import result, says, sound_histories, talk, user, uses
 from tiro import Message, Session
 from tiro.session.cut import group_of, opens_turn
+from tiro.session.front import front_of
 from tiro.session.meter import Meter
 from tiro.session.policy import Budget, ResizeDecision, judge
-from tiro.session.provider_view import put_in_front
 from tiro.session.resize import planned, resize, to_evict
 
 
@@ -111,7 +111,7 @@ def test_a_budget_is_kept_or_nothing_more_can_go(
         taken = sum(size(m) for m in rows if m.seq in held)
         assert sum(map(size, free)) <= budget.kept(taken)
         left = [m for m in rows if m.seq not in gone]
-        front = put_in_front(left, [m for m in rows if m.seq in gone])
+        front = front_of(session, left, [m for m in rows if m.seq in gone])
         if front is not None and left[0].seq in held:
             assert sum(map(size, free)) <= budget.kept(taken + size(front))
         elif front is not None and any(map(opens_turn, left)):

@@ -114,13 +114,13 @@ def test_what_only_stands_in_front_of_a_pin_gives_way_first() -> None:
     session.set_limit(messages=1)
     session.resize("lite")
     assert [m.seq for m in session.messages] == [2, 3, 4]
-    rows = fitting_rows(session, staying(session), -3_000)
+    rows = fitting_rows(session, staying(session), -200)
     view = provider_view(*rows)
     assert [m.seq for m in view] == [1, 2, 3, 4]
     assert (
         total(session, view)
-        <= total(session, provider_view(*fitting_rows(session, set(), None))) - 3_000
+        <= total(session, provider_view(*fitting_rows(session, set(), None))) - 200
     )
     assert "left out" in str(view[0].content)
     assert "left out" not in str(view[2].content)
-    assert "left out" in str(fitting_rows(session, staying(session), -6_000).window)
+    assert "left out" in str(fitting_rows(session, staying(session), -600).window)

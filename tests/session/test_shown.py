@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tiro import Session
+from tiro.session.dialogue import cut_to
 from tiro.session.shown import (
     ALL_SHARES,
     LEAST_ANSWER,
     SHARE,
-    cut_to,
     free_in,
     memo_text,
     room_in,
@@ -96,7 +96,7 @@ def test_whatever_there_is_a_quarter_stays_for_the_conversation(seed: int) -> No
 
 @pytest.mark.parametrize("free", [-50, 0, 130, 300, 500])
 def test_memo_and_summary_give_way_where_less_is_free(free: int) -> None:
-    """Standing instructions do not; what is not shown whole is named once."""
+    """Short standing instructions do not; what is not shown whole is named once."""
     made = session({"a": WORDS * 40}, f"FIRST {WORDS * 40} LAST", "Be kind.")
     found = shown(made, ROOM, free)
     parts = (found.instructions, found.memo, found.summary)
@@ -106,6 +106,19 @@ def test_memo_and_summary_give_way_where_less_is_free(free: int) -> None:
     assert [told.split(" has no room")[0] for told in found.cut] == (
         ["The memo", "The summary"] if free < 500 else []
     )
+
+
+@pytest.mark.parametrize(("free", "whole"), [(-50, 0), (0, 0), (160, 1), (205, 2)])
+def test_system_messages_give_way_too_where_less_is_free(free: int, whole: int) -> None:
+    """After memo and summary, long ones before short ones, told in one sentence (U3.9)."""
+    rules = [f"FIRST {WORDS * 20} LAST", f"Rule: {WORDS * 12}"]
+    made = session({"a": WORDS * 40}, "", *rules)
+    found = shown(made, ROOM, free)
+    assert tokens(made, found.instructions + found.memo) <= max(free, 60) + 2
+    assert sum(rule in found.instructions for rule in rules) == whole
+    assert found.instructions != ""
+    sentences = [told.split(" no room")[0] for told in found.cut]
+    assert sentences == ["System messages have", "The memo has"][whole == 2 :]
 
 
 def test_the_shorter_one_gives_way_last() -> None:

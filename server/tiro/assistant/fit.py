@@ -13,6 +13,7 @@ from tiro.session.meter import ContextSize
 from tiro.session.policy import Budget
 from tiro.session.resize import Plan, ResizeOutcome, commit, planned
 from tiro.session.session import Session
+from tiro.session.shown import staying
 
 OVERFLOW = 1.2
 """How far the estimate may be above the window before a request is not even tried."""
@@ -104,10 +105,10 @@ class Fitting:
         outcome = await self._resized(budget, "deep" if overflow else None, tell)
         if overflow is not None and not outcome.evicted and size.tokens >= before.tokens:
             raise _refused(overflow, in_the_way(self._session, size.context_window))
-        after = size.tokens if outcome.decision is None else self._measured().tokens
-        window = size.context_window
+        made = size if outcome.decision is None else self._measured()
+        after, window = made.tokens, made.context_window
         if window is not None and after > window * OVERFLOW:
-            raise _still_too_long(self._session, after, window)
+            raise _still_too_long(self._session, made, window)
         self._on_fitted()
         if outcome.decision is None or not (outcome.evicted or outcome.memo_refused):
             return None
@@ -179,14 +180,22 @@ def _refused(overflow: ContextOverflowError, pins: str | None) -> ContextOverflo
     return ContextOverflowError(f"{overflow}; {pins}", **overflow.data)
 
 
-def _still_too_long(session: Session, tokens: int, window: int) -> ContextOverflowError:
-    """The error for a request that no resize made short enough, naming the pins in its way."""
+def _still_too_long(session: Session, size: ContextSize, window: int) -> ContextOverflowError:
+    """The error for a request that no resize made short enough, naming what takes its room."""
     pins = in_the_way(session, window)
     advice = f"{pins}, send less" if pins else "send less"
+    last = staying(session) - session.held()
+    said = [message for message in session.newest_first if message.seq in last]
+    parts = {
+        "what was said last": sum(map(session.meter.message, said)),
+        "the system prompt": size.breakdown.system,
+        "the tools": size.breakdown.tools,
+    }
+    taken = ", ".join(f"{name} {tokens:,}" for name, tokens in parts.items())
     return ContextOverflowError(
-        f"The request is about {tokens} tokens and the model takes {window}, even after a resize;"
-        f" {advice} or choose a model with a larger context window",
-        tokens=tokens,
+        f"The request is about {size.tokens} tokens and the model takes {window}, even after a"
+        f" resize ({taken}); {advice} or choose a model with a larger context window",
+        tokens=size.tokens,
         context_window=window,
     )
 

@@ -1,7 +1,7 @@
 """Messages as the text that a summary is made of: `role: content` lines, bounded (N3.9, N8.3)."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tiro.session.messages import (
     AttachmentBlock,
@@ -58,6 +58,15 @@ def shortened(text: str, max_characters: int, mark: str = CUT_MARK) -> str:
     head = max(0, (max_characters - len(mark)) // 2)
     tail = max(0, max_characters - len(mark) - head)
     return text[:head] + mark + text[len(text) - tail :]
+
+
+def cut_to(text: str, tokens: int, size: Callable[[str], int], mark: str = CUT_MARK) -> str:
+    """A text as it is or, where it takes more tokens, its beginning and end with a mark between."""
+    kept, length = text, len(text)
+    while length and (taken := size(kept)) > tokens:
+        length = min(length - 1, length * max(0, tokens) // taken)
+        kept = shortened(text, length, mark)
+    return kept
 
 
 def _lines(messages: Iterable[Message], max_result: int | None = None) -> Iterator[str]:

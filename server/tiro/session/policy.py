@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from tiro.session.core import Core
+from tiro.session.front import front_of
 from tiro.session.handlers import awaited
 from tiro.session.messages import copied
-from tiro.session.provider_view import put_in_front
 from tiro.session.settings import SessionSettings
 from tiro.session.tokens import text_length
 
@@ -106,7 +106,7 @@ def default_policy(core: Core, settings: SessionSettings) -> ResizeDecision | No
 
 def _spent(core: Core, budget: Budget) -> bool:
     """Whether the next request would reach the budget; reads only until it does."""
-    front = put_in_front(reversed(core.newest_first), core.archive_rows)
+    front = front_of(core, reversed(core.newest_first), core.archive_rows)
     total = budget.fixed + (0 if front is None else core.meter.message(front))
     for message in core.newest_first:
         total += core.meter.message(message)

@@ -18,11 +18,11 @@ from tiro.session import memo as memos
 from tiro.session.changes import Change, Cover, Evict, Readmit, Set
 from tiro.session.core import Core
 from tiro.session.cut import legal_cut, opens_turn
+from tiro.session.front import front_of, held_with_front
 from tiro.session.handlers import ResizeHandler, awaited
 from tiro.session.memo_reading import Reading, Runs, read
 from tiro.session.messages import Message, as_message, copied, seqs_of
 from tiro.session.policy import TOKEN_BUDGET, Budget, ResizeDecision, judge
-from tiro.session.provider_view import put_in_front, with_front
 from tiro.session.replacement import replacement
 from tiro.session.settings import SessionSettings
 from tiro.session.snapshot import FIELDS
@@ -201,19 +201,13 @@ def to_evict(core: Core, settings: SessionSettings, budget: Budget | None = None
     if chars:
         start = max(start, _within(free, chars - text_length(said), message_length))
     if budget is not None:
-        fixed = sum(map(core.meter.message, _sent_with(core, held)))
+        fixed = sum(map(core.meter.message, held_with_front(core, held)))
         start = max(start, _within(free, budget.kept(fixed), core.meter.message))
     kept = [] if free[-1:] == window[-1:] else window[-1:]  # then all that is free may go
     cut = legal_cut([*free, *kept], start)
     if budget is not None and (later := _before_a_prompt(core, free, cut, budget.kept(fixed))):
         cut = legal_cut([*free, *kept], later)
     return seqs_of(free[:cut])
-
-
-def _sent_with(core: Core, seqs: set[int]) -> list[Message]:
-    """The messages of the window with these seqs, and what is put in front of them."""
-    window = core.oldest_first()
-    return with_front([m for m in window if m.seq in seqs], [*core.archive_rows, *window])
 
 
 def _answered(core: Core, budget: Budget | None) -> set[int]:
@@ -231,7 +225,7 @@ def _before_a_prompt(core: Core, free: list[Message], cut: int, tokens: int) -> 
     """
     gone = set(seqs_of(free[:cut]))
     left = [m for m in core.oldest_first() if m.seq not in gone]
-    front = put_in_front(left, [*core.archive_rows, *free[:cut]])
+    front = front_of(core, left, [*core.archive_rows, *free[:cut]])
     if front is None or sum(map(core.meter.message, [front, *free[cut:]])) <= tokens:
         return 0
     before = set(seqs_of(takewhile(lambda m: not opens_turn(m), left)))

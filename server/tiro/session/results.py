@@ -5,12 +5,14 @@ a result cannot take more than the prompt leaves, and even less what only stands
 What is stored stays whole.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
 from tiro.session.core import Core
+from tiro.session.dialogue import cut_to
+from tiro.session.front import front_of, in_part
 from tiro.session.messages import (
     ImageBlock,
     Message,
@@ -19,12 +21,10 @@ from tiro.session.messages import (
     read_block,
     seq_of,
     stored_blocks,
-    text_of,
     tool_results_of,
 )
-from tiro.session.meter import IMAGE_TOKENS, MESSAGE_TOKENS
-from tiro.session.provider_view import PLACEHOLDER, put_in_front
-from tiro.session.shown import LEAST_TOKENS, cut_to
+from tiro.session.meter import IMAGE_TOKENS
+from tiro.session.shown import LEAST_TOKENS
 
 RESULT_CUT = (
     "\n[… {} characters left out here, which do not fit the context window beside the rest. Ask for"
@@ -34,10 +34,12 @@ NO_ROOM = "(Here was an image, which does not fit the context window beside the 
 
 
 class Rows(NamedTuple):
-    """Window and archive, oldest first, as a request is made of them."""
+    """What a request is made of."""
 
     window: list[Message]
-    archive: Sequence[Message]
+    """Oldest first."""
+    front: list[Message]
+    """What of the archive is put in front of them, if anything is."""
 
 
 def fitting_rows(core: Core, staying: set[int], free: int | None) -> Rows:
@@ -47,26 +49,21 @@ def fitting_rows(core: Core, staying: set[int], free: int | None) -> Rows:
     the messages with the seqs `staying`, long ones before short ones. Pure; O(messages), and
     O(bytes) of what gets shorter.
     """
-    window, archive, size = core.oldest_first(), core.archive_rows, core.meter.text
+    window, size = core.oldest_first(), core.meter.text
+    front = front_of(core, window, core.archive_rows)
     if free is None or free >= 0:
-        return Rows(window, archive)
+        return Rows(window, [] if front is None else [front])
     held = [m for m in window if seq_of(m) in staying]
-    front = put_in_front(held, [*archive, *window])
-    if front is not None:
-        whole = core.meter.message(front)
-        short = _short(front, max(LEAST_TOKENS, whole + free), size)
+    needed = front_of(core, held, [*core.archive_rows, *window])
+    if needed is not None:
+        whole = core.meter.message(needed)
+        short = in_part(needed, max(LEAST_TOKENS, whole + free), core.meter)
         free += whole - core.meter.message(short)
-        archive = [short if message is front else message for message in archive]
+        front = short if front is not None and front.seq == needed.seq else front
     if free < 0:
         level = _level([n for message in held for n in _sizes(message, size)], free)
         window = [_in_part(m, level, size) if seq_of(m) in staying else m for m in window]
-    return Rows(window, archive)
-
-
-def _short(front: Message, tokens: int, size: Callable[[str], int]) -> Message:
-    """A user message in at most so many tokens, without all but its text."""
-    text = cut_to(text_of(front), tokens - MESSAGE_TOKENS, size, RESULT_CUT)
-    return Message("user", text if text.strip() else PLACEHOLDER, seq=front.seq)
+    return Rows(window, [] if front is None else [front])
 
 
 def _level(sizes: list[int], free: int) -> int:

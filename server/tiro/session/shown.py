@@ -2,7 +2,7 @@
 
 Whatever a file, a user or a model made of them, they leave a quarter of the room to the
 conversation at least: what is longer than its share is shown without its middle. Where what was
-said last takes more, memo and summary give way to it. What is stored stays whole.
+said last takes more, they give way to it, memo and summary first. What is stored stays whole.
 """
 
 import json
@@ -14,10 +14,11 @@ import msgspec
 
 from tiro.session.core import Core
 from tiro.session.cut import group_of, opens_turn
-from tiro.session.dialogue import CUT_MARK, shortened
+from tiro.session.dialogue import cut_to
+from tiro.session.front import held_with_front
 from tiro.session.memo import BOOKKEEPING
 from tiro.session.messages import seq_of
-from tiro.session.provider_view import SYSTEM_ROLES, standing_instructions, with_front
+from tiro.session.provider_view import SYSTEM_ROLES, standing_instructions
 
 MEMO_HEADING = "## Session Memo"
 SUMMARY_HEADING = "## Conversation Summary"
@@ -32,16 +33,17 @@ ALL_SHARES = 0.5
 LEAST_ROOM = 0.25
 """The room is at least this share of the window, however much prompt and tools take."""
 LEAST_TOKENS = 60
-"""Where fewer would be left of each standing instruction, the oldest are not shown."""
+"""Where fewer would be left of each standing instruction, the oldest are not shown; the
+newest keeps so many in any case."""
 LEAST_ANSWER = 0.1
-"""What of the window memo and summary leave to the answer."""
+"""What of the window they leave to the answer."""
 
 CUT = (
     "{} too long for the context window of the model, which gets to see only the beginning and the"
     " end; shorten it or choose a model with a larger window"
 )
 GIVES_WAY = (
-    "{} has no room beside what was said last and what is pinned: the model gets to see only some"
+    "{} no room beside what was said last and what is pinned: the model gets to see only some"
     " of it, or nothing; send less at once or choose a model with a larger context window"
 )
 
@@ -70,13 +72,17 @@ def shown(core: Core, room: int | None = None, free: int | None = None) -> Shown
         kept = {name: cut_to(text, share, size) for name, text in memory.items()}
         left = max(share, int(room * ALL_SHARES) - _sum(kept.values(), size))
         texts, missing = _cut_together(said, left, size)
+    whole = texts
+    if free is not None and _sum(texts, size) > max(free, LEAST_TOKENS):
+        texts, _ = _cut_together(said, max(free, LEAST_TOKENS), size)
     fitting = kept
     if free is not None and _sum(kept.values(), size) > (left := free - _sum(texts, size)):
         fitting = _giving_way(memory, left, size)
     cut = [CUT.format(_named(missing))] if missing else []
+    cut += [GIVES_WAY.format("System messages have")] if texts != whole else []
     for name in (name for name in memory if fitting[name] != memory[name]):
         is_cut = fitting[name] == kept[name]
-        cut.append(CUT.format(f"{name} is") if is_cut else GIVES_WAY.format(name))
+        cut.append(CUT.format(f"{name} is") if is_cut else GIVES_WAY.format(f"{name} has"))
     return Shown("\n\n".join(texts), fitting["The memo"], fitting["The summary"], cut)
 
 
@@ -96,8 +102,7 @@ def free_in(core: Core, window: int | None, taken: int, draft: str = "") -> int 
     if not most:
         return None
     last = core.meter.text(draft) if draft else 0
-    held, rows = staying(core, draft), core.oldest_first()
-    sent = with_front([m for m in rows if m.seq in held], [*core.archive_rows, *rows])
+    sent = held_with_front(core, staying(core, draft))
     return min(most) - taken - last - sum(map(core.meter.message, sent))
 
 
@@ -119,15 +124,6 @@ def memo_text(memo: Any) -> str:
 def summary_text(summary: str | None) -> str:
     """The summary as its part of the system prompt; empty when there is none."""
     return f"{SUMMARY_HEADING}\n\n{SUMMARY_SENTENCE}\n\n{summary}" if summary else ""
-
-
-def cut_to(text: str, tokens: int, size: Callable[[str], int], mark: str = CUT_MARK) -> str:
-    """A text as it is or, where it takes more tokens, its beginning and end with a mark between."""
-    kept, length = text, len(text)
-    while length and (taken := size(kept)) > tokens:
-        length = min(length - 1, length * max(0, tokens) // taken)
-        kept = shortened(text, length, mark)
-    return kept
 
 
 def _named(seqs: list[int]) -> str:
