@@ -64,7 +64,7 @@ export const FIRST = {
   },
 
   "a key goes into the secret storage and the server's environment, and nowhere else": async (ui) => {
-    const keyOf = ([pid]) => /OPENAI_API_KEY=([^\0]*)/.exec(readFileSync(`/proc/${pid}/environ`, "utf8"))?.[1];
+    const keyOf = ([pid]) => /OPENAI_API_KEY=([^\0]*)/.exec(environOf(pid))?.[1];
     await ui.command("Tiro: Set API Key");
     await ui.pick("OpenAI");
     await ui.page.locator('.quick-input-widget input[type="password"]').fill(KEY);
@@ -191,6 +191,15 @@ class NativeChat {
     await this.page.keyboard.type(prompt);
     await this.page.keyboard.press("Escape"); // the list of completions
     await this.page.keyboard.press("Enter");
+  }
+}
+
+/** The environment of a process; of one that has just ended it is a key that nobody has. */
+function environOf(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, "utf8");
+  } catch {
+    return "OPENAI_API_KEY=gone";
   }
 }
 
