@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.stores.script import LIFE, MAX_HISTORY
 from tests.tools.editing import EDITS, Editing
+from tiro.stores import autosave
 from tiro.stores.disk import Disk
 from tiro.stores.manager import SessionManager
 
@@ -98,6 +99,18 @@ def idle(job: dict[str, Any], acknowledge: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
+def live_beside_snapshots(job: dict[str, Any], acknowledge: Callable[[], object]) -> None:
+    """The whole script in jerks, while the background thread writes snapshots all the time."""
+    chance = random.Random(job["seed"])
+    autosave.IDLE_SECONDS = autosave.SYNC_SECONDS = chance.uniform(0.001, 0.01)
+    manager = SessionManager(job["directory"], disk=DyingDisk(job["at"], job["when"]))
+    session = manager.create(max_history=MAX_HISTORY, id="x")
+    for step in LIFE:
+        step(manager, session)
+        acknowledge()
+        time.sleep(chance.choice((0, 0, 0.002, 0.004, 0.01)))
+
+
 def save(job: dict[str, Any], acknowledge: Callable[[], object]) -> None:
     """Save a session of 5 MB again and again, until killed from outside: always during a save."""
     manager = SessionManager(job["directory"])
@@ -133,6 +146,7 @@ def edit_on(job: dict[str, Any], acknowledge: Callable[[], object]) -> None:
 SCRIPTS: dict[str, Callable[[dict[str, Any], Callable[[], object]], None]] = {
     "live": live,
     "idle": idle,
+    "live_beside_snapshots": live_beside_snapshots,
     "save": save,
     "edit": edit,
     "edit_on": edit_on,

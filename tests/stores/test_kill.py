@@ -5,6 +5,7 @@ The children die inside the very operation: before it, after it, or with half of
 
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -109,6 +110,36 @@ def test_a_kill_inside_any_operation_loses_nothing(
         session = manager.load_id("x")
         assert state_of(session) in (states[done], states[done + 1]), (moment, LIFE[done])
         check_usable(manager, session)
+
+
+def test_a_kill_beside_snapshots_that_never_end_loses_nothing(
+    tmp_path: Path, make_manager: Make, record_property: Tell
+) -> None:
+    """U9.3, U9.6: as above at random moments, while snapshots are written beside the steps."""
+    states = expected_states(tmp_path / "expected")
+    chance = random.Random(1)
+    directories = [tmp_path / str(n) for n in range(sized(fast=8, normal=16, long=4_000))]
+    jobs = [
+        job(
+            directory,
+            "live_beside_snapshots",
+            at=chance.randrange(190),
+            when=chance.choice(("before", "half", "after")),
+            seed=seed,
+        )
+        for seed, directory in enumerate(directories)
+    ]
+    results, _ = run(jobs)
+    killed = sum(result["killed"] for result in results)
+    assert killed >= len(jobs) // 3
+    record_property("kills", killed)
+    for one, directory, result in zip(jobs, directories, results, strict=True):
+        done = result["acknowledged"]
+        if not (directory / "x.json").exists():
+            assert done <= 1, one
+            continue
+        session = make_manager(directory=directory).load_id("x")
+        assert state_of(session) in states[done : done + 2], one
 
 
 def test_a_kill_while_the_background_thread_writes_loses_nothing(
