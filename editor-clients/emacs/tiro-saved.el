@@ -181,11 +181,15 @@ The default is the newest that is not the current one."
       (concat (tiro-view-one-line (plist-get session :title) 60) "  " (plist-get session :id))
     (plist-get session :id)))
 
+(defun tiro-saved--count (session)
+  "Return how many messages SESSION holds, those that left the window included."
+  (+ (or (plist-get session :messages) 0) (or (plist-get session :archived) 0)))
+
 (defun tiro-saved--annotation (session)
   "Return what to say beside SESSION in a list to choose from."
   (if (plist-get session :error) (format "  damaged: %s" (plist-get session :error))
     (format "  %s ago, %s%s%s" (tiro-view-age (plist-get session :savedAt))
-            (tiro-view-messages (plist-get session :messages))
+            (tiro-view-messages (tiro-saved--count session))
             (if (plist-get session :agent) (concat ", " (plist-get session :agent)) "")
             (if (equal (plist-get session :id) (tiro-session-id tiro-session)) ", current" ""))))
 
@@ -211,7 +215,8 @@ The default is the newest that is not the current one."
   (mapcar (lambda (session)
             (list (plist-get session :id)
                   (vector (tiro-view-age (plist-get session :savedAt))
-                          (format "%s" (or (plist-get session :messages) ""))
+                          (if (plist-get session :error) ""
+                            (number-to-string (tiro-saved--count session)))
                           (or (plist-get session :agent) "")
                           (or (plist-get session :error) (plist-get session :title) "")
                           (or (plist-get session :id) ""))))

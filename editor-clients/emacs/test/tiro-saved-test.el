@@ -62,6 +62,10 @@
     (should-error (tiro-load-session "session-of-nobody") :type 'user-error)
     (should (string-search "goes on" (tiro-testing-chat)))))
 
+(ert-deftest tiro-saved-sessions-count-what-left-the-window ()
+  "A long talk is not listed as the few messages of its window."
+  (should (= (tiro-saved--count '(:messages 48 :archived 1950)) 1998)))
+
 (ert-deftest tiro-load-session-shows-odd-messages ()
   "Neighbours do not run together, an unknown block shows, a use without a result too."
   (tiro-testing-with-server

@@ -96,7 +96,6 @@ class Models:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.keys = Keys(providers, key_commands)
-        self._providers = self.keys.settings
         self._cache, self._doubts = cache, doubts or Doubts()
         self._open: dict[str, Model] = {}
         self._is_closed = False
@@ -122,7 +121,7 @@ class Models:
     def is_at_hand(self, wanted: str | None) -> bool:
         """Whether `choose` waits for nobody: no command has to print a key, no server to answer."""
         provider, separator, _ = (wanted or "").partition("/")
-        settings = self._providers.get(provider)
+        settings = self.keys.settings.get(provider)
         is_named = bool(separator or (settings and settings.default_model))
         return is_named and not self.keys.is_awaited(provider)
 
@@ -141,7 +140,7 @@ class Models:
         provider, _, model = full.partition("/")
         adapters = await asyncio.to_thread(load_adapters)
         opened: Model = adapters.open_model(
-            self._providers[provider], model, local_cache=self._cache
+            self.keys.settings[provider], model, local_cache=self._cache
         )
         return opened
 
@@ -154,7 +153,7 @@ class Models:
         `wanted` are full names of models that are there for whoever chose them, listed or not.
         """
         chosen = [name for name in wanted if name]
-        work = [self._examined(one, chosen, seconds) for one in in_order(self._providers)]
+        work = [self._examined(one, chosen, seconds) for one in in_order(self.keys.settings)]
         return list(await asyncio.gather(*work))
 
     async def rows(self, wanted: Iterable[str | None] = ()) -> list[ModelRow]:
@@ -162,7 +161,7 @@ class Models:
         chosen = [name for name in wanted if name]
         rows = [row for one in await self.standings(chosen) for row in self._rows_of(one)]
         for name in dict.fromkeys(chosen):
-            if (provider := name.partition("/")[0]) not in self._providers:
+            if (provider := name.partition("/")[0]) not in self.keys.settings:
                 rows.append(_row(name, provider, None, f"there is no provider {provider!r}"))
         return rows
 
@@ -174,9 +173,9 @@ class Models:
         if full in self._open:
             return self._open[full].facts
         provider, _, model = full.partition("/")
-        if provider not in self._providers:
+        if provider not in self.keys.settings:
             return ModelFacts()
-        return known_facts(self._providers[provider], model)
+        return known_facts(self.keys.settings[provider], model)
 
     def check(self, name: str) -> str:
         """The full name `provider/model`.
@@ -186,12 +185,12 @@ class Models:
         provider, separator, model = name.partition("/")
         about = self._doubts.about(provider)
         _refuse(about, None if about == self._doubts.everyone else provider)
-        if provider not in self._providers:
-            way = f"choose another model, of {', '.join(self._providers)}"
+        if provider not in self.keys.settings:
+            way = f"choose another model, of {', '.join(self.keys.settings)}"
             raise _unusable(name, f"there is no provider {provider!r}", way)
         if separator and not model:
             raise _unusable(name, "a model name follows the slash", "complete it")
-        default = self._providers[provider].default_model
+        default = self.keys.settings[provider].default_model
         return name if model else f"{provider}/{default}" if default else provider
 
     async def usable(self, name: str) -> str:
@@ -200,7 +199,7 @@ class Models:
         Raises ModelNotConfiguredError with the one thing that is missing.
         """
         full = self.check(name)
-        provider = self._providers[full.partition("/")[0]]
+        provider = self.keys.settings[full.partition("/")[0]]
         if not self.keys.is_awaited(provider.name) and (lacks := lacks_key(provider)) is not None:
             raise _unusable(full, lacks, "set it, or choose another model")
         adapters = await asyncio.to_thread(load_adapters)
@@ -237,7 +236,7 @@ class Models:
     async def _first(self) -> str:
         """The full name of the first usable one."""
         tried = []
-        for provider in in_order(self._providers):
+        for provider in in_order(self.keys.settings):
             standing = await self._for_choice(provider)
             if standing.reason is None:
                 return f"{provider.name}/{standing.names[0]}"
@@ -256,7 +255,7 @@ class Models:
         if self._clock() - self._found_at < KEPT_SECONDS:
             return True
         provider, _, model = full.partition("/")
-        standing = await self._unasked(self._providers[provider])
+        standing = await self._unasked(self.keys.settings[provider])
         adapters = await asyncio.to_thread(load_adapters)
         if standing.reason is not None or not adapters.asks_first(standing.provider):
             return standing.reason is None
@@ -272,7 +271,7 @@ class Models:
             raise ModelNotConfiguredError(CLOSED)
         if full not in self._open:
             provider, _, model = full.partition("/")
-            settings = self._providers[provider]
+            settings = self.keys.settings[provider]
             self._open[full] = adapters.open_model(settings, model, local_cache=self._cache)
         return self._open[full]
 
