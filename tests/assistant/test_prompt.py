@@ -8,6 +8,7 @@ import pytest
 
 from tests.fakes import RecordingEditor
 from tiro import InvalidInputError, InvalidMessageError
+from tiro.agents.silent_disk import Patience
 from tiro.assistant.prompt import MAX_ATTACHED_BYTES, Attachment, content_of
 from tiro.session.messages import Content
 from tiro.tools.workspace import Workspace
@@ -16,7 +17,7 @@ from tiro.tools.workspace import Workspace
 def content(prompt: Content, *attachments: Attachment, editor: Any = None) -> Content:
     """The content of the user's message."""
     workspace = Workspace(editor or RecordingEditor())
-    return asyncio.run(content_of(prompt, attachments, workspace))
+    return asyncio.run(content_of(prompt, attachments, workspace, Patience()))
 
 
 def attached(path: Path, editor: Any = None, **fields: Any) -> Any:

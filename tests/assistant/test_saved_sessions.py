@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.sizes import PATIENCE
+from tiro.agents.silent_disk import Patience
 from tiro.assistant.saved_sessions import SavedSessions
 from tiro.assistant.turns import Turns
 from tiro.session.session import Session
@@ -46,7 +47,7 @@ def saved(
     with SessionManager(tmp_path / "sessions", cache_directory=cache) as manager:
         for number in range(COUNT):
             manager.create(id=f"s{number}").add_message("user", f"needle {number}")
-        saved = SavedSessions(manager, Turns(lambda *_: None), nothing)
+        saved = SavedSessions(manager, Turns(lambda *_: None), nothing, Patience())
         yield saved
         saved.close()
 
@@ -109,7 +110,7 @@ def test_a_session_is_weighed_before_it_is_the_current_one(tmp_path: Path) -> No
             assert manager.current is not session
             weighed.append(session.id)
 
-        saved = SavedSessions(manager, Turns(lambda *_: None), weigh)
+        saved = SavedSessions(manager, Turns(lambda *_: None), weigh, Patience())
 
         async def check() -> None:
             await saved.import_from(None, '{"id": "new", "messages": []}', None)

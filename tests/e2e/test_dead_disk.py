@@ -73,6 +73,50 @@ def test_sessions_on_a_disk_that_falls_silent_are_still_shown(tmp_path: Path) ->
         assert server.request("tiro/agents/list")["default"] == "build"
 
 
+def test_what_a_client_names_on_a_silent_disk_holds_up_nobody(tmp_path: Path) -> None:
+    """Each request that names such a path is refused in words, and the session goes on."""
+    home, dead, silent = Home(tmp_path / "home"), tmp_path / "dead", tmp_path / "silent"
+    dead.mkdir()
+    (dead / "a.txt").write_text("x")
+    path = str(dead / "a.txt")
+    attached = {"attachments": [{"kind": "file", "path": path}]}
+    read = {"tool": "read_file", "input": {"path": path}}
+    with Server(home, env=hanging(tmp_path, dead, silent)) as server:
+        server.initialize(roots=[home.workspace, dead])
+        silent.touch()
+        for method, params in (
+            ("tiro/turn/start", {"prompt": "x", **attached}),
+            ("tiro/session/explain", {"draft": "x", **attached}),
+            ("tiro/session/load", {"path": path}),
+            ("tiro/session/import", {"path": path}),
+            ("tiro/session/save", {"path": path}),
+            ("tiro/session/export", {"format": "json", "path": path}),
+            ("tiro/permissions/explain", read),
+            ("tiro/edits/next", {}),
+        ):
+            error = server.error(method, params)
+            assert (method, "does not answer" in error.message) == (method, True), error.message
+        assert words(server) == []
+        assert server.request("tiro/session/addMessage", {"role": "user", "content": "x"})["stored"]
+        assert server.shutdown() == 0
+
+
+def test_what_waits_for_a_silent_disk_at_the_end_is_answered(tmp_path: Path) -> None:
+    """Every id gets its answer: the request that must not be left half done, and `shutdown`."""
+    home, silent = Home(tmp_path / "home"), tmp_path / "silent"
+    with Server(home, env=hanging(tmp_path, home.sessions, silent)) as server:
+        server.initialize()
+        add(server, "user", "x")
+        silent.touch()
+        saving = server.begin("tiro/session/save")
+        wait_for(tmp_path / "asked")
+        ending = server.begin("shutdown")
+        assert saving.error().code == -32800
+        server.notify("exit")
+        assert ending.error().code == -32800
+        assert server.wait_exit() == 0
+
+
 def wait_for(path: Path) -> None:
     deadline = time.monotonic() + PATIENCE
     while not path.exists() and time.monotonic() < deadline:

@@ -12,6 +12,7 @@ from tests.sizes import PATIENCE
 from tiro.agents import events
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.permissions import PermissionDecision
+from tiro.agents.silent_disk import Patience
 from tiro.assistant.file_edits import FileEdits
 from tiro.assistant.results import MemoryView, Preview
 from tiro.errors import (
@@ -55,7 +56,9 @@ class FakeAssistant:
         self.files: dict[str, Session] = {}
         self.exported = "the text"
         self.saved = self.turns = self.memory = self  # one object plays all parts of the real one
-        self.edits = FileEdits(Workspace(editor), Path("/nowhere"), is_kept=lambda: False)
+        self.edits = FileEdits(
+            Workspace(editor), Path("/nowhere"), is_kept=lambda: False, patience=Patience()
+        )
         self.problems: list[str] = []
         self.before: Callable[[str], Any] | None = None
         self.on_asking: Callable[[], None] = lambda: None

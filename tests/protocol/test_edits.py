@@ -10,6 +10,7 @@ import pytest
 from tests.protocol.fakes import Client
 from tests.protocol.test_editor import answering
 from tests.tools.rooms import put
+from tiro.agents.silent_disk import Patience
 from tiro.assistant.file_edits import FileEdits
 from tiro.errors import ToolError
 from tiro.tools.workspace import Workspace
@@ -32,7 +33,7 @@ class Desk:
     def another_process(self) -> "Desk":
         """The same ledger, opened anew."""
         editor, directory = self.client.service.editor, self.root.parent / "edits"
-        edits = FileEdits(Workspace(editor), directory, is_kept=lambda: True)
+        edits = FileEdits(Workspace(editor), directory, is_kept=lambda: True, patience=Patience())
         edits.tell = editor.say_once
         self.client.assistant.edits = edits
         return self

@@ -15,7 +15,8 @@ ANSWER_SECONDS = 2.0
 NEXT_SECONDS = 0.3
 """What others get while one does not answer: they may lie on the same disk."""
 
-SILENT = " cannot be read: its disk does not answer"
+WHY = "its disk does not answer"
+SILENT = f" cannot be read: {WHY}"
 
 T = TypeVar("T")
 

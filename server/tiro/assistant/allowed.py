@@ -1,10 +1,12 @@
 """Whether a tool use would run, and by which rule, without running it."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from tiro.agents.gate import Gate
 from tiro.agents.permissions import PermissionDecision
+from tiro.agents.settings_file import UnusableFileError
 from tiro.assistant.setup import Setup
 from tiro.errors import AgentNotFoundError, InvalidInputError, ToolError
 from tiro.session.core import Core
@@ -39,7 +41,10 @@ async def explain_permission(
     gate = Gate(setup.rules_of(info, session), workspace)
     try:
         given = check_input(tools[tool].input_schema, input)
-        use = await asyncio.to_thread(gate.look, tools[tool], given)
+        look = partial(gate.look, tools[tool], given)
+        use = await asyncio.to_thread(setup.patience.ask, f"{tool} {given}", look)
+    except UnusableFileError as error:
+        raise InvalidInputError(f"What {tool} would be used on{error}") from error
     except ToolError as error:
         raise InvalidInputError(str(error)) from error
     return gate.decide(use, session.rules)

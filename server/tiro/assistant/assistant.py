@@ -86,11 +86,12 @@ class Assistant:
         self._client: tuple[Sequence[Path], Mapping[str, Any], bool] = ([], {}, True)
         self.setup = Setup.load(self._config_dir, [], {})
         self.manager = self.setup.manager(self._config_dir / "sessions", self._noticed)
-        self.saved = SavedSessions(self.manager, self.turns, self._weigh)
+        self.saved = SavedSessions(self.manager, self.turns, self._weigh, self.setup.patience)
         self.edits = FileEdits(
             self.workspace,
             self._config_dir / "edits",
             lambda: self.manager.autosave,
+            self.setup.patience,
             lambda session_id, times: commands_beside(self.manager, session_id, times),
         )
         self.messages, self.state = Messages(self), State(self)
@@ -213,7 +214,9 @@ class Assistant:
         session, content = self.session, None
         self.tell_all(await asyncio.to_thread(self.setup.look_at, self.workspace))
         if attachments or not is_blank(draft):
-            content = await content_of(draft or "", attachments, self.workspace)
+            content = await content_of(
+                draft or "", attachments, self.workspace, self.setup.patience
+            )
         info = self.setup.agent_for(session, agent)
         known = await self.models.without_asking(self.wanted_model(session, info, model))
         means = Means(setup=self.setup, workspace=self.workspace, editor=self.editor)

@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from tiro.errors import InvalidInputError
+from tiro.agents.settings_file import UnusableFileError
+from tiro.agents.silent_disk import Patience
+from tiro.errors import InvalidInputError, StorageError
 from tiro.session.times import rfc3339, utc_now
 from tiro.tools.tool import EditRecorder
 from tiro.tools.workspace import Workspace
@@ -13,6 +15,8 @@ from tiro.tools.workspace import Workspace
 if TYPE_CHECKING:
     from tiro.session.edits import Edit
     from tiro.tools.undo import Edits, NextTurn, Target
+
+FOLDERS = "workspace"
 
 NOTHING_LEFT = {
     "undone": "There are no edits of Tiro's to undo in this workspace",
@@ -40,9 +44,14 @@ class FileEdits:
         workspace: Workspace,
         directory: Path,
         is_kept: Callable[[], bool],
+        patience: Patience,
         commands_beside: CommandsBeside = lambda session_id, times: [],
     ) -> None:
-        """While `is_kept` says no, what is recorded ends with this process."""
+        """While `is_kept` says no, what is recorded ends with this process.
+
+        `patience` is for the disks of the folders that are open.
+        """
+        self._patience = patience
         self._workspace, self._directory, self._is_kept = workspace, directory, is_kept
         self._commands_beside = commands_beside
         self._opened: Edits | None = None
@@ -70,7 +79,15 @@ class FileEdits:
         return Moved(await self._edits.redo(edit_id, turn_id))
 
     async def next(self, target: "Target", session_id: str | None) -> "NextTurn | None":
-        """The turn that such a move without an id is about; see `Edits.next_turn`."""
+        """The turn that such a move without an id is about; see `Edits.next_turn`.
+
+        StorageError where the disk of an open folder does not answer.
+        """
+        try:
+            await asyncio.to_thread(self._patience.ask, FOLDERS, self._workspace.roots)
+        except UnusableFileError as error:
+            sentence = f"A folder of the workspace{error}"
+            raise StorageError(sentence, path=FOLDERS, errno="ETIMEDOUT") from error
         return await self._edits.next_turn(target, session_id)
 
     async def _turn_for(

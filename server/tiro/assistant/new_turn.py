@@ -43,7 +43,7 @@ async def begin_turn(
     """
     session = assistant.session
     await assistant.read_corrections()
-    content = await content_of(prompt, attachments, assistant.workspace)
+    content = await content_of(prompt, attachments, assistant.workspace, assistant.setup.patience)
     assistant.tell_all(await asyncio.to_thread(assistant.setup.look_at, assistant.workspace))
     answering = await _answering(assistant, session, turn_id, agent, model)
     if answering is None:

@@ -2,11 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from tiro.agents.settings_file import UnusableFileError
+from tiro.agents.silent_disk import Patience
 from tiro.errors import InvalidInputError, ToolError
 from tiro.session.history import checked
 from tiro.session.messages import Content, OpaqueBlock, TextBlock, blocks_of
@@ -29,7 +32,7 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def content_of(
-    prompt: Content, attachments: Sequence[Attachment], workspace: Workspace
+    prompt: Content, attachments: Sequence[Attachment], workspace: Workspace, patience: Patience
 ) -> Content:
     """The content of the user's message: their own words first, then the attachments.
 
@@ -42,7 +45,7 @@ async def content_of(
         return message.content
     own = message.content
     words = [{"type": "text", "text": own}] if isinstance(own, str) else own
-    blocks = [await _as_block(attachment, workspace) for attachment in attachments]
+    blocks = [await _as_block(attachment, workspace, patience) for attachment in attachments]
     return [*([words] if isinstance(words, dict) else words), *blocks]
 
 
@@ -57,12 +60,18 @@ def _says_something(block: Any) -> bool:
     return not isinstance(block, OpaqueBlock) or bool(block.data)
 
 
-async def _as_block(attachment: Attachment, workspace: Workspace) -> dict[str, Any]:
+async def _as_block(
+    attachment: Attachment, workspace: Workspace, patience: Patience
+) -> dict[str, Any]:
     text = attachment.text
     if text is None:
         if attachment.path is None:
             raise InvalidInputError("An attachment needs a `text` or the `path` of a file")
-        text = await asyncio.to_thread(_read, attachment.path, workspace)
+        reading = partial(_read, attachment.path, workspace)
+        try:
+            text = await asyncio.to_thread(patience.ask, attachment.path, reading)
+        except UnusableFileError as error:
+            raise InvalidInputError(f"The attached file {attachment.path!r}{error}") from error
         text = _within(text, attachment.range, attachment.encoding)
     fields = {"kind": attachment.kind, "path": attachment.path, "range": attachment.range}
     kept = {name: value for name, value in fields.items() if value is not None}

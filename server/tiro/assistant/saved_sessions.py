@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from tiro.agents.silent_disk import Patience
+from tiro.assistant.named_paths import to_be_read, to_be_written
 from tiro.assistant.results import Cleared, Exported, Saved
 from tiro.assistant.running_turn import entered
 from tiro.assistant.turns import Turns
@@ -44,10 +46,16 @@ Weigh: TypeAlias = Callable[[Session], Awaitable[None]]
 class SavedSessions:
     """The sessions of one directory, as the current one comes from there and goes there."""
 
-    def __init__(self, manager: SessionManager, turns: Turns, weigh: Weigh) -> None:
-        """`weigh` measures a session that is about to become the current one, beside all else."""
+    def __init__(
+        self, manager: SessionManager, turns: Turns, weigh: Weigh, patience: Patience
+    ) -> None:
+        """`weigh` measures a session that is about to become the current one, beside all else.
+
+        `patience` is for the disks of files that a client names.
+        """
         self._manager = manager
         self._turns = turns
+        self._patience = patience
         self._search: Search | None = None
         self._searching = ThreadPoolExecutor(1, "tiro-search")
         """Searches wait for each other here, and nothing else waits for one (P12)."""
@@ -90,6 +98,7 @@ class SavedSessions:
 
     async def save(self, path: Path | None = None) -> Saved:
         """Write the session's own file, or a copy to `path`; StorageError when it cannot be."""
+        await to_be_written(path, self._patience)
         session = self._manager.get()
         written = await asyncio.to_thread(self._manager.save, session, path)
         return Saved(written, session.id or "", written.stat().st_size)
@@ -107,6 +116,7 @@ class SavedSessions:
             check_id(id)
         if sum((path is not None, id is not None, bool(latest))) != 1:
             raise InvalidInputError("Give exactly one of `path`, `id` and `latest`")
+        await to_be_read(path, self._patience)
         current = self._manager.current
         loaded = await asyncio.to_thread(_read, self._manager, path, id)
         file = self._manager.path_of(loaded)
@@ -148,6 +158,7 @@ class SavedSessions:
         """
         if id is not None:
             check_id(id)
+        await to_be_written(path, self._patience)
         return await asyncio.to_thread(_export, self._manager, format, id, path, is_redacted)
 
     async def import_from(
@@ -160,6 +171,7 @@ class SavedSessions:
         """
         if (path is None) == (text is None):
             raise InvalidInputError("Give exactly one of `path` and `text`")
+        await to_be_read(path, self._patience)
         imported = await asyncio.to_thread(_import, path, text or "", format)
         notes = [*imported.notes, *_losses(imported.stored)]
         given = imported.stored.fields["id"] or ""

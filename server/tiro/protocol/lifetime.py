@@ -25,6 +25,9 @@ logger = logging.getLogger(__name__)
 LAST_SECONDS = 1.7
 """How long the end may take before the watchdog ends the process."""
 
+ORDER_SECONDS = 1.4
+"""How long an end in order may take before what is still open is answered without it."""
+
 WRITE_SECONDS = 0.5
 """How long the client may take to read the last frames."""
 
@@ -93,11 +96,18 @@ class Lifetime:
         self._watch.start()
         self._reader.start()
         code = await self._ended
-        await self._service.closing.close()
+        await self._close()
         await self._protocol.shutdown_answered()
         await asyncio.to_thread(self._writer.close, WRITE_SECONDS)
         await asyncio.to_thread(self._service.editor.close)
         return code
+
+    async def _close(self) -> None:
+        closing = asyncio.ensure_future(self._service.closing.close())
+        await asyncio.wait({closing}, timeout=ORDER_SECONDS)
+        if not closing.done():
+            self._protocol.give_up()
+        await closing
 
     def end(self, exit_code: int) -> None:
         """Begin the end, from any thread; the first one counts."""

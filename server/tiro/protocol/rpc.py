@@ -46,7 +46,7 @@ State = Literal["new", "running", "shut_down"]
 P = TypeVar("P")
 
 CANCELLED = -32800
-
+UNFINISHED = "The server ended before the request was finished; what it does may still come about"
 
 PARAMS: dict[str, type[msgspec.Struct]] = {
     **{name: method.params for name, method in types.METHODS.items()},
@@ -155,11 +155,25 @@ class TiroProtocol(LanguageServerProtocol):
         return len(self._incoming)
 
     async def answered(self, timeout_seconds: float) -> None:
-        """Wait until all requests but `shutdown` are answered; what takes longer is cancelled."""
+        """Wait until all requests but `shutdown` are answered; what takes longer is cancelled.
+
+        What does not hear of that, since it must not be left half done, is answered all the same.
+        """
         for _ in range(2):
             if running := self._running(self._incoming.keys() - {self._shutdown_key}):
                 await asyncio.wait(running, timeout=timeout_seconds)
                 self.cancel_all()
+        await asyncio.sleep(0)  # those that do hear of it say so themselves
+        self._give_up(self._incoming.keys() - {self._shutdown_key})
+
+    def give_up(self) -> None:
+        """Answer every request that is still open, for there is no more time."""
+        self._give_up(tuple(self._incoming))
+
+    def _give_up(self, keys: "Collection[int | None]") -> None:
+        for key in keys:
+            if key is not None and (id_ := self._incoming.pop(key, None)) is not None:
+                self.send_error(id_, types.ErrorObject(CANCELLED, UNFINISHED))
 
     async def shutdown_answered(self) -> None:
         """Wait until `shutdown` is answered, if it was asked."""
@@ -228,7 +242,9 @@ class TiroProtocol(LanguageServerProtocol):
     def _answer(self, key: int, future: "Future[Any]") -> None:
         """Reply to a request whose handler is done."""
         self._request_futures.pop(key, None)
-        id_ = self._incoming.pop(key)
+        id_ = self._incoming.pop(key, None)
+        if id_ is None:
+            return  # it was given up
         logger.debug("Answer to id %r", id_)
         if future.cancelled():
             self.send_error(id_, types.ErrorObject(CANCELLED, "The request was cancelled"))
