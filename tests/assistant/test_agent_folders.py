@@ -1,10 +1,16 @@
 """The default agent, whatever files make of the agents (M5.4, M5.5, M5.11)."""
 
+import errno
+import os
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.sizes import PATIENCE
 from tests.tools.rooms import put
+from tiro.agents.silent_disk import Patience
 from tiro.assistant.agent_folders import AgentFolders
 
 HIDDEN = "---\ndescription: d\nmode: primary\nhidden: true\n---\nprompt\n"
@@ -66,3 +72,48 @@ def test_a_workspace_adds_no_agent_that_looks_like_another(tmp_path: Path, name:
     [problem] = folders.problems
     assert "a workspace cannot replace it" in problem
     assert (name in folders.registry.names()) == (name == "build")
+
+
+def test_what_a_slow_disk_did_not_give_out_is_read_when_it_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names may come from a cache while contents do not: no file changes when they do."""
+    path = put(tmp_path, "agents/mine.md", SEEN)
+    folders = AgentFolders(tmp_path, [], "build", Patience(0.05))
+    path.write_text(SEEN + "more")
+    back, opened = threading.Event(), os.open
+
+    def slow(name: Any, *given: Any, **named: Any) -> int:
+        if name == path:
+            back.wait(PATIENCE)
+        return opened(name, *given, **named)
+
+    monkeypatch.setattr(os, "open", slow)
+    assert "does not answer" in folders.look()[0]
+    assert "mine" not in folders.registry.names()
+    back.set()
+    for thread in threading.enumerate():
+        if thread.name == "tiro-disk":
+            thread.join(PATIENCE)
+    assert (folders.look(), folders.problems) == ([], [])
+    assert "mine" in folders.registry.names()
+
+
+def test_what_a_failing_disk_did_not_give_out_is_read_when_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(tmp_path, "agents/mine.md", SEEN)
+    opened = os.open
+
+    def failing(name: Any, *given: Any, **named: Any) -> int:
+        if name == path:
+            raise OSError(errno.EIO, "Input/output error")
+        return opened(name, *given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", failing)
+        folders = AgentFolders(tmp_path, [], "build")
+        assert "cannot be read" in folders.problems[0]
+        assert folders.look() == []
+    assert (folders.look(), folders.problems) == ([], [])
+    assert "mine" in folders.registry.names()

@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import re
 import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -91,6 +92,20 @@ def test_a_key_is_refused_by_the_name_of_its_variable(server: ListServer) -> Non
     server.status = 401
     found = offered(base_url=server.url, api_key=None)
     assert "wants an API key" in str(found.fault)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("key", [None, SECRET])
+def test_what_stands_in_the_address_is_blamed_and_not_a_key_that_is_not_sent(
+    server: ListServer, status: int, key: str | None
+) -> None:
+    """A user and password in `base_url` go out in the place of the key, so no key can be wrong."""
+    server.status = status
+    url = server.url.replace("://", "://ann:hunter2-hunter2@")
+    found = offered(base_url=url, api_key=key, api_key_env="MY_KEY")
+    assert "refused the user and password in its base_url" in str(found.fault)
+    assert not re.search("MY_KEY|hunter2|ann", str(found.fault))
+    assert not found.is_key_refused
 
 
 def test_a_server_that_takes_connections_and_says_nothing_is_slow() -> None:

@@ -28,7 +28,7 @@ from tiro.agents.permissions import (
     Permission,
     problem_of,
 )
-from tiro.agents.settings_file import UnusableFileError, read_whole
+from tiro.agents.settings_file import UnreadableFileError, UnusableFileError, read_whole
 from tiro.agents.wording import choice, expected, shown
 from tiro.agents.yaml_tree import YamlTree, parse_yaml
 
@@ -61,6 +61,8 @@ class AgentFiles(msgspec.Struct, frozen=True):
 
     agents: list[AgentInfo]
     problems: list[str]
+    is_whole: bool = True
+    """Whether the disk gave out every file: what it did not must be read again."""
 
 
 def read_agents(folder: Path, root: Path | None = None) -> AgentFiles:
@@ -71,12 +73,14 @@ def read_agents(folder: Path, root: Path | None = None) -> AgentFiles:
     """
     agents: list[AgentInfo | None] = []
     problems: list[str] = []
+    is_whole = True
     for path in sorted(_files(folder)):
         try:
             agents.append(_read_agent(path, root, problems))
         except UnusableFileError as error:
             problems.append(f"{path}{error}; the agent is not loaded")
-    return AgentFiles([agent for agent in agents if agent is not None], problems)
+            is_whole = is_whole and not isinstance(error, UnreadableFileError)
+    return AgentFiles([agent for agent in agents if agent is not None], problems, is_whole)
 
 
 def asking(permission: Permission) -> Permission:

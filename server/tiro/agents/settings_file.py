@@ -22,6 +22,10 @@ class UnusableFileError(Exception):
         """What is in it; None: not even that can be read."""
 
 
+class UnreadableFileError(UnusableFileError):
+    """Its disk did not give it out; it may the next time, and nothing need have changed."""
+
+
 def read_settings(path: Path, root: Path | None) -> YamlTree | None:
     """The keys and values of a YAML file, None when there is none; UnusableFileError says why.
 
@@ -72,7 +76,7 @@ def _read(path: Path, root: Path | None) -> bytes | None:
             raise UnusableFileError(" cannot be there: its folder is a file", "") from error
         return None
     except OSError as error:
-        raise UnusableFileError(f" cannot be read ({error.strerror})") from error
+        raise UnreadableFileError(f" cannot be read ({error.strerror})") from error
 
 
 def _decoded(data: bytes, is_whole: bool = True) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
-from tiro.agents.settings_file import UnusableFileError
+from tiro.agents.settings_file import UnreadableFileError
 
 ANSWER_SECONDS = 2.0
 NEXT_SECONDS = 0.3
@@ -30,7 +30,7 @@ class Patience:
         self._out: dict[str, threading.Thread] = {}
 
     def ask(self, place: object, question: Callable[[], T]) -> T:
-        """What the question returns or raises; UnusableFileError where no answer comes.
+        """What the question returns or raises; UnreadableFileError where no answer comes.
 
         `place` is what is read, one word for the same each time.
         """
@@ -41,14 +41,14 @@ class Patience:
         with self._lock:
             self._out = {where: one for where, one in self._out.items() if one.is_alive()}
             if str(place) in self._out:
-                raise UnusableFileError(SILENT)
+                raise UnreadableFileError(SILENT)
             seconds = NEXT_SECONDS if self._out else self._seconds
         thread.start()
         thread.join(seconds)
         if thread.is_alive():
             with self._lock:
                 self._out[str(place)] = thread
-            raise UnusableFileError(SILENT)
+            raise UnreadableFileError(SILENT)
         return answer.result()
 
 

@@ -60,9 +60,13 @@ class AgentFolders:
         if stamps == self._stamps:
             return []
         found = AgentRegistry()
-        problems = [*_add_agents(found, self._own, self._roots, self._patience)]
+        folders = [(self._own, None), *((_folder_of(root), root) for root in self._roots)]
+        files = [(folder, _read(folder, root, self._patience)) for folder, root in folders]
+        problems = [*_add_agents(found, files)]
         problems += _choose_default(found, self._default)
-        before, self.problems, self._stamps = self.problems, problems, stamps
+        before, self.problems = self.problems, problems
+        is_whole = all(here.is_whole for _, here in files)
+        self._stamps = stamps if is_whole else None  # the disk may be back, with the same files
         self.registry.adopt(found)
         return [problem for problem in problems if problem not in before]
 
@@ -94,7 +98,7 @@ def _read(folder: Path, root: Path | None, patience: Patience) -> AgentFiles:
     try:
         return patience.ask(folder, lambda: read_agents(folder, root))
     except UnusableFileError as error:
-        return AgentFiles([], [f"{folder}{error}; its agents are not there"])
+        return AgentFiles([], [f"{folder}{error}; its agents are not there"], is_whole=False)
 
 
 _LOOKS_LIKE = str.maketrans(
@@ -120,17 +124,13 @@ def _alike(name: str) -> Callable[[str], bool]:
     return lambda other: other == name or folded(other) == folded(name)
 
 
-def _add_agents(
-    agents: AgentRegistry, own: Path, roots: Sequence[Path], patience: Patience
-) -> Iterator[str]:
+def _add_agents(agents: AgentRegistry, files: Sequence[tuple[Path, AgentFiles]]) -> Iterator[str]:
     """Register the user's own agents, then those of workspaces; what is wrong with them."""
-    found = _read(own, None, patience)
+    (own, found), *others = files
     yield from found.problems
     for agent in found.agents:
         yield from _register(agents, agent, own)
-    for root in roots:
-        folder = _folder_of(root)
-        here = _read(folder, root, patience)
+    for folder, here in others:
         yield from here.problems
         for agent in here.agents:
             alike = next(filter(_alike(agent.name), agents.names(hidden=True)), None)

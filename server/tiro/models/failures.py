@@ -91,6 +91,10 @@ _CONNECT_MEANINGS = {
 }
 """What OpenSSL or the system calls it, in the text of a `ConnectError`."""
 
+_USERINFO_REFUSED = Meaning(
+    "refused the user and password in its base_url, which go before any API key; correct them, or"
+    " take them out"
+)
 NO_CREDIT = Meaning("has no credit left on this account")
 
 _STATUS_MEANINGS: dict[int, Meaning] = {
@@ -135,7 +139,7 @@ def meaning_of(error: Exception) -> Meaning:
 
 def meaning_of_status(status: int, provider: ProviderSettings) -> Meaning:
     """What an HTTP status, also one sent inside a stream, says."""
-    if status == 401:
+    if status == 401 or (status == 403 and has_userinfo(provider)):
         return key_refused(provider)
     if status in _STATUS_MEANINGS:
         return _STATUS_MEANINGS[status]
@@ -147,11 +151,18 @@ def meaning_of_status(status: int, provider: ProviderSettings) -> Meaning:
 
 
 def key_refused(provider: ProviderSettings) -> Meaning:
-    """That the key is not taken, with the variable that holds it."""
+    """That the key is not taken, with the variable that holds it, or what is sent in its place."""
+    if has_userinfo(provider):
+        return _USERINFO_REFUSED
     if not (provider.api_key or provider.headers):
         return Meaning("wants an API key, name the variable that holds it as its api_key_env")
     place = f" in {provider.api_key_env}" if provider.api_key and provider.api_key_env else ""
     return Meaning(f"refused the API key{place}, check it")
+
+
+def has_userinfo(provider: ProviderSettings) -> bool:
+    """Whether the address holds a user or a password: httpx sends them where a key would be."""
+    return bool(httpx.URL(provider.base_url).userinfo)
 
 
 def refusal(

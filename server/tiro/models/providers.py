@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tiro.errors import ModelNotConfiguredError, TiroError
 from tiro.models.anthropic import AnthropicModel, anthropic_transport
+from tiro.models.failures import has_userinfo
 from tiro.models.local import LocalModel, LocalModels
 from tiro.models.local_extra import is_installed
 from tiro.models.model import Model, ProviderSettings, bare_url
@@ -91,7 +92,8 @@ async def offer(
         status = error.data.get("status")
         is_silent = status is None and error.data.get("retryable") and is_loopback(provider)
         fault = f"no server answers at {at}" if is_silent else str(error)
-        return Offer(fault=fault, is_key_refused=status in (401, 403))
+        is_key_refused = status in (401, 403) and not has_userinfo(provider)
+        return Offer(fault=fault, is_key_refused=is_key_refused)
     instead = listing.instead
     remark = f"it answers, but lists no models: {instead}{_v1(provider)}" if instead else None
     return Offer(names=names_in_order(provider, listing.rows), remark=remark)
