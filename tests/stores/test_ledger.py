@@ -171,7 +171,26 @@ def test_with_saving_off_nothing_is_on_the_disk_and_all_of_it_here(directory: Pa
     add(ledger, "e2")
     mark(ledger, "undone", "e1", "e2")
     assert listed(directory) == [("e2", "undone")]
-    assert [e.made.id for e in ledger.edits()] == ["e2", "e1"]
+    assert [e.made.id for e in ledger.edits()] == ["e1", "e2"]
+
+
+def test_edits_stand_in_the_order_in_which_they_came_wherever_they_are_kept(
+    directory: Path,
+) -> None:
+    """Saving is switched off and on between them: an undo takes the newest first."""
+    is_kept = [True]
+    ledger, other = Ledger(directory, is_kept=lambda: is_kept[0]), Ledger(directory)
+    for number in range(9):
+        is_kept[0] = number % 3 == 1
+        add(ledger, f"e{number}")
+    add(other, "e9")
+    is_kept[0] = False
+    add(ledger, "e10")
+    mark(ledger, "undone", "e4", "e0")
+    edits = ledger.edits()
+    assert [edit.made.id for edit in edits] == [f"e{number}" for number in range(11)]
+    assert {edit.made.id for edit in edits if edit.state == "undone"} == {"e4", "e0"}
+    assert {edit.made.id for edit in edits if edit.moved > edits[10].moved} == {"e4", "e0"}
 
 
 def test_an_undo_of_edits_on_the_disk_is_noted_there_with_saving_off(directory: Path) -> None:

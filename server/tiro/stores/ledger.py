@@ -16,6 +16,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -97,7 +98,7 @@ class Ledger:
         self._lock = threading.RLock()
         self._read: tuple[Signature | None, list[Line]] = None, []
         self._told_damaged = 0
-        self._unkept: list[Line] = []
+        self._unkept: list[_Unkept] = []
         """What is in memory only: whole edits, and marks that could not be stored yet."""
         self._unkept_texts: dict[str, bytes] = {}
         """The texts of edits that are in memory only, compressed."""
@@ -106,7 +107,7 @@ class Ledger:
         """Record an edit whose texts have these hashes; raises StorageError."""
         with self._lock:
             if not self._is_kept():
-                self._unkept.append(made)
+                self._unkept.append(_Unkept(self._last_stored(), made))
                 for name, text in texts.items():
                     self._unkept_texts.setdefault(name, zlib.compress(bytes_of(text), _LEVEL))
                 self._forget()
@@ -126,9 +127,10 @@ class Ledger:
         process would take them for as they were.
         """
         with self._lock:
-            own = {line.id for line in self._unkept if isinstance(line, Made)}
-            self._unkept += _parts(mark, own)
-            waiting = [line for line in self._unkept if not own.issuperset(ids_of(line))]
+            own = {line.id for _, line in self._unkept if isinstance(line, Made)}
+            after = self._last_stored()
+            self._unkept += [_Unkept(after, part) for part in _parts(mark, own)]
+            waiting = [line for _, line in self._unkept if not own.issuperset(ids_of(line))]
             if not waiting:
                 return
             try:
@@ -137,12 +139,12 @@ class Ledger:
             except StorageError as error:
                 self._tell(UNNOTED.format(path=str(self.path), why=error.data.get("errno")))
                 return
-            self._unkept = [line for line in self._unkept if own.issuperset(ids_of(line))]
+            self._unkept = [one for one in self._unkept if own.issuperset(ids_of(one.line))]
 
     def edits(self) -> list[Edit]:
         """All edits, oldest first, those of other processes too; raises StorageError."""
         with self._lock:
-            return replay([*self._stored(), *self._unkept])
+            return replay(_in_order(self._stored(), self._unkept))
 
     def claim(self) -> Callable[[], None]:
         """Let no other process undo or redo until the answer is called; raises StorageError."""
@@ -194,13 +196,13 @@ class Ledger:
     def _forget(self) -> None:
         """Drop the oldest edits in memory beyond its limits, and tell that, unless they failed."""
         sizes = {name: len(data) for name, data in self._unkept_texts.items()}
-        made = {line.id for line in self._unkept if isinstance(line, Made)}
+        made = {line.id for _, line in self._unkept if isinstance(line, Made)}
         if len(made) <= MAX_EDITS and sum(sizes.values()) <= MAX_MEMORY_BYTES:
             return
-        edits = replay(self._unkept)
+        edits = replay(line for _, line in self._unkept)
         kept = _newest(edits, sizes, MAX_MEMORY_BYTES)
         gone = made - kept.keys()
-        self._unkept = [line for line in self._unkept if not gone.issuperset(ids_of(line))]
+        self._unkept = [one for one in self._unkept if not gone.issuperset(ids_of(one.line))]
         named = {name for edit in kept.values() for name in _names(edit.made)}
         self._unkept_texts = {n: data for n, data in self._unkept_texts.items() if n in named}
         if any(edit.made.id in gone and edit.state != "failed" for edit in edits):
@@ -248,9 +250,9 @@ class Ledger:
 
     def _stored(self) -> list[Line]:
         """The lines of the file, read again when it is another one."""
-        if signature_at(self.path) == self._read[0]:
-            return self._read[1]
         try:
+            if signature_at(self.path) == self._read[0]:
+                return self._read[1]
             data, signature = read_file(self.path)
         except FileNotFoundError:
             return []
@@ -263,6 +265,14 @@ class Ledger:
             self._tell(DAMAGED.format(count=found.count(None), path=str(self.path)))
         return self._read[1]
 
+    def _last_stored(self) -> bytes:
+        """The last line of the file, empty where none is known."""
+        try:
+            lines = self._stored()
+        except StorageError:
+            lines = self._read[1]
+        return encode_line(lines[-1]) if lines else b""
+
     def _sizes(self) -> dict[str, int]:
         """The texts that are there, with the bytes that they take."""
         with os.scandir(self._texts) as entries:
@@ -272,6 +282,25 @@ class Ledger:
         for name in self._sizes():
             if name not in named and (len(name) == _HASH_LENGTH or is_stale(name)):
                 self._disk.unlink(self._texts / name)
+
+
+class _Unkept(NamedTuple):
+    """A line in memory, and the last one that the file had when it came."""
+
+    after: bytes
+    line: Line
+
+
+def _in_order(stored: list[Line], unkept: Sequence[_Unkept]) -> list[Line]:
+    """All lines as they came, wherever they are kept; a place that was pruned is the beginning."""
+    if not unkept:
+        return stored
+    places = {encode_line(line): place for place, line in enumerate(stored, 1)}
+    lines, place = list[Line](), 0
+    for after, line in unkept:
+        start, place = place, max(place, places.get(after, 0))
+        lines += [*stored[start:place], line]
+    return lines + stored[place:]
 
 
 def _newest(edits: list[Edit], sizes: dict[str, int], max_bytes: int) -> dict[str, Edit]:
