@@ -4,12 +4,15 @@ import json
 import logging
 import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
 
 from tests.recording.making import asked
+from tests.sizes import PATIENCE
 from tiro.errors import InvalidInputError, StorageError
+from tiro.recording import recorder as recorder_module
 from tiro.recording.exchanges import read_recording
 from tiro.recording.lines import End, Header, RequestEnd, read_lines
 from tiro.recording.recorder import Recorder
@@ -165,6 +168,31 @@ def test_too_much_at_once_ends_the_recording_with_a_warning(
     header, lines = read_lines(path)
     assert isinstance(header, Header)
     assert len(lines) == 51 or caplog.messages
+
+
+def test_pieces_of_one_text_are_joined_and_those_of_others_are_not(
+    recorder: Recorder, path: Path
+) -> None:
+    for letter in SECRET:
+        for text in ("one", "two"):
+            recorder.sent(json.dumps({"delta": letter}).encode(), text)
+    recorder.close()
+    told = [json.loads(line.data)["delta"] for line in read_recording(path).messages_out]
+    for shown in ("".join(told[0::2]), "".join(told[1::2])):
+        assert shown.replace("[secret]", "") in ("", "s", "sk", "sk-")
+
+
+def test_a_recording_that_is_not_written_in_time_says_that_its_end_may_be_missing(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder = Recorder(path, protocol=1)
+    back, written = threading.Event(), recorder._write
+    monkeypatch.setattr(recorder, "_write", lambda lines: back.wait(PATIENCE) and written(lines))
+    monkeypatch.setattr(recorder_module, "CLOSE_SECONDS", 0.01)
+    recorder.close()
+    assert "may be missing" in caplog.messages[0]
+    back.set()
+    recorder._thread.join(PATIENCE)
 
 
 def test_torn_last_line_is_left_out(recorder: Recorder, path: Path) -> None:

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tiro.recording import strainer as strainer_module
+from tiro.recording.shapes import shapes_in
 from tiro.recording.strainer import MAX_HELD_BYTES, SHORTEST_START, Secrets, Strainer
 
 SECRET = "sk-c0ffee-5ec4e7"
@@ -178,6 +180,12 @@ def test_a_private_key_is_cut(size: int) -> None:
     assert "a1B2" not in shown
 
 
+@pytest.mark.parametrize("at", range(12, 31, 3))
+def test_a_private_key_is_cut_where_its_first_line_is_and_the_rest_comes_at_once(at: int) -> None:
+    shown = said(b"".join(strained(delta(PRIVATE[:at]), delta(PRIVATE[at:]), secrets=())))
+    assert "a1B2" not in shown
+
+
 @pytest.mark.parametrize("key", KEYS)
 def test_a_key_in_a_body_and_the_beginning_of_one_at_an_end(key: str) -> None:
     body = json.dumps({"text": f"export KEY={key}", "list": [key], "n": 1}).encode()
@@ -204,3 +212,79 @@ def _shown(text: str, size: int, cut: int) -> str:
     out = strained(*pieces, secrets=())
     assert len(out) == len(pieces)
     return said(b"".join(out)).replace("[secret]", "")
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+def test_a_key_is_cut_that_follows_a_letter_of_another_text(key: str, size: int) -> None:
+    """Two texts under one key: where the first ends with a letter, the key is no part of a word."""
+    deltas = [delta("All is ok"), *(delta(key[at : at + size]) for at in range(0, len(key), size))]
+    shown = said(b"".join(strained(*deltas, delta(", it is."), secrets=())))
+    left = shown.replace("[secret]", "").removeprefix("All is ok").removesuffix(", it is.")
+    assert left == key[: len(left)]
+    assert len(left) <= SHORTEST_START
+
+
+def of_block(index: int, text: str) -> bytes:
+    return f'data: {{"index": {index}, "delta": {{"text": {json.dumps(text)}}}}}\n\n'.encode()
+
+
+@pytest.mark.parametrize("key", [*KEYS, SECRET])
+def test_a_key_is_cut_that_comes_in_turns_with_another_block(key: str) -> None:
+    """As arguments of two tool uses do: each block is a text of its own."""
+    pieces = [of_block(index, letter) for letter in f" {key} " for index in (0, 1)]
+    out = b"".join(strained(*pieces)).decode()
+    for block in "01":
+        letters = re.findall(rf'"index": {block}, "delta": {{"text": "([^"]*)"', out)
+        left = "".join(letters).replace("[secret]", "").strip()
+        assert left == key[: len(left)]
+        assert len(left) <= SHORTEST_START
+
+
+def escaped(text: str, backslashes: str = "\\") -> str:
+    return "".join(f"{backslashes}u{ord(letter):04x}" for letter in text)
+
+
+@pytest.mark.parametrize("key", [*KEYS, SECRET])
+@pytest.mark.parametrize("cut", [7, 40, 1000])
+@pytest.mark.parametrize("backslashes", ["\\", "\\\\"])
+def test_a_key_is_cut_however_json_writes_its_letters(key: str, cut: int, backslashes: str) -> None:
+    """Some of them by their numbers, here every second one, or all; also of JSON in JSON."""
+    half = "".join(
+        letter if at % 2 else escaped(letter, backslashes) for at, letter in enumerate(key)
+    )
+    for written in (half, escaped(key, backslashes)):
+        body = f'{{"content": "It is {written}, no?"}}'.encode()
+        pieces = [body[at : at + cut] for at in range(0, len(body), cut)]
+        whole = json.loads(b"".join(strained(*pieces)))["content"]
+        text = json.loads(f'"{whole}"').replace("[secret]", "")
+        left = text.removeprefix("It is ").removesuffix(", no?")
+        assert left == key[: len(left)]
+        assert len(left) <= SHORTEST_START
+
+
+def test_a_long_key_that_comes_letter_by_letter_is_searched_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else a private key costs seconds, and the recording misses its end."""
+    looked: list[int] = []
+
+    def counted(data: bytes) -> list[tuple[int, int]]:
+        looked.append(len(data))
+        return shapes_in(data)
+
+    monkeypatch.setattr(strainer_module, "shapes_in", counted)
+    costs = []
+    for lines in (LINES, 4 * LINES):
+        key = f"-----BEGIN PRIVATE KEY-----\n{lines}-----END PRIVATE KEY-----"
+        looked.clear()
+        shown = said(b"".join(strained(*map(delta, key), delta(", that is all."), secrets=())))
+        assert "a1B2" not in shown
+        costs.append(sum(looked))
+    assert costs[1] < 5 * costs[0]
+
+
+def test_no_more_than_the_letters_of_an_escape_is_cut() -> None:
+    text = r'{"a": "\u0041\u0042 caf\u00e9 \/ \u0022\\u00e9", "b": "' + escaped(KEYS[1]) + '"}'
+    (out,) = strained(text.encode(), secrets=())
+    assert json.loads(out) == {"a": 'AB caf\u00e9 / "\\u00e9', "b": "[secret]"}

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from lsprotocol import types as lsp
 
 from tiro.models.model import bare_url
@@ -25,6 +26,23 @@ _NOT_SECRET = "api_key_env"
 _ADDRESS = re.compile(r"(?!file:)[\w+.-]+://")
 
 
+class _Event(types.Wire, frozen=True):
+    """What tells whose text a turn's event brings a piece of."""
+
+    type: str
+    turn_id: str
+    tool_use_id: str = ""
+    delta: str | None = None
+
+
+class _Notification(types.Wire, frozen=True):
+    params: _Event
+
+
+_EVENT = b'"tiro/turn/event"'
+_EVENTS = msgspec.json.Decoder(_Notification)
+
+
 class RecordedConnection:
     """One connection, for `lifetime`; `recorder` is for whoever asks providers meanwhile."""
 
@@ -36,6 +54,7 @@ class RecordedConnection:
         path = path.expanduser()
         if path.is_dir():
             path /= time.strftime(f"tiro-%Y%m%d-%H%M%S-{os.getpid()}.jsonl")
+        self._stored = 0
         self.recorder = Recorder(path, protocol=types.PROTOCOL_VERSION)
 
     def received(self, body: bytes) -> None:
@@ -44,7 +63,23 @@ class RecordedConnection:
 
     def sent(self, body: bytes) -> None:
         """A body for the client."""
-        self.recorder.sent(body)
+        self.recorder.sent(body, self._text_of(body) if _EVENT in body else "")
+
+    def _text_of(self, body: bytes) -> str:
+        """Of which text the event brings a piece: of a tool's output, or of a message of a turn.
+
+        In what is stored one message ends, and the next one begins.
+        """
+        try:
+            event = _EVENTS.decode(body).params
+        except msgspec.MsgspecError:
+            return ""
+        if event.type == "stored":
+            self._stored += 1
+        if event.delta is None:
+            return ""
+        part = event.tool_use_id or str(self._stored)
+        return f"{event.type} {event.turn_id} {part}"
 
 
 def _without_settings_secrets(body: bytes) -> bytes:

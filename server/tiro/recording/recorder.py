@@ -46,6 +46,8 @@ MAX_WAITING_BYTES = 64 * 1024 * 1024
 """With more than this unwritten the recording ends."""
 BATCH_BYTES = 256 * 1024
 CLOSE_SECONDS = 0.5
+MAX_TEXTS = 64
+"""How many texts are put together at a time; the rest of an older one counts as a new one."""
 
 SHOWN_HEADERS = frozenset(
     {"accept", "accept-encoding", "anthropic-version", "content-type", "user-agent"}
@@ -107,6 +109,7 @@ class Recorder:
         self._why_over = ""
         self._is_over = False
         self._in, self._out = _Stream(self._secrets), _Stream(self._secrets)
+        self._texts: dict[str, _Stream] = {}
         self._fd = _make_file(path)
         header = Header(
             ms=0.0,
@@ -132,9 +135,10 @@ class Recorder:
         """The editor has sent this message."""
         self._put(body, lambda ms, data: MessageIn(ms=ms, **json_payload(data)), self._in)
 
-    def sent(self, body: bytes) -> None:
-        """A message goes to the editor."""
-        self._put(body, lambda ms, data: MessageOut(ms=ms, **json_payload(data)), self._out)
+    def sent(self, body: bytes, text: str = "") -> None:
+        """A message goes to the editor; `text` tells of which text it brings a piece, if of one."""
+        stream = self._stream_of(text) if text else self._out
+        self._put(body, lambda ms, data: MessageOut(ms=ms, **json_payload(data)), stream)
 
     def asked(
         self,
@@ -172,6 +176,12 @@ class Recorder:
         self._put(b"", lambda ms, _: End(ms=ms))
         self._queue.put(None)
         self._thread.join(CLOSE_SECONDS)
+        if self._thread.is_alive():
+            logger.warning(
+                "The end of the recording %r may be missing: not all was written in %g s",
+                str(self._path),
+                CLOSE_SECONDS,
+            )
 
     # --- called by exchanges ------------------------------------------------------------------
 
@@ -184,6 +194,14 @@ class Recorder:
         if self._waiting_bytes > self._max_waiting_bytes:
             self._is_over, self._why_over = True, "the disk is too slow for it"
             self._queue.put(None)
+
+    def _stream_of(self, text: str) -> _Stream:
+        with self._counting:
+            stream = self._texts.pop(text, None) or _Stream(self._secrets)
+            self._texts[text] = stream
+            if len(self._texts) > MAX_TEXTS:
+                del self._texts[next(iter(self._texts))]
+        return stream
 
     def _text(self, text: str) -> str:
         return self._secrets.strained(text.encode("utf-8", "replace")).decode("utf-8", "replace")
