@@ -3,9 +3,11 @@
 import time
 from pathlib import Path
 
+from tests.e2e import replies
 from tests.e2e.client import Server
 from tests.e2e.home import SERVER, Home
-from tests.e2e.talk import add, words
+from tests.e2e.provider import Provider
+from tests.e2e.talk import add, ask, words
 from tests.sizes import PATIENCE
 
 HANGING = """
@@ -99,6 +101,31 @@ def test_what_a_client_names_on_a_silent_disk_holds_up_nobody(tmp_path: Path) ->
         assert words(server) == []
         assert server.request("tiro/session/addMessage", {"role": "user", "content": "x"})["stored"]
         assert server.shutdown() == 0
+
+
+def test_an_undo_on_a_silent_disk_keeps_no_other_from_being_done(
+    tmp_path: Path, provider: Provider
+) -> None:
+    """It is refused in words, before it keeps all others waiting, in other processes too."""
+    home, dead = Home(tmp_path / "home", provider), tmp_path / "dead"
+    dead.mkdir()
+    silent, there, turns = tmp_path / "silent", home.workspace / "b.txt", []
+    with Server(home, env=hanging(tmp_path, dead, silent)) as server:
+        server.initialize(roots=[home.workspace, dead])
+        server.on_request("tiro/permission/request", lambda _: {"decision": "once"})
+        for path in (dead / "a.txt", there):
+            use = ("u1", "write_file", {"path": str(path), "content": "x"})
+            provider.script(replies.tools(use), replies.text("ok"))
+            turns.append(ask(server, "go")["turnId"])
+        gone = {"removed": [{"uri": dead.as_uri(), "name": "dead"}], "added": []}
+        server.notify("workspace/didChangeWorkspaceFolders", {"event": gone})
+        assert words(server)
+        silent.touch()
+        error = server.error("tiro/edits/undo", {"turnId": turns[0]})
+        assert "does not answer" in error.message
+        assert server.request("tiro/edits/undo", {"turnId": turns[1]})["paths"] == [str(there)]
+        assert not there.exists()
+        server.shutdown()
 
 
 def test_what_waits_for_a_silent_disk_at_the_end_is_answered(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tiro.agents.settings_file import UnusableFileError
 from tiro.agents.silent_disk import Patience
+from tiro.assistant.named_paths import to_be_written
 from tiro.errors import InvalidInputError, StorageError
 from tiro.session.times import rfc3339, utc_now
 from tiro.tools.tool import EditRecorder
@@ -70,12 +71,14 @@ class FileEdits:
     async def undo(self, edit_id: str | None, turn_id: str | None, session_id: str | None) -> Moved:
         """Take back an edit or a turn's, by default the next one's; raises as `Edits.undo`."""
         turn_id = await self._turn_for("undone", edit_id, turn_id, session_id)
+        await self._reach(edit_id, turn_id)
         paths = await self._edits.undo(edit_id, turn_id)
         return Moved(paths, await self._commands_of(turn_id))
 
     async def redo(self, edit_id: str | None, turn_id: str | None, session_id: str | None) -> Moved:
         """Make again what was undone, by default the next turn's; raises as `Edits.undo`."""
         turn_id = await self._turn_for("made", edit_id, turn_id, session_id)
+        await self._reach(edit_id, turn_id)
         return Moved(await self._edits.redo(edit_id, turn_id))
 
     async def next(self, target: "Target", session_id: str | None) -> "NextTurn | None":
@@ -83,12 +86,27 @@ class FileEdits:
 
         StorageError where the disk of an open folder does not answer.
         """
+        await self._reach_folders()
+        return await self._edits.next_turn(target, session_id)
+
+    async def _reach(self, edit_id: str | None, turn_id: str | None) -> None:
+        """StorageError where a disk that is needed for such a move does not answer.
+
+        Nobody else moves edits while one does, in any process.
+        """
+        await self._reach_folders()
+        from tiro.tools.edit_recorder import path_of
+
+        made = [edit.made for edit in await self.list(turn_id=turn_id)]
+        for path in {path_of(one) for one in made if edit_id in (None, one.id)}:
+            await to_be_written(path, self._patience)
+
+    async def _reach_folders(self) -> None:
         try:
             await asyncio.to_thread(self._patience.ask, FOLDERS, self._workspace.roots)
         except UnusableFileError as error:
             sentence = f"A folder of the workspace{error}"
             raise StorageError(sentence, path=FOLDERS, errno="ETIMEDOUT") from error
-        return await self._edits.next_turn(target, session_id)
 
     async def _turn_for(
         self, target: "Target", edit_id: str | None, turn_id: str | None, session_id: str | None
