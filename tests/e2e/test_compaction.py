@@ -176,12 +176,12 @@ def test_b20_a_turn_with_many_steps_goes_on(full: Server, provider: Provider) ->
 
 
 def test_b20_a_huge_result_in_the_last_turn(full: Server, provider: Provider) -> None:
-    """It cannot be sent, so one attempt puts it into the archive, and the turn goes on."""
+    """It is not sent whole, one attempt at most puts it into the archive, the turn goes on."""
     full.request("tiro/session/configure", {"memoEnabled": False})
     add(full, "user", "look at it")
     add(full, "assistant", [use("c")])
     add(full, "user", [result("c", WORDS * 2_100)])
-    assert full.request("tiro/session/contextSize")["ratio"] > 1.2
+    assert 0.8 < full.request("tiro/session/contextSize")["ratio"] <= 1
     assert ask(full, "and now?")["stopReason"] == "end_turn"
     assert len(provider.chats) == 1
     assert [m["seq"] for m in view(full)["messages"]] == [4, 5]
