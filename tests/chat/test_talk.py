@@ -27,7 +27,14 @@ class FakeLink:
             return {"default": "build", "agents": []}
         if method == "tiro/status":
             return {"model": None}
-        return {"id": "one", "path": "/x/one.json", "title": None, "total": 1, "text": None}
+        return {
+            "id": "one",
+            "path": "/x/one.json",
+            "title": None,
+            "total": 1,
+            "archived": 0,
+            "text": None,
+        }
 
 
 def event(id: str) -> tuple[str, dict[str, Any]]:

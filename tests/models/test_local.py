@@ -436,7 +436,7 @@ def test_without_the_extra_the_error_names_it(
     directory.write(Weights(name="own", bytes=4, sha256="", source="here"))
     directory.file_of("own").write_bytes(b"GGUF")
     model = LocalModel(settings(name="local", api="local"), "own", LocalModels(tmp_path))
-    with pytest.raises(ModelError, match=r"pip install 'tiro\[local\]'"):
+    with pytest.raises(ModelError, match=r"pip install .*xllamacpp"):
         asyncio.run(deltas_of(model, asks("Hi")))
 
 
