@@ -13,6 +13,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests.run import ADDRESSES, SECRETS
 from tests.sizes import PATIENCE, SECONDS, SIZE, sized
 
 hypothesis.settings.register_profile(
@@ -29,8 +30,6 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("tiro")
 
 ROOT = Path(__file__).resolve().parents[1]
-SECRETS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
-ADDRESSES = ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
@@ -96,6 +95,10 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def _patience() -> float:
+    return SECONDS if SIZE == "long" else PATIENCE
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run `async def` tests, each in a fresh event loop."""
@@ -104,5 +107,5 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     given = pyfuncitem.funcargs
     names = inspect.signature(test).parameters
-    asyncio.run(asyncio.wait_for(test(**{name: given[name] for name in names}), PATIENCE))
+    asyncio.run(asyncio.wait_for(test(**{name: given[name] for name in names}), _patience()))
     return True

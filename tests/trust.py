@@ -15,6 +15,8 @@ import xml.etree.ElementTree
 from collections import Counter
 from pathlib import Path
 
+from tests.sizes import SIZE
+
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = (
     "tests/stores/test_kill.py", "tests/stores/test_faults.py", "tests/stores/test_fault_places.py",
@@ -34,7 +36,7 @@ ROWS = {
 
 
 def main() -> int:
-    """Run the tests of all rows and print what they add up to."""
+    """Run the tests of all rows and print what they add up to; with --long each must be reached."""
     reached: Counter[str] = Counter()
     worst = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -51,7 +53,8 @@ def main() -> int:
     _say(f"\n{'wanted':>8} {'reached':>8}  what")
     for name, (wanted, what) in ROWS.items():
         _say(f"{wanted:>8} {reached[name]:>8}  {what}")
-    return worst
+    is_short = any(reached[name] < wanted for name, (wanted, _) in ROWS.items())
+    return worst or int(SIZE == "long" and is_short)
 
 
 def _run(file: str, junit: Path) -> int:
