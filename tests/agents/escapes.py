@@ -657,6 +657,9 @@ l\s | \t\o\u\c\h X
 SWEEPS = r"""
 grep -r SECRET .
 grep -rn SECRET
+grep -r -m 1 SECRET
+grep -rn --max-count 1 SECRET
+grep -r SECRET --include '*'
 grep -rh SECRET -- .
 grep SECRET -r
 grep --recursive SECRET

@@ -111,3 +111,11 @@ def test_search_below_folders_only_reads_where_nothing_is_denied(room: Path, age
         *("grep -r x src > y", "rg x src | tee y", "cd docs; rg x", "rg -f keys/k.pem x src"),
     ]
     assert [line for line in others if kind(line) == "allow"] == []
+
+
+def test_file_that_is_named_like_an_option_is_looked_at(room: Path) -> None:
+    """B48: behind `--` a word is a path, whatever it begins with."""
+    (room / "-k").symlink_to("keys/k.pem")
+    (room / "-d").symlink_to("keys")
+    for line in ("grep x -- -k", "diff -r docs -- -d", "diff -r -- -d docs"):
+        assert decided(room, line).kind != "allow", line

@@ -37,7 +37,7 @@ EVERYDAY = {
         jq . a.json; jq -r '.scripts.test' package.json; cat a.json | jq -c '.[]'; egrep 'a|b' a.txt
         docker ps; docker ps -a --format '{{.Names}}'; docker images -q; python3 --version
         node --version; git reflog -5; grep -c '' a.txt; id -u; hostname; od -c a.txt; uptime
-        strings -n 8 a.bin; paste -sd, a.txt; fold -w 80 a.txt; sleep 1
+        paste -sd, a.txt; fold -w 80 a.txt; sleep 1
     """,
     "git *": """
         git diff; git diff -U5 HEAD~2 -- a.txt; git show abc1234; git log -p -3 -- a.txt

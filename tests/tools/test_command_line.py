@@ -79,6 +79,7 @@ def test_plain_line(line: str, commands: list[list[str]]) -> None:
         *("A=1 b", "A=1", "'A'=1 b", "if a", "{ a; }", "while a", "[[ a ]]"),
         *("-x a", "'' a"),
         *("a 'b\nc'", "sed -n 'p\nw X' a", "git commit\na", "git commit -m a\nb", 'git log "a\nb"'),
+        'git commit "\\\n-Fx"',
         *("git commit -m 'a\rb'", "echo 'a\nb'; git commit -m c", "x git commit -m 'a\nb'"),
         *(MESSAGE, f"a {MESSAGE}", f"echo {MESSAGE}", f"git commit -m {MESSAGE}\na"),
         *(f"git commit -m {MESSAGE.replace(old, new)}" for old, new in (

@@ -174,9 +174,8 @@ def _pieces(word: str) -> Iterator[str]:
     """All in a word that may be a path: `-I/usr`, `--file=../x`, `-d@.env`, `host:/x`, `-sKx`."""
     bare = _WEB.sub("", word)
     found = [bare[mark.end() :] for mark in _MARKS.finditer(bare)]
-    if not word.startswith("-"):
-        found.append(word)
-    else:
+    found.append(word)  # behind `--`, or where options do not come last, `-b` is a file
+    if word.startswith("-"):
         letters = _LETTERS.match(word)
         found += [word[at:] for at in range(2, letters.end() + 1)] if letters else []
         found += [word[at:] for sign in ("/", "..") if (at := word.find(sign)) > 0]

@@ -56,13 +56,17 @@ class Found(msgspec.Struct, frozen=True):
     about: About
 
 
+_DETACHED = re.compile(r"-[A-Za-z]*[ABCDdefgjMmTt]$|--[a-z-]+$")
+"""An option of a search whose value may be the next word, so that what follows is no folder."""
+
+
 def found_in_folders(
     words: Sequence[str], folder: Path, roots: Sequence[Path], is_banned: Bans
 ) -> Iterator[Found]:
     """What a command, run in this folder, comes upon that needs a look; asks the disk."""
     name, rest = basename(words[0]), words[1:]
     look = _Look(roots, is_banned, _follows(name, rest))
-    named = [word for word in rest if not word.startswith("-")]
+    named = [word for at, word in enumerate(rest) if word[:1] != "-" or "--" in rest[:at]]
     verb = rest[0] if name == "git" and rest else ""
     if name == "git":
         if verb != "blame":  # it shows the one file that it names
@@ -73,7 +77,8 @@ def found_in_folders(
         yield from look.copied(rest, named, folder, is_deep=name == "mv" or _is_deep(rest))
     elif name in SEARCHERS and (name in ALWAYS_DEEP or _is_deep(rest)):
         is_hidden = name not in ("rg", "ag") or any(map(_HIDDEN.match, rest))
-        yield from look.read([*named, *["."] * (len(named) < 2)], folder, is_hidden=is_hidden)
+        is_here = len(named) < 2 or any(map(_DETACHED.match, rest))
+        yield from look.read([*named, *["."] * is_here], folder, is_hidden=is_hidden)
     elif name in PACKERS:
         yield from look.read(named, folder)
     if verb in ("apply", "am") or unpacks(name, rest):

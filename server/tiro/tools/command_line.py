@@ -97,7 +97,7 @@ _GLOB = "*"
 _NO_GLOB = re.compile(r"""[\'"$~]|\*\*""")
 """What makes it uncertain, in a word as it is written, what a `*` in it stands for."""
 _END = re.compile(r"[ \t;&|]|$")
-_IN_DOUBLE = re.compile(r'(?:[^$`\\]|\\[^$`"\\]|\$\?|\$(?=[ \t)|]|$))*')
+_IN_DOUBLE = re.compile(r'(?:[^$`\\]|\\[^$`"\\\n]|\$\?|\$(?=[ \t)|]|$))*')
 """What double quotation marks hold as it is, but for `$?`."""
 
 _WITH_MESSAGES = (("git", "commit"), ("git", "tag"))

@@ -203,7 +203,6 @@ READERS: dict[str, Reader] = {
     "fold": Reader(shows="text", flags="bs", valued="w", long="width spaces"),
     "rev": Reader(shows="text"),
     "od": Reader(shows="text", flags="abcdfiloxv", valued="AtjNw"),
-    "strings": Reader(shows="text", flags="a", valued="n"),
     "cmp": Reader(shows="text", flags="bls", valued="n"),
     "comm": Reader(shows="text", flags="123", long="check-order nocheck-order total"),
     "md5sum": Reader(shows="text", flags="bt"),
