@@ -35,9 +35,9 @@ KILL_AFTER_CHARS = 40
 ABOUT_THE_MODEL = """\
 The model is SmolLM2 135M, which comes from the package index: small enough for any laptop, and of
 demo quality. It knows simple facts, is wrong about most other things and cannot read a file that
-you show it. Tiro is the same with a good one: set OPENAI_API_KEY or OPENROUTER_API_KEY, or start
-Ollama or a llama.cpp server, and ask with --model, e.g. --model openai/gpt-4.1. The README tells
-how to install `tiro` for good."""
+you show it. Tiro is the same with a good one: set ANTHROPIC_API_KEY, OPENAI_API_KEY or
+OPENROUTER_API_KEY, or start Ollama or a llama.cpp server, and ask with --model, e.g. --model
+openai/gpt-4.1. The README tells how to install `tiro` for good."""
 
 
 def main() -> int:

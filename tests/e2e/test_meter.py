@@ -155,3 +155,15 @@ def test_tools_that_a_model_does_not_get_to_see_are_neither_sent_nor_counted(
     done = ask(server, "hello")
     assert "tools" not in provider.last.body
     assert done["contextSize"]["breakdown"]["tools"] == 0
+
+
+def test_a_provider_that_is_named_alone_is_measured_as_the_model_that_answers(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """U8.2: its window counts, and the tools only where that model is sent them."""
+    models = {"fake-model": {"context_window": 4_000, "takes_tools": False}}
+    home.write_config(model="fake", providers={"fake": home.fake(models=models)})
+    server = start()
+    ask(server, "hello")
+    size = server.request("tiro/session/contextSize")
+    assert (size["breakdown"]["tools"], size["contextWindow"]) == (0, 4_000)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.e2e import replies
+from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import MODEL, Provider
@@ -21,6 +22,14 @@ def two_models(home: Home, provider: Provider, **session: Any) -> None:
     provider.model_names = [MODEL, "small"]
     models = {MODEL: {"context_window": 100_000}, "small": {"context_window": WINDOW}}
     home.write_config(providers={"fake": home.fake(models=models)}, session=session)
+
+
+def in_small(start: StartServer, home: Home, provider: Provider) -> Server:
+    """A server whose session the small model answers, without a background summary."""
+    two_models(home, provider, summary={"enabled": False})
+    server = start()
+    server.request("tiro/models/set", {"name": "fake/small"})
+    return server
 
 
 @pytest.fixture
@@ -85,9 +94,7 @@ def test_memo_and_summary_give_way_to_a_long_prompt(
     start: StartServer, home: Home, provider: Provider, counted: float
 ) -> None:
     """U2.4, U8.2: it is answered, all of it; that little is left of the memory is told once."""
-    two_models(home, provider, summary={"enabled": False})
-    server = start()
-    server.request("tiro/models/set", {"name": "fake/small"})
+    server = in_small(start, home, provider)
     ask(server, "hello")
     words = "word " * 1_000
     server.request("tiro/memo/set", {"memo": {"facts": words}, "summary": words})
@@ -153,9 +160,7 @@ def test_system_messages_give_way_to_a_long_prompt(
     start: StartServer, home: Home, provider: Provider
 ) -> None:
     """U2.4, U8.2: it is answered, all of it, which is told once; a short one has them all again."""
-    two_models(home, provider, summary={"enabled": False})
-    server = start()
-    server.request("tiro/models/set", {"name": "fake/small"})
+    server = in_small(start, home, provider)
     for _ in range(4):
         add(server, "system", "rule " * 600)
     for _ in range(2):
@@ -172,9 +177,7 @@ def test_a_provider_that_counts_more_refuses_once_not_every_time(
     start: StartServer, home: Home, provider: Provider
 ) -> None:
     """U8: the next turns know how large a request is, also where no usage is reported."""
-    two_models(home, provider, summary={"enabled": False})
-    server = start()
-    server.request("tiro/models/set", {"name": "fake/small"})
+    server = in_small(start, home, provider)
     ask(server, "hello")
     taken = server.request("tiro/session/contextSize")["breakdown"]
 
@@ -196,9 +199,7 @@ def test_what_a_refusal_left_room_for_is_over_with_its_turn(
     start: StartServer, home: Home, provider: Provider
 ) -> None:
     """U8.2: the next request may take the whole window again, and so it is measured."""
-    two_models(home, provider, summary={"enabled": False})
-    server = start()
-    server.request("tiro/models/set", {"name": "fake/small"})
+    server = in_small(start, home, provider)
     ask(server, "hello")
     words = "word " * 900
     server.request("tiro/memo/set", {"memo": {"facts": words}, "summary": words})
@@ -236,9 +237,7 @@ def test_the_sizes_of_a_preview_are_those_of_what_is_shown(
     start: StartServer, home: Home, provider: Provider
 ) -> None:
     """The meter: a summary that the model sees in part only counts for that."""
-    two_models(home, provider, summary={"enabled": False})
-    server = start()
-    server.request("tiro/models/set", {"name": "fake/small"})
+    server = in_small(start, home, provider)
     fill(server, *("word " * 200 for _ in range(4)))
     server.request("tiro/memo/set", {"summary": FACTS[: len(FACTS) // 2]})
     provider.otherwise(lambda _: replies.text("All of it in short."))

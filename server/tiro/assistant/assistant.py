@@ -430,7 +430,7 @@ class Assistant:
     def _model_name(self, session: Session) -> str | None:
         """The model that the session's own agent will use, as far as it is known."""
         name = self.wanted_model(session, self.setup.agent_for(session, None), None)
-        return name or self.models.first_usable
+        return self.models.full_name(name)
 
     def _open_models(self) -> Models:
         return self.setup.models(self.manager, self.secrets.add, self._observer)

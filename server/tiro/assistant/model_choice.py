@@ -98,6 +98,7 @@ class Models:
         self.keys = Keys(providers, key_commands)
         self._cache, self._doubts = cache, doubts or Doubts()
         self._open: dict[str, Model] = {}
+        self._meant: dict[str, str] = {}
         self._is_closed = False
         self.first_usable: str | None = None
         """The model that was found when none is set, for the meter and the status."""
@@ -165,9 +166,15 @@ class Models:
                 rows.append(_row(name, provider, None, f"there is no provider {provider!r}"))
         return rows
 
+    def full_name(self, name: str | None) -> str | None:
+        """The `provider/model` that a name means, as far as it is known without asking anybody."""
+        if name is None:
+            return self.first_usable
+        return self._meant.get(name, name)
+
     def facts(self, name: str | None) -> ModelFacts:
         """What is known about a model without asking anybody."""
-        full = name or self.first_usable
+        full = self.full_name(name)
         if full is None:
             return ModelFacts()
         if full in self._open:
@@ -230,7 +237,7 @@ class Models:
             )
             if standing.reason is not None:
                 raise _unusable(full, standing.reason, "choose another model")
-            full = f"{full}/{standing.names[0]}"
+            self._meant[wanted] = full = f"{full}/{standing.names[0]}"
         return await self._opened(full)
 
     async def _first(self) -> str:
