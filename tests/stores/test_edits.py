@@ -4,6 +4,7 @@ import errno
 import json
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.stores.conftest import Make, Notices
 from tests.stores.faults import FaultyDisk
 from tests.stores.look import names, texts
 from tiro.session.session import Session
+from tiro.session.times import Clock, utc_now
 from tiro.stores.manager import SessionManager
 
 
@@ -250,13 +252,14 @@ def test_a_damaged_journal_takes_nothing_from_a_live_session(
     assert [file.read_bytes() for file in kept] == ([left] if left else [])
 
 
+@pytest.mark.parametrize("clock", [utc_now, lambda: datetime(2026, 1, 1, tzinfo=UTC)])
 def test_two_that_went_on_from_a_damaged_journal_both_keep_theirs(
-    make_manager: Make, manager: SessionManager
+    make_manager: Make, clock: Clock
 ) -> None:
-    """U9.8: nothing is overwritten in silence, also where the numbers of changes agree."""
-    session, path = started(manager)
+    """U9.8: nothing is overwritten in silence, also where numbers and times of changes agree."""
+    session, path = started(manager := make_manager(clock=clock))
     session.add_message("user", "3")
-    other = make_manager()
+    other = make_manager(clock=clock)
     theirs = other.load(path)
     with other.writing(theirs):
         theirs.add_message("user", "theirs")

@@ -287,7 +287,7 @@ class Autosave(Saving):
         self, session: Core, files: SessionFiles, first_n: int, changes: tuple[Change, ...]
     ) -> None:
         lines = self.owner.redact(change_lines(first_n, changes))
-        files.append(session.id, first_n, first_n + len(changes) - 1, lines)
+        files.append(session.id, first_n, changes, lines)
         self.saved_at = session.updated
         self._unsynced = True
         if files.snapshot_bytes < SMALL_BYTES or files.journal_size * 4 >= files.snapshot_bytes:

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from tiro.session.changes import Change
 from tiro.session.core import Core
 from tiro.session.json_text import encode
 from tiro.session.large import LARGE_BYTES
@@ -74,6 +75,8 @@ class SessionFiles:
         """The last change in the snapshot."""
         self.stored_n = 0
         """The last change in snapshot and journal, which so survives a kill."""
+        self.journaled: tuple[int, Change] | None = None
+        """The last change that we read from the journal or wrote to it."""
         self._journal: Signature | None = None
         self.journal_size = 0
         self._bad = False
@@ -89,6 +92,7 @@ class SessionFiles:
         """Take only the journal as seen: the snapshot stays one that is still to be taken in."""
         self._journal, self.journal_size = reading.journal, reading.journal_size
         self._bad = reading.bad > 0
+        self.journaled = reading.changes[-1] if reading.changes else None
 
     @property
     def snapshot_bytes(self) -> int:
@@ -146,8 +150,10 @@ class SessionFiles:
         found = self.journal.signature() or signature_at(self.journal.path)
         return _sized(found) == _sized(self._journal)
 
-    def append(self, id: str | None, first_n: int, last_n: int, lines: bytes) -> None:
-        """Append change lines, in one write call; raises OSError with nothing appended."""
+    def append(
+        self, id: str | None, first_n: int, changes: tuple[Change, ...], lines: bytes
+    ) -> None:
+        """Append changes as these lines, in one write call, or raise OSError with none appended."""
         if self._journal is not None and self._journal.size > self.journal_size:
             self.journal.cut(self.journal_size)  # a torn line, never answered
         if self.journal_size == 0:
@@ -155,7 +161,8 @@ class SessionFiles:
         try:
             self.journal.append(lines, self.journal_size)
             self.journal_size += len(lines)
-            self.stored_n = last_n
+            self.stored_n = first_n + len(changes) - 1
+            self.journaled = self.stored_n, changes[-1]
         finally:
             self._journal = self.journal.signature()
 

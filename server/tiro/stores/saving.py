@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from tiro.errors import SessionFormatError, SessionNotFoundError
+from tiro.session.changes import decode_change, encode_change
 from tiro.session.core import Core
 from tiro.session.history import time_id
 from tiro.session.json_text import encode
@@ -226,7 +227,16 @@ class Saving:
 
     def _is_other(self, session: Core, reading: Reading) -> bool:
         """Whether what stands there now is another session than ours."""
-        return reading.stored.fields["id"] != session.id or reading.contradicts(session)
+        is_same = reading.stored.fields["id"] == session.id and not reading.contradicts(session)
+        return not (is_same and self._goes_on_from_ours(reading))
+
+    def _goes_on_from_ours(self, reading: Reading) -> bool:
+        """Whether the change that we saw last is the one that its number names in the journal."""
+        if self.files is None or self.files.journaled is None:
+            return True
+        n, change = self.files.journaled
+        stored = decode_change(self.owner.redact(encode_change(n, change)))[1]
+        return all(theirs == stored for number, theirs in reading.changes if number == n)
 
     def _take_over(self, session: Core, files: SessionFiles, reading: Reading) -> None:
         is_short = reading.last_n < files.stored_n
