@@ -22,6 +22,7 @@ PACKAGE = ROOT / "server" / "tiro"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 PROTOCOL = (ROOT / "server" / "PROTOCOL.md").read_text("utf-8")
 ARCHITECTURE = (ROOT / "server" / "ARCHITECTURE.md").read_text("utf-8")
+SECURITY = (ROOT / "server" / "SECURITY.md").read_text("utf-8")
 CHANGELOG = (ROOT / "server" / "CHANGELOG.md").read_text("utf-8")
 VSCODE = ROOT / "editor-clients" / "vscode"
 EMACS = ROOT / "editor-clients" / "emacs"
@@ -115,6 +116,17 @@ def test_protocol_document_names_every_event_field(event: type[types.Event]) -> 
     row = next(line for line in PROTOCOL.splitlines() if re.match(rf"\|.*`{tag}`.* \| ", line))
     own = set(event.__struct_encode_fields__) - set(types.Event.__struct_encode_fields__)
     assert not {name for name in own if not re.search(rf"\b{name}\b", row)}
+
+
+def test_security_document_names_tests_that_are_there() -> None:
+    named = re.findall(r"`([a-z0-9_/]+\.py)(?:::(\w+))?`", SECURITY)
+    texts = {file: (ROOT / "tests" / file).read_text("utf-8") for file, _ in named}
+    missing = [f"{file}::{name}" for file, name in named if f"def {name}" not in texts[file]]
+    titled = re.findall(r"`(unit/\w+\.test\.ts)` \"([^\"]+)\"", SECURITY)
+    sources = {file: (VSCODE / "test" / file).read_text("utf-8") for file, _ in titled}
+    missing += [f"{file}: {title}" for file, title in titled if title not in sources[file]]
+    assert len(named) > 50
+    assert not missing
 
 
 def test_protocol_document_names_every_command() -> None:

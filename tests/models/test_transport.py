@@ -250,6 +250,15 @@ def test_the_key_is_sent_and_its_line_break_is_not() -> None:
     assert wire.requests[0].headers["authorization"] == f"Bearer {SECRET}"
 
 
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_redirect_takes_the_key_and_the_conversation_elsewhere(status: int) -> None:
+    """P9, B52: the address that was configured is the only one that is asked."""
+    elsewhere = httpx.Response(status, headers={"location": "https://elsewhere.test/v1"})
+    error, wire = fails(elsewhere, says("a"))
+    assert [request.url.host for request in wire.requests] == ["provider.test"]
+    assert error.data["status"] == status
+
+
 # --- addresses and timeouts ----------------------------------------------------------------
 
 
