@@ -348,7 +348,7 @@ async def test_a_result_that_cannot_be_encoded_is_answered_too() -> None:
     client = await ready()
     deep: list[Any] = []
     client.assistant.session.state["deep"] = deep
-    for _ in range(5000):
+    for _ in range(100_000):
         deep.append([])
         deep = deep[0]
     assert (await client.error("tiro/state/get"))["code"] == -32603

@@ -710,10 +710,9 @@ async function scrollToFirst(element) {
   return { moved, most, slowest };
 }
 
-/** Which item the reader sees first, and where. */
+/** The item that a reader sees first, and where: items may come before it that nobody sees. */
 function topItem(element) {
   const isSeen = (item) => item.getBoundingClientRect().bottom > element.getBoundingClientRect().top;
-  const items = [...element.querySelectorAll(".item")];
-  const index = items.findIndex(isSeen);
-  return { index, top: Math.round(items[index].getBoundingClientRect().top) };
+  const item = [...element.querySelectorAll(".item")].find(isSeen);
+  return { text: item.textContent, top: Math.round(item.getBoundingClientRect().top) };
 }
