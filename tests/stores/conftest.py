@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tiro.stores import autosave
 from tiro.stores.manager import SessionManager
 from tiro.stores.notices import Notice
 
@@ -22,6 +23,19 @@ class Notices(list[Notice]):
 Make = Callable[..., SessionManager]
 Tell = Callable[[str, object], None]
 """pytest's `record_property`: how much a test tried, for a row of `tests/trust.py`."""
+
+
+@pytest.fixture
+def idle() -> None:
+    """For a test in which the background thread writes what nobody changed for a moment."""
+
+
+@pytest.fixture(autouse=True)
+def _never_idle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `idle` it waits: between two steps of a test a busy machine is idle long enough."""
+    if "idle" not in request.fixturenames:
+        monkeypatch.setattr(autosave, "IDLE_SECONDS", 1e6)
+        monkeypatch.setattr(autosave, "SYNC_SECONDS", 1e6)
 
 
 @pytest.fixture

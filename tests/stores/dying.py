@@ -77,7 +77,11 @@ class DyingDisk(Disk):
 
 
 def live(job: dict[str, Any], acknowledge: Callable[[], object]) -> None:
-    """The whole script, each step acknowledged; at its end the number of operations is told."""
+    """The whole script, each step acknowledged; at its end the number of operations is told.
+
+    None of them is the background thread's, so that they have the same numbers in every life.
+    """
+    autosave.IDLE_SECONDS = autosave.SYNC_SECONDS = 1e6
     disk = DyingDisk(job["at"], job["when"])
     manager = SessionManager(job["directory"], disk=disk, fsync=job["fsync"])
     session = manager.create(max_history=MAX_HISTORY, id="x")

@@ -121,6 +121,7 @@ def test_a_turn_of_another_process_is_not_looked_into(
     assert texts(session) == ["0", "1", "2", "3"]
 
 
+@pytest.mark.usefixtures("idle")
 def test_an_edit_and_our_changes_are_both_kept(
     make_manager: Make, manager: SessionManager, notices: Notices
 ) -> None:
@@ -212,6 +213,7 @@ def test_an_older_file_put_back_does_not_lose_what_came_after_it(
     assert texts(make_manager().load(path)) == expected
 
 
+@pytest.mark.usefixtures("idle")
 def test_an_edit_that_made_the_file_unreadable_is_set_aside(
     make_manager: Make, manager: SessionManager, notices: Notices
 ) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sizes import PATIENCE
 from tests.stores.conftest import Make, Notices, Tell
 from tests.stores.faults import FaultyDisk
 from tests.stores.look import names, texts
@@ -176,6 +177,7 @@ def test_a_failed_save_names_path_and_reason(make_manager: Make) -> None:
         assert names(path.parent) in ([path.name], [path.with_suffix(".journal").name, path.name])
 
 
+@pytest.mark.usefixtures("idle")
 def test_a_snapshot_that_fails_while_the_journal_works_loses_nothing(
     make_manager: Make, notices: Notices
 ) -> None:
@@ -186,7 +188,10 @@ def test_a_snapshot_that_fails_while_the_journal_works_loses_nothing(
     session.add_message("user", "one")
     session.add_message("user", "two")
     disk.fail(errno.ENOSPC, only="replace")
-    time.sleep(0.6)
+    session.add_message("user", "and a half")
+    deadline = time.monotonic() + PATIENCE
+    while not notices and time.monotonic() < deadline:
+        time.sleep(0.02)
     session.add_message("user", "three")
     assert manager.is_stored(session)
     assert notices.reasons == ["save_failed"]

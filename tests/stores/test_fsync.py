@@ -68,18 +68,21 @@ def test_with_turn_a_turn_is_synced_at_its_end(make_manager: Make) -> None:
     assert disk.calls[-2:] == ["sync", "sync_directory"]
 
 
+@pytest.mark.usefixtures("idle")
 def test_with_turn_a_change_outside_is_synced_soon(make_manager: Make) -> None:
     """U9.3: the idle snapshot or the background thread's fsync, whichever comes first."""
     manager, session, disk = started(make_manager, "turn")
-    with manager.changing(session):
-        session.add_message("user", "two")
-    assert "sync" not in disk.calls
+    with session.lock:  # the background thread waits
+        with manager.changing(session):
+            session.add_message("user", "two")
+        assert "sync" not in disk.calls
     deadline = time.monotonic() + PATIENCE
     while "sync" not in disk.calls and time.monotonic() < deadline:
         time.sleep(0.02)
     assert "sync" in disk.calls
 
 
+@pytest.mark.usefixtures("idle")
 @pytest.mark.parametrize("fsync", ["turn", "never"])
 def test_a_large_session_is_not_rewritten_for_a_few_changes(
     make_manager: Make, fsync: Fsync
@@ -88,7 +91,7 @@ def test_a_large_session_is_not_rewritten_for_a_few_changes(
     manager, session, disk = started(make_manager, fsync)
     for _ in range(24):
         session.add_message("user", "x" * 50_000)
-    manager.save(session)
+    manager.close()  # nothing is on its way any more
     disk.calls.clear()
     session.add_message("user", "small")
     expected, until = ["write", "sync"] if fsync == "turn" else ["write"], time.monotonic() + 1.5

@@ -1,5 +1,7 @@
 """The search and its index (U9.9): the same with and without it, private, shared, rebuilt."""
 
+import datetime
+import itertools
 import multiprocessing
 import os
 import random
@@ -9,7 +11,6 @@ import sqlite3
 import stat
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 
 from tests.sizes import sized
 from tests.stores.conftest import Make
+from tiro.session.times import Clock
 from tiro.stores import search_index
 from tiro.stores.manager import SessionManager
 from tiro.stores.search import Search
@@ -44,6 +46,13 @@ QUERIES = ["alpha", "beta", '"alpha beta"', "ga*", "ray", "file alpha", "漢", "
 def cache(tmp_path: Path) -> Path:
     """A cache directory that does not exist yet."""
     return tmp_path / "cache" / "tiro"
+
+
+def ticking() -> Clock:
+    """A clock that never shows a time twice: the newest comes first."""
+    seconds = itertools.count()
+    start = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    return lambda: start + datetime.timedelta(seconds=next(seconds))
 
 
 def save(manager: SessionManager, id: str, *texts: str) -> Path:
@@ -400,7 +409,7 @@ def test_a_full_disk_does_not_stop_the_search(
 ) -> None:
     settings = (*search_index.SETTINGS, "max_page_count = 16")
     monkeypatch.setattr(search_index, "SETTINGS", settings)
-    manager = make_manager(cache_directory=cache)
+    manager = make_manager(cache_directory=cache, clock=ticking())
     for n in range(20):
         save(manager, f"s{n}", " ".join(f"needle{n * k}" for k in range(2000)))
     assert [id for id, _ in found(manager, "needle399")] == ["s19", "s7", "s3", "s1"]
@@ -410,9 +419,8 @@ def test_a_full_disk_does_not_stop_the_search(
 def test_a_session_that_lives_here_is_read_from_memory_and_later_from_its_file(
     make_manager: Make, cache: Path
 ) -> None:
-    manager = make_manager(cache_directory=cache)
+    manager = make_manager(cache_directory=cache, clock=ticking())
     save(manager, "other", "needle")
-    time.sleep(0.002)  # our times are milliseconds, and the newest comes first
     session = manager.create(id="live")
     session.add_message("user", "needle")
     search = Search(manager)

@@ -1,6 +1,7 @@
 """Several processes use one session in turn (U9.8, B11, B05)."""
 
 import fcntl
+import functools
 import json
 import os
 import socket
@@ -13,11 +14,12 @@ from typing import Any
 
 import pytest
 
-from tests.sizes import SECONDS, sized
+from tests.sizes import PATIENCE, SECONDS, sized
 from tests.stores.conftest import Make, Notices, Tell
 from tests.stores.look import names, texts
 from tiro.errors import SessionInUseError
 from tiro.stores.disk import Disk
+from tiro.stores.lock import wait_for
 from tiro.stores.reading import read_session
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
@@ -109,8 +111,10 @@ def test_a_held_session_is_in_use(make_manager: Make) -> None:
     assert not [name for name in names(path.parent) if name.endswith(".lock")]
 
 
-def test_who_waits_gets_its_turn(make_manager: Make) -> None:
-    """Up to a second of waiting is no error."""
+def test_who_waits_gets_its_turn(make_manager: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting is no error, and it waits as long as it is told to."""
+    patient = functools.partial(wait_for, seconds=PATIENCE)
+    monkeypatch.setattr("tiro.stores.autosave.wait_for", patient)
     one, other = make_manager(), make_manager()
     mine = one.create()
     mine.add_message("user", "one")
