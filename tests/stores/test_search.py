@@ -476,6 +476,7 @@ def test_a_long_search_tells_how_far_it_is_and_can_be_ended(
     assert len(search.find("needle", 9, on_progress=close)) in (0, 5)
     closing.join()
     assert search.find("needle", 9) == []
+    search.close()
 
 
 def test_many_messages_of_one_moment_come_in_one_order(make_manager: Make, cache: Path) -> None:
