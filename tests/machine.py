@@ -39,6 +39,7 @@ DEBIAN_PACKAGES = {
     "make": "building the VS Code workbench",
     "git": "tests in a repository",
     "libgomp1": "the local model",
+    "redis-server": "the tests of the Redis store",
 }
 
 

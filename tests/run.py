@@ -411,7 +411,7 @@ STEPS = {
     ],
     "test": [
         Step("test models", pure("models"), needs=("python",), after=("model",), seconds=130),
-        Step("test stores+tools", pure("stores", "tools"), needs=("python",), seconds=120),
+        Step("test stores+tools", pure("stores", "tools"), ("python",), ("debian",), 120),
         Step("test protocol+session", pure("protocol", "session"), needs=("python",), seconds=65),
         Step("test others", other_pure, needs=("python",), seconds=50),
     ],

@@ -118,9 +118,9 @@ OTHERS = {
 ERRORS = [
     "AgentNotFoundError", "BudgetExceededError", "ContextOverflowError", "EditConflictError",
     "InvalidInputError", "InvalidMessageError", "InvalidSessionIdError", "ModelError",
-    "ModelNotConfiguredError", "ResizeError", "SessionExistsError", "SessionFormatError",
-    "SessionInUseError", "SessionNotFoundError", "StorageError", "TurnInProgressError",
-    "TurnNotFoundError",
+    "ModelNotConfiguredError", "ResizeError", "SessionChangedError",
+    "SessionExistsError", "SessionFormatError", "SessionInUseError", "SessionNotFoundError",
+    "StorageError", "TurnInProgressError", "TurnNotFoundError",
 ]  # fmt: skip
 
 

@@ -16,6 +16,7 @@
     ├── the disk
     │   ├── SessionFormatError (ValueError)        a file that cannot be read as a session
     │   ├── SessionInUseError (RuntimeError)       another process is answering in it right now
+    │   ├── SessionChangedError (RuntimeError)     somebody else saved it since it was read
     │   └── StorageError (OSError)                 a file cannot be written or read
     └── the model
         ├── ModelNotConfiguredError (LookupError)
@@ -92,6 +93,10 @@ class SessionFormatError(TiroError, ValueError):
 
 class SessionInUseError(TiroError, RuntimeError):
     """Another process is answering in this session right now."""
+
+
+class SessionChangedError(TiroError, RuntimeError):
+    """Somebody else saved this session since it was read from its store; nothing was written."""
 
 
 class StorageError(TiroError, OSError):

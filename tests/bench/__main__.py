@@ -3,7 +3,7 @@
 import os
 import platform
 
-from tests.bench import accuracy, library, searching, streams, wire
+from tests.bench import accuracy, library, searching, stores, streams, wire
 from tests.bench.row import table
 
 
@@ -11,7 +11,7 @@ def main() -> None:
     """Measure everything, then print."""
     system = f"Python {platform.python_version()}, {platform.system()}, {os.cpu_count()} cores"
     print(f"Ratios of one run ({system}); every baseline was measured beside it.\n", flush=True)
-    groups = (wire, library, accuracy, searching, streams)
+    groups = (wire, library, stores, accuracy, searching, streams)
     print(table([row for group in groups for row in group.rows()]))
 
 

@@ -1097,9 +1097,10 @@ ERRORS: dict[type[errors.TiroError], tuple[int, str | None]] = {
     errors.InvalidMessageError: (-32040, "invalidMessage"),
     errors.ResizeError: (-32041, "resizeFailed"),
     errors.EditConflictError: (-32050, "editConflict"),
+    errors.SessionChangedError: (INTERNAL_ERROR, None),
     errors.ToolError: (INTERNAL_ERROR, None),
 }
-"""Error class → code and kind. A ToolError is a tool's result and should never come this far."""
+"""Error class → code and kind. The last two are for programs and models; none comes this far."""
 
 
 def schema() -> dict[str, Any]:

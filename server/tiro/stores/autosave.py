@@ -20,11 +20,11 @@ from tiro.session.changes import Change, Set
 from tiro.session.core import Core
 from tiro.stores.blobs import Held, remove_unreferenced
 from tiro.stores.disk import Signature, narrow, remove_stale, temporary_file
-from tiro.stores.files import SessionFiles, State
 from tiro.stores.journal import change_lines
 from tiro.stores.lock import in_use, never, wait_for
 from tiro.stores.reading import Reading, read_session
 from tiro.stores.saving import Owner, Saving
+from tiro.stores.session_files import SessionFiles, State
 
 IDLE_SECONDS = 0.25
 SYNC_SECONDS = 1.0

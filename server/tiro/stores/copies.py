@@ -14,10 +14,10 @@ from tiro.stores.disk import (
     remove_stale,
     replace_file,
 )
-from tiro.stores.files import HOLDER_ENDING
 from tiro.stores.journal import Journal
 from tiro.stores.lock import in_use, wait_for
 from tiro.stores.reading import JOURNAL_ENDING, beside, read_session, storage_error
+from tiro.stores.session_files import HOLDER_ENDING
 
 
 def write_copy(disk: Disk, path: Path, id: str, data: bytes) -> None:

@@ -1,249 +1,227 @@
-"""The files of one live session: what we last saw of them, and every way to write them (U9).
+"""`FileStore`: sessions as the files that the server keeps too, one or two for each (U9).
 
-`<name>.json` is the snapshot, `<name>.journal` what came since. Their signatures are remembered,
-so that nobody's work is overwritten unseen. Who writes holds the session's lock.
+`<name>.json` is the snapshot, `<name>.journal` what came since; both editors and other programs
+may use the same directory, each in its turn.
 """
 
-import contextlib
-import enum
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
+from tiro.errors import SessionFormatError, SessionNotFoundError
 from tiro.session.changes import Change
 from tiro.session.core import Core
-from tiro.session.json_text import encode
-from tiro.session.large import LARGE_BYTES
-from tiro.stores.blobs import References
-from tiro.stores.disk import (
-    Disk,
-    Signature,
-    claim_file,
-    copy_aside,
-    set_aside,
-    signature_at,
-    signature_of,
-)
-from tiro.stores.journal import Journal, header_line
-from tiro.stores.lock import remove_holder
-from tiro.stores.reading import JOURNAL_ENDING, Reading, beside
-
-HOLDER_ENDING = ".lock"
+from tiro.session.times import Clock, from_rfc3339, utc_now
+from tiro.stores.copies import locked, remove_session
+from tiro.stores.disk import Disk, Signature, make_directories, signature_at, temporary_file
+from tiro.stores.journal import change_lines
+from tiro.stores.kept import KeptStore
+from tiro.stores.lock import in_use, wait_for
+from tiro.stores.names import file_stem
+from tiro.stores.reading import SNAPSHOT_ENDING, Reading, read_session, storage_error
+from tiro.stores.session_files import SessionFiles, State, encode_snapshot
+from tiro.stores.store import CLEANUP_SECONDS, expires_at, has_expired
 
 
-class State(enum.Enum):
-    """How the files compare with what we remember of them."""
+class FileStore(KeptStore):
+    """Keeps sessions as files of one directory, which is made with the first of them."""
 
-    SAME = "same"
-    CHANGED = "changed"
-    """Another process wrote, or somebody edited the snapshot by hand."""
-    GONE = "gone"
-    """There is no snapshot any more."""
-
-
-def encode_snapshot(core: Core, now: datetime, references: References | None = None) -> bytes:
-    """The session file: one JSON object, a line for each field and each message.
-
-    With `references` large values are stored there, once, and referred to; else all is whole.
-    10,000 messages cost a few milliseconds, and a large value that is known a call to the system.
-    """
-    fields = core.snapshot()
-    messages, archive = fields.pop("messages"), fields.pop("archive")
-    local = now.astimezone()
-    fields["timestamp"] = f"{local:%Y-%m-%dT%H:%M:%S%z}"
-    lines = [b'"%b":%b' % (name.encode(), encode(value)) for name, value in fields.items()]
-    lines.append(b'"messages":[%b]' % _encode_messages(messages, references))
-    lines.append(b'"archive":[%b]' % _encode_messages(archive, references))
-    return b"{" + b",\n".join(lines) + b"}\n"
+    def __init__(
+        self,
+        directory: str | Path,
+        cleanup_interval_seconds: float = CLEANUP_SECONDS,
+        clock: Clock = utc_now,
+        disk: Disk | None = None,
+    ) -> None:
+        shelf = _Directory(Path(directory).absolute(), disk or Disk(), clock)
+        super().__init__(shelf, cleanup_interval_seconds, clock)
 
 
-class SessionFiles:
-    """The files of one live session, as we last saw them."""
+class _Directory:
+    """The session files of one directory as a shelf."""
 
-    def __init__(self, path: Path, disk: Disk) -> None:
-        self.path = path
-        self.disk = disk
-        self.journal = Journal(beside(path, JOURNAL_ENDING), disk)
-        self.holder_path = beside(path, HOLDER_ENDING)
-        self.snapshot: Signature | None = None
-        self.found: Signature | None = None
-        """The snapshot's signature when we last looked."""
-        self.snapshot_n = 0
-        """The last change in the snapshot."""
-        self.stored_n = 0
-        """The last change in snapshot and journal, which so survives a kill."""
-        self.journaled: tuple[int, Change] | None = None
-        """The last change that we read from the journal or wrote to it."""
-        self._journal: Signature | None = None
-        self.journal_size = 0
-        self._bad = False
+    def __init__(self, path: Path, disk: Disk, clock: Clock) -> None:
+        self._path = path
+        self._disk = disk
+        self._clock = clock
+        self._expiries: dict[str, tuple[Signature, float | None]] = {}
+        """By file name: when it expires, as of this version of the file."""
 
-    def remember(self, reading: Reading) -> None:
-        """Take what was read as what we have seen."""
-        self.snapshot = reading.snapshot
-        self.snapshot_n = reading.stored.fields["journal_n"]
-        self.stored_n = reading.last_n
-        self.remember_journal(reading)
+    def insert(self, session: Core) -> "_KeptFiles | None":
+        """Make the files of a new session; None where there are some."""
+        files = SessionFiles(self._path_of(session.id or ""), self._disk)
+        with _told(files.path, "write"):
+            make_directories(self._disk, self._path)
+            data = encode_snapshot(session, self._clock())
+            if not files.claim(data, session.n, _stamp(self._clock)):
+                return None
+        return _KeptFiles(files, self._clock, expires_at(session))
 
-    def remember_journal(self, reading: Reading) -> None:
-        """Take only the journal as seen: the snapshot stays one that is still to be taken in."""
-        self._journal, self.journal_size = reading.journal, reading.journal_size
-        self._bad = reading.bad > 0
-        self.journaled = reading.changes[-1] if reading.changes else None
+    def find(self, id: str) -> "_KeptFiles | None":
+        """Read the files of a session; SessionFormatError for damaged ones."""
+        try:
+            reading = read_session(self._path_of(id))
+        except SessionNotFoundError:
+            return None
+        return _KeptFiles.read(reading, self._disk, self._clock)
+
+    def delete(self, id: str) -> bool:
+        """Remove a session's files; SessionInUseError while another process answers in it."""
+        path = self._path_of(id)
+        with locked(self._disk, path):
+            return remove_session(self._disk, path)
+
+    def delete_expired(self, now: datetime) -> int:
+        """Remove the files of all sessions that have expired; damaged ones stay."""
+        removed = 0
+        for path, moment in self._all():
+            if has_expired(moment, now):
+                removed += _KeptFiles.read(read_session(path), self._disk, self._clock).delete()
+        return removed
+
+    def count(self, now: datetime) -> int:
+        """How many sessions have files, without the expired."""
+        return sum(not has_expired(moment, now) for _, moment in self._all())
+
+    def close(self) -> None:
+        """Nothing: no file stays open."""
+
+    def _all(self) -> list[tuple[Path, float | None]]:
+        """Every session file that can be read, and when it expires; reads only changed ones."""
+        found: dict[str, tuple[Signature, float | None]] = {}
+        for name in _names(self._path):
+            signature = signature_at(self._path / name)
+            if signature is None:
+                continue
+            known = self._expiries.get(name)
+            if known is None or known[0] != signature:
+                try:
+                    known = signature, _expiry(read_session(self._path / name))
+                except (SessionFormatError, SessionNotFoundError):
+                    continue
+            found[name] = known
+        self._expiries = found
+        return [(self._path / name, moment) for name, (_, moment) in found.items()]
+
+    def _path_of(self, id: str) -> Path:
+        return self._path / (file_stem(id) + SNAPSHOT_ENDING)
+
+
+class _KeptFiles:
+    """The files of one session, as they were last seen."""
+
+    def __init__(
+        self,
+        files: SessionFiles,
+        clock: Clock,
+        expires_at: float | None,
+        reading: Reading | None = None,
+    ) -> None:
+        self.expires_at = expires_at
+        self._files = files
+        self._clock = clock
+        self._reading = reading
+        self._has_failed = False
+        """The journal cannot be trusted: what comes next is a whole snapshot (U9.5)."""
+
+    @classmethod
+    def read(cls, reading: Reading, disk: Disk, clock: Clock) -> "_KeptFiles":
+        """The files that were just read."""
+        files = SessionFiles(reading.path, disk)
+        files.remember(reading)
+        return cls(files, clock, _expiry(reading), reading)
 
     @property
     def snapshot_bytes(self) -> int:
         """The size of the snapshot."""
-        return self.snapshot.size if self.snapshot else 0
+        return self._files.snapshot_bytes
 
-    def claim(self, data: bytes, n: int, stamp: str) -> bool:
-        """Make the snapshot, up to change `n`, as a new file; False where its name is taken.
+    @property
+    def changes_bytes(self) -> int:
+        """The size of the journal."""
+        return self._files.journal_size
 
-        A journal that a deleted session left there is set aside first: once the snapshot is
-        there, others may load it and write to its journal.
-        """
-        if not self._set_leftover_aside(stamp):
-            return False
-        written = claim_file(self.disk, self.path, data)
-        if written is None:
-            return False
-        self.snapshot, self.snapshot_n, self.stored_n = written, n, n
-        return True
+    def restore(self, session: Core) -> None:
+        """Bring a session to what was read; called once."""
+        assert self._reading is not None
+        self._reading.restore(session)
+        self._reading = None
 
-    def look(self) -> State:
-        """Compare the files with what we remember; two calls to the system."""
-        self.found = signature_at(self.path)
-        if self.found is None:
-            return State.GONE
-        if self.found == self.snapshot and self.journal_is_same():
-            return State.SAME
-        return State.CHANGED
-
-    def news(self) -> Signature | None:
-        """The snapshot's signature, where it or the journal is not what we have seen.
-
-        Remembers nothing, so that anybody may ask at any time.
-        """
-        found, journal = signature_at(self.path), signature_at(self.journal.path)
-        is_same = found == self.snapshot and _sized(journal) == _sized(self._journal)
-        return None if is_same else found
-
-    def are_free(self) -> bool:
-        """Whether nobody writes to them just now, this process included."""
-        journal = Journal(self.journal.path, self.disk)
-        try:
-            return not journal.exists() or journal.try_lock()
-        finally:
-            journal.close()
-
-    def are_as_read(self, reading: Reading) -> bool:
-        """Whether what stands there is what was read."""
-        journal = signature_at(self.journal.path)
-        is_same = _sized(journal) == _sized(reading.journal)
-        return is_same and (self.path, self.found) == (reading.path, reading.snapshot)
-
-    def journal_is_same(self) -> bool:
-        """Whether nobody else wrote to the journal; an empty one says as much as none."""
-        found = self.journal.signature() or signature_at(self.journal.path)
-        return _sized(found) == _sized(self._journal)
-
-    def append(
-        self, id: str | None, first_n: int, changes: tuple[Change, ...], lines: bytes
-    ) -> None:
-        """Append changes as these lines, in one write call, or raise OSError with none appended."""
-        if self._journal is not None and self._journal.size > self.journal_size:
-            self.journal.cut(self.journal_size)  # a torn line, never answered
-        if self.journal_size == 0:
-            lines = header_line(id, first_n - 1) + lines
-        try:
-            self.journal.append(lines, self.journal_size)
-            self.journal_size += len(lines)
-            self.stored_n = first_n + len(changes) - 1
-            self.journaled = self.stored_n, changes[-1]
-        finally:
-            self._journal = self.journal.signature()
-
-    def replace(self, temporary: Path, n: int) -> None:
-        """Put a finished snapshot, up to change `n`, in place, for good."""
-        written = signature_of(os.stat(temporary))
-        self.disk.replace(temporary, self.path)
-        self.snapshot, self.snapshot_n = written, n
-        self.stored_n = max(n, self.stored_n)
-        self.disk.sync_directory(self.path.parent)
-
-    def empty_journal(self, stamp: str) -> None:
-        """Cut the journal, all of which is in the snapshot; a bad one is copied aside first."""
-        found = signature_at(self.journal.path)
-        if found is not None and found.size:
-            if self._bad:
-                copy_aside(self.disk, self.journal.path, stamp)
-            self.journal.cut(0)
-            found = self.journal.signature()
-        self.journal_size, self._bad, self._journal = 0, False, found
-
-    def tidy(self) -> None:
-        """Remove what a session at rest does not need, so that it is one file; needs the lock."""
-        signature = self.journal.signature()
-        if signature is not None and signature.size == 0:
-            with contextlib.suppress(OSError):
-                os.unlink(self.journal.path)
-        remove_holder(self.holder_path)  # that of a killed process
-
-    def _set_leftover_aside(self, stamp: str) -> bool:
-        """Clear the journal's name; False where somebody writes there or has the name by now."""
-        leftover = signature_at(self.journal.path)
-        if leftover is None or not leftover.size:
-            return True
-        is_free = True
-        with contextlib.suppress(OSError):  # no lock can be had
-            is_free = self.journal.try_lock()
-        try:
-            if not is_free or os.path.lexists(self.path):
+    def append(self, session: Core, first_n: int, changes: tuple[Change, ...]) -> bool:
+        """Add lines to the journal, and wait until they are on the disk."""
+        if self._has_failed or self._files.has_bad_journal:
+            return self.replace(session)
+        with self._held():
+            if self._files.look() is not State.SAME:
                 return False
-            set_aside(self.disk, self.journal.path, stamp)
+            self._has_failed = True
+            self._files.append(session.id, first_n, changes, change_lines(first_n, changes))
+            if wait := self._files.journal.sync_later():
+                wait()
+            self._has_failed = False
             return True
-        finally:
-            self.journal.close()
+
+    def replace(self, session: Core) -> bool:
+        """Write the snapshot anew and empty the journal."""
+        files = self._files
+        with self._held():
+            if files.look() is not State.SAME:
+                return False
+            data = encode_snapshot(session, self._clock())
+            with temporary_file(files.disk, files.path, data) as temporary:
+                files.replace(temporary, session.n)
+            files.empty_journal(_stamp(self._clock))
+            self._has_failed = False
+            return True
+
+    def delete(self) -> bool:
+        """Remove the files unless another session has them by now."""
+        path = self._files.path
+        with self._held():
+            try:
+                is_same = _expiry(read_session(path)) == self.expires_at
+            except SessionNotFoundError:
+                return False
+            return is_same and remove_session(self._files.disk, path)
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Hold the session's lock; SessionInUseError while another process answers in it."""
+        files = self._files
+        with _told(files.path, "write"):
+            try:
+                if os.path.lexists(files.path) and not wait_for(files.journal.try_lock):
+                    raise in_use(files.holder_path)
+                yield
+                files.tidy()
+            finally:
+                files.journal.close()
 
 
-def _sized(signature: Signature | None) -> Signature | None:
-    return signature if signature is not None and signature.size else None
-
-
-def _encode_messages(messages: list[Any], references: References | None) -> bytes:
-    """A line for each message. Only one whose line is long can hold a large value."""
-    if not messages:
-        return b""
-    if references is not None:
-        messages = references.shorten_known(messages)
-    lines = _encode_lines(messages)
-    if references is not None and _has_long_line(lines):
-        parts = lines.split(b"\n")
-        for index, line in enumerate(parts):
-            if len(line) > LARGE_BYTES:
-                parts[index] = encode(references.shorten(messages[index]))
-        lines = b"\n".join(parts)
-    return b"\n" + lines.replace(b"\n", b",\n") + b"\n"  # inside JSON text no raw line break stands
-
-
-def _encode_lines(messages: list[Any]) -> bytes:
+@contextmanager
+def _told(path: Path, verb: str) -> Iterator[None]:
+    """Tell what the disk refused."""
     try:
-        return _ENCODER.encode_lines(messages)[:-1]
-    except (UnicodeEncodeError, ValueError, OverflowError):
-        return b"\n".join(map(encode, messages))
+        yield
+    except OSError as error:
+        raise storage_error(path, error, verb) from error
 
 
-def _has_long_line(lines: bytes) -> bool:
-    """Whether a line is longer than the smallest large value; looks at few of the bytes."""
-    start = 0
-    while len(lines) - start > LARGE_BYTES:
-        start = lines.rfind(b"\n", start, start + LARGE_BYTES + 1) + 1
-        if start == 0:
-            return True
-    return False
+def _expiry(reading: Reading) -> float | None:
+    fields = reading.stored.fields
+    created, ttl = from_rfc3339(fields["created_at"]), fields["ttl_seconds"]
+    return created.timestamp() + ttl if created and ttl and ttl > 0 else None
 
 
-_ENCODER = msgspec.json.Encoder(enc_hook=str)
+def _names(directory: Path) -> list[str]:
+    try:
+        names = os.listdir(directory)
+    except FileNotFoundError:
+        return []
+    return [name for name in names if name.endswith(SNAPSHOT_ENDING) and name[0] != "."]
+
+
+def _stamp(clock: Clock) -> str:
+    return f"{clock().astimezone():%Y%m%d-%H%M%S}"

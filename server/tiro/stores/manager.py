@@ -33,7 +33,6 @@ from tiro.stores.blobs import nothing
 from tiro.stores.by_key import ByKey
 from tiro.stores.copies import locked, remove_session, write_copy
 from tiro.stores.disk import Disk, real_path
-from tiro.stores.files import encode_snapshot
 from tiro.stores.index import Index, SavedSession, Version
 from tiro.stores.lock import never
 from tiro.stores.names import check_id, file_stem, safe_id, with_suffixes
@@ -41,6 +40,7 @@ from tiro.stores.notices import Notice, Notices
 from tiro.stores.reading import SNAPSHOT_ENDING, Reading, read_session
 from tiro.stores.saving import Fsync
 from tiro.stores.schedule import Schedule
+from tiro.stores.session_files import encode_snapshot
 
 
 class Agents(Protocol):

@@ -21,7 +21,6 @@ from tiro.session.history import time_id
 from tiro.session.json_text import encode
 from tiro.stores.blobs import Blobs, Held
 from tiro.stores.disk import Disk, Signature, copy_aside, make_directories, temporary_file
-from tiro.stores.files import SessionFiles, State, encode_snapshot
 from tiro.stores.names import file_stem, with_suffixes
 from tiro.stores.reading import (
     SNAPSHOT_ENDING,
@@ -31,6 +30,7 @@ from tiro.stores.reading import (
     read_session,
     storage_error,
 )
+from tiro.stores.session_files import SessionFiles, State, encode_snapshot
 from tiro.stores.turns import Turns
 
 Fsync = Literal["message", "turn", "never"]

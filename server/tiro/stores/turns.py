@@ -6,8 +6,8 @@ session when it moves to other files. Used under the session's own lock, in one 
 
 from collections.abc import Callable
 
-from tiro.stores.files import SessionFiles
 from tiro.stores.lock import WAIT_SECONDS, remove_holder, wait_for, write_holder
+from tiro.stores.session_files import SessionFiles
 
 
 class Turns:

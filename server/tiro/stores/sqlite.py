@@ -1,0 +1,290 @@
+"""`SQLiteStore`: sessions in one SQLite file that any number of processes may use.
+
+Each session is a row, a snapshot, and the changes since, one row a save. A write is one
+transaction that first checks which state it follows on; SQLite lets one writer in at a time.
+"""
+
+import contextlib
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from sqlite3 import connect
+from typing import Any
+
+from tiro.errors import SessionFormatError, StorageError
+from tiro.session.changes import Change
+from tiro.session.core import Core
+from tiro.session.times import Clock, rfc3339, utc_now
+from tiro.stores.about import Heading
+from tiro.stores.disk import FILE_MODE, Disk, make_directories
+from tiro.stores.journal import change_lines
+from tiro.stores.kept import KeptStore, replay
+from tiro.stores.session_files import encode_snapshot
+from tiro.stores.store import CLEANUP_SECONDS, expires_at
+
+BUSY_SECONDS = 10.0
+"""How long to wait for another process that writes."""
+SETTINGS = (
+    "journal_mode = WAL",
+    "synchronous = FULL",  # what a save has answered survives a loss of power
+    "foreign_keys = ON",
+    "secure_delete = ON",
+)
+MIGRATIONS: list[tuple[str, ...]] = [
+    (
+        # A number is never given twice, so it also tells a session from a later one of its id.
+        "CREATE TABLE sessions (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
+        " n INTEGER NOT NULL, expires_at REAL, title TEXT, agent TEXT, messages INTEGER NOT NULL,"
+        " archived INTEGER NOT NULL, saved_at TEXT NOT NULL)",
+        "CREATE INDEX sessions_by_expiry ON sessions (expires_at) WHERE expires_at IS NOT NULL",
+        "CREATE TABLE snapshots (session INTEGER PRIMARY KEY"
+        " REFERENCES sessions ON DELETE CASCADE, data BLOB NOT NULL)",
+        "CREATE TABLE changes (session INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,"
+        " first_n INTEGER NOT NULL, lines BLOB NOT NULL, PRIMARY KEY (session, first_n))"
+        " WITHOUT ROWID",
+    ),
+]
+"""What leads from one version of the tables to the next; `user_version` says how many were done."""
+
+
+class SQLiteStore(KeptStore):
+    """Keeps sessions in this file, which is made with the first of them."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        cleanup_interval_seconds: float = CLEANUP_SECONDS,
+        clock: Clock = utc_now,
+    ) -> None:
+        super().__init__(Database(Path(path).absolute(), clock), cleanup_interval_seconds, clock)
+
+
+class Database:
+    """The sessions in one SQLite file, as a shelf."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self.path = path
+        self.clock = clock
+        self._lock = threading.RLock()
+        self._sql: sqlite3.Connection | None = None
+        self._file_id: tuple[int, int] | None = None
+
+    def insert(self, session: Core) -> "_KeptRows | None":
+        """Make the rows of a new session; None where there are some."""
+        heading, expiry = Heading(session), expires_at(session)
+        data = encode_snapshot(session, self.clock())
+        with self.writing() as sql:
+            number = sql.execute(
+                "INSERT OR IGNORE INTO sessions (id, n, expires_at, title, agent, messages,"
+                " archived, saved_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (session.id, session.n, expiry, *self.about(session, heading)),
+            )
+            if not number.rowcount:
+                return None
+            sql.execute("INSERT INTO snapshots VALUES (?, ?)", (number.lastrowid, data))
+        kept = _KeptRows(self, number.lastrowid or 0, session.n, expiry, (data, []))
+        kept.heading = heading
+        return kept
+
+    def find(self, id: str) -> "_KeptRows | None":
+        """Read the rows of a session."""
+        with self.reading() as sql:
+            row = sql.execute(
+                "SELECT number, n, expires_at, data FROM sessions JOIN snapshots"
+                " ON session = number WHERE id = ?",
+                (id,),
+            ).fetchone()
+            if row is None:
+                return None
+            number, n, expiry, data = row
+            query = "SELECT lines FROM changes WHERE session = ? ORDER BY first_n"
+            lines = [lines for (lines,) in sql.execute(query, (number,))]
+        return _KeptRows(self, number, n, expiry, (data, lines))
+
+    def delete(self, id: str) -> bool:
+        """Remove the rows of a session."""
+        with self.writing() as sql:
+            return sql.execute("DELETE FROM sessions WHERE id = ?", (id,)).rowcount > 0
+
+    def delete_expired(self, now: datetime) -> int:
+        """Remove the rows of all sessions that have expired."""
+        with self.writing() as sql:
+            moment = (now.timestamp(),)
+            return sql.execute("DELETE FROM sessions WHERE expires_at < ?", moment).rowcount
+
+    def count(self, now: datetime) -> int:
+        """How many sessions have rows, without the expired."""
+        query = "SELECT count(*) FROM sessions WHERE expires_at IS NULL OR expires_at >= ?"
+        with self.reading() as sql:
+            count: int = sql.execute(query, (now.timestamp(),)).fetchone()[0]
+            return count
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            if self._sql is not None:
+                self._sql.close()
+                self._sql = None
+
+    def about(self, session: Core, heading: Heading) -> tuple[Any, ...]:
+        """What the columns for a list say of a session."""
+        about = heading.about(session, rfc3339(self.clock()))
+        return about.title, about.agent, about.messages, about.archived, about.saved_at
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """One state of the file for all that is read inside."""
+        with self._transaction("BEGIN", "read") as sql:
+            yield sql
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """All that is written inside, or nothing of it."""
+        with self._transaction("BEGIN IMMEDIATE", "written") as sql:
+            yield sql
+
+    @contextlib.contextmanager
+    def _transaction(self, begin: str, verb: str) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                sql = self._open()
+                with _all_or_nothing(sql, begin):
+                    yield sql
+            except (sqlite3.Error, OSError) as error:
+                raise StorageError(
+                    f"The sessions in {str(self.path)!r} could not be {verb}: {error}",
+                    path=str(self.path),
+                ) from error
+
+    def _open(self) -> sqlite3.Connection:
+        """The tables in the file that is there now; made where it is missing."""
+        if self._sql is not None and _file_id(self.path) != self._file_id:
+            self.close()  # somebody took the file away: nothing may be written to that one
+        if self._sql is None:
+            make_directories(Disk(), self.path.parent)
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, FILE_MODE))  # for its owner only
+            self._file_id = _file_id(self.path)
+            sql = connect(
+                self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            try:
+                for setting in SETTINGS:
+                    sql.execute(f"PRAGMA {setting}")
+                _migrate(sql, self.path)
+            except BaseException:
+                sql.close()
+                raise
+            self._sql = sql
+        return self._sql
+
+
+class _KeptRows:
+    """The rows of one session, as they were last seen."""
+
+    def __init__(
+        self,
+        database: Database,
+        number: int,
+        n: int,
+        expires_at: float | None,
+        texts: tuple[bytes, list[bytes]],
+    ) -> None:
+        self.expires_at = expires_at
+        self.heading: Heading | None = None
+        self._database = database
+        self._number = number
+        self._n = n
+        self._texts: tuple[bytes, list[bytes]] | None = texts
+        self.snapshot_bytes = len(texts[0])
+        self.changes_bytes = sum(map(len, texts[1]))
+
+    def restore(self, session: Core) -> None:
+        """Bring a session to what was read; called once."""
+        assert self._texts is not None
+        replay(session, *self._texts, self._n)
+        self._texts, self.heading = None, Heading(session)
+
+    def append(self, session: Core, first_n: int, changes: tuple[Change, ...]) -> bool:
+        """Add one row with these changes."""
+        lines = change_lines(first_n, changes)
+        with self._database.writing() as sql:
+            if not self._go_on(sql, session, changes):
+                return False
+            row = (self._number, first_n, lines)
+            sql.execute("INSERT INTO changes VALUES (?, ?, ?)", row)
+        self._n = session.n
+        self.changes_bytes += len(lines)
+        return True
+
+    def replace(self, session: Core) -> bool:
+        """Write the snapshot anew and remove the rows of changes."""
+        data = encode_snapshot(session, self._database.clock())
+        with self._database.writing() as sql:
+            self.heading = Heading(session)
+            if not self._go_on(sql, session, ()):
+                return False
+            sql.execute("UPDATE snapshots SET data = ? WHERE session = ?", (data, self._number))
+            sql.execute("DELETE FROM changes WHERE session = ?", (self._number,))
+        self._n, self.snapshot_bytes, self.changes_bytes = session.n, len(data), 0
+        return True
+
+    def delete(self) -> bool:
+        """Remove the rows, whatever others wrote to them."""
+        with self._database.writing() as sql:
+            query = "DELETE FROM sessions WHERE number = ?"
+            return sql.execute(query, (self._number,)).rowcount > 0
+
+    def _go_on(self, sql: sqlite3.Connection, session: Core, changes: tuple[Change, ...]) -> bool:
+        """Bring the session's row to what it is now, if it is as it was last seen."""
+        assert self.heading is not None
+        self.heading.follow(session, changes)
+        done = sql.execute(
+            "UPDATE sessions SET n = ?, title = ?, agent = ?, messages = ?, archived = ?,"
+            " saved_at = ? WHERE number = ? AND n = ?",
+            (session.n, *self._database.about(session, self.heading), self._number, self._n),
+        )
+        return done.rowcount > 0
+
+
+def _migrate(sql: sqlite3.Connection, path: Path) -> None:
+    """Bring older tables to the form of today; SessionFormatError for those of a newer Tiro."""
+    if _version(sql) == len(MIGRATIONS):
+        return
+    with _all_or_nothing(sql, "BEGIN IMMEDIATE"):  # another process may be at it
+        version = _version(sql)
+        if version > len(MIGRATIONS):
+            reason = f"a newer Tiro wrote it (version {version} of its tables); update Tiro"
+            raise SessionFormatError(f"{str(path)!r} cannot be read: {reason}", path=str(path))
+        for statements in MIGRATIONS[version:]:
+            for statement in statements:
+                sql.execute(statement)
+        sql.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+
+def _version(sql: sqlite3.Connection) -> int:
+    version: int = sql.execute("PRAGMA user_version").fetchone()[0]
+    return version
+
+
+@contextlib.contextmanager
+def _all_or_nothing(sql: sqlite3.Connection, begin: str) -> Iterator[None]:
+    sql.execute(begin)
+    try:
+        yield
+        sql.execute("COMMIT")
+    except BaseException:
+        if sql.in_transaction:
+            sql.execute("ROLLBACK")
+        raise
+
+
+def _file_id(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one of its name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

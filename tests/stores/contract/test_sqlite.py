@@ -1,0 +1,110 @@
+"""What only the SQLite store promises: one file, its owner's, brought up to date, readable."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.stores.look import mode, texts
+from tiro import SessionFormatError, SessionNotFoundError, StorageError
+from tiro.stores import sqlite
+from tiro.stores.sqlite import SQLiteStore
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a folder" / "store.db"
+
+
+def test_nothing_is_made_before_the_first_session(path: Path) -> None:
+    with SQLiteStore(path):
+        assert not path.parent.exists()
+
+
+def test_the_file_is_its_owners(path: Path) -> None:
+    with SQLiteStore(path) as store:
+        session = store.create("x")
+        session.add_message("user", "hello")
+        store.save(session)
+        assert {mode(file) for file in path.parent.iterdir()} == {0o600}
+        assert mode(path.parent) == 0o700
+
+
+def test_it_can_be_queried(path: Path) -> None:
+    """G5.3."""
+    with SQLiteStore(path) as store:
+        session = store.create("x")
+        for number in range(5):
+            session.add_message("user", f"Find {number}")
+            store.save(session)
+        session.trim_if_needed(2, 1)
+        session.set_agent("build")
+        store.save(session)
+    sql = sqlite3.connect(path)
+    query = "SELECT id, title, agent, messages + archived FROM sessions"
+    assert sql.execute(query).fetchall() == [("x", "Find 0", "build", 5)]
+    assert sql.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    sql.close()
+
+
+def test_older_tables_are_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SQLiteStore(path) as store:
+        store.create("x").set("k", 1)
+    added = ("ALTER TABLE sessions ADD COLUMN more TEXT", "CREATE TABLE others (number INTEGER)")
+    monkeypatch.setattr(sqlite, "MIGRATIONS", [*sqlite.MIGRATIONS, added])
+    with SQLiteStore(path) as store:
+        assert store.get("x").id == "x"
+    monkeypatch.undo()
+    before = path.read_bytes()
+    with SQLiteStore(path) as store, pytest.raises(SessionFormatError, match="newer Tiro"):
+        store.get("x")
+    assert path.read_bytes() == before
+
+
+def test_a_migration_that_fails_leaves_all_as_it_was(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SQLiteStore(path) as store:
+        store.create("x")
+    bad = ("CREATE TABLE others (number INTEGER)", "no statement")
+    monkeypatch.setattr(sqlite, "MIGRATIONS", [*sqlite.MIGRATIONS, bad])
+    with SQLiteStore(path) as store, pytest.raises(StorageError):
+        store.get("x")
+    monkeypatch.undo()
+    with SQLiteStore(path) as store:
+        assert store.get("x").id == "x"
+
+
+def test_what_is_no_database_is_told_and_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("a text of the user's\n" * 100)
+    with SQLiteStore(path) as store, pytest.raises(StorageError, match=r"store\.db"):
+        store.create("x")
+    assert path.read_text().startswith("a text of the user's")
+
+
+def test_a_file_that_was_taken_away_is_not_written_to(path: Path) -> None:
+    """A save into a file without a name would be lost without a word."""
+    with SQLiteStore(path) as store:
+        session = store.create("x")
+        path.unlink()
+        session.set("k", 1)
+        with pytest.raises(SessionNotFoundError):
+            store.save(session)
+        store.create("y")
+    with SQLiteStore(path) as store:
+        assert texts(store.get("y")) == []
+
+
+def test_a_missing_change_is_damage_and_is_told(path: Path) -> None:
+    with SQLiteStore(path) as store:
+        session = store.create("x")
+        for number in range(3):
+            session.set("k", number)
+            store.save(session)
+        sql = sqlite3.connect(path)
+        with sql:
+            sql.execute("DELETE FROM changes WHERE first_n = (SELECT max(first_n) FROM changes)")
+        sql.close()
+        with pytest.raises(SessionFormatError, match="damaged"):
+            store.get("x")
