@@ -66,7 +66,7 @@ def test_exports_are_sorted_and_complete() -> None:
 
 def test_exports_are_the_documented_names() -> None:
     table = {cls.__name__ for cls in ERROR_CLASSES} - {"ToolError"}
-    names = {"Session", "Message", "provider_view", "estimate_tokens", "__version__"}
+    names = {"Session", "Message", "Entry", "provider_view", "estimate_tokens", "__version__"}
     assert set(tiro.__all__) - {"ToolError"} == table | names
 
 

@@ -47,6 +47,8 @@ SESSION: dict[str, str] = {
     "get": "(key, default=None)",
     "lookup": "(key)",
     "delete": "(key)",
+    "add_entry": "(entry)",
+    "get_history": "(limit=0)",
     "set_agent": "(name)",
     "load_json": "(text)",
     "load_yaml": "(text)",
@@ -77,6 +79,15 @@ OTHERS = {
     "tiro.session.summary.Summarizer.summarize_async": "(evicted, previous_summary, callback)",
     "tiro.session.summary.Summarizer.fire_and_forget":
         "(session, session_manager, evicted_messages, previous_summary)",
+    "tiro.Entry": "(…id=…, …type, …timestamp=…, …content, …metadata=…)",
+    "tiro.session.entries.new_message_entry": "(role, text)",
+    "tiro.session.entries.new_tool_call_entry": "(tool, parameters=None)",
+    "tiro.session.entries.new_tool_result_entry": "(tool, result=None, error=None)",
+    "tiro.session.entries.get_message_content": "(entry)",
+    "tiro.session.entries.get_tool_call_content": "(entry)",
+    "tiro.session.entries.get_tool_result_content": "(entry)",
+    "tiro.session.entries.Entry.to_json": NO,
+    "tiro.session.entries.Entry.from_json": "(text)",
     "tiro.stores.manager.SessionManager": "(directory, *, agents=None, …)",
     "tiro.stores.manager.SessionManager.create": "(max_history=…, agent=None, id=None)",
     "tiro.stores.manager.SessionManager.get": NO,
@@ -195,7 +206,7 @@ def test_every_error_is_at_the_root(name: str) -> None:
 
 
 def test_the_root_has_its_names() -> None:
-    assert {"Session", "Message", "TiroError", "provider_view", "estimate_tokens"} <= {
+    assert {"Session", "Message", "Entry", "TiroError", "provider_view", "estimate_tokens"} <= {
         *tiro.__all__
     }
     assert tiro.__version__

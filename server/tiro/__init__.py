@@ -36,6 +36,7 @@ from tiro.errors import (
 )
 
 if TYPE_CHECKING:
+    from tiro.session.entries import Entry
     from tiro.session.messages import Message
     from tiro.session.provider_view import provider_view
     from tiro.session.session import Session
@@ -48,6 +49,7 @@ __all__ = [
     "BudgetExceededError",
     "ContextOverflowError",
     "EditConflictError",
+    "Entry",
     "InvalidInputError",
     "InvalidMessageError",
     "InvalidSessionIdError",
@@ -71,6 +73,7 @@ __all__ = [
 ]
 
 _LOADED_ON_USE = {
+    "Entry": "tiro.session.entries",
     "Message": "tiro.session.messages",
     "Session": "tiro.session.session",
     "estimate_tokens": "tiro.session.tokens",

@@ -21,6 +21,7 @@ from tiro.session.memo import facts
 from tiro.session.messages import MARKS, Message, seq_of
 from tiro.session.redact import redact_shapes_in
 from tiro.session.settings import is_plain
+from tiro.session.times import rfc3339
 
 HISTORIES = ("full_chat_history", "current_chat_history")
 COUNTERS = ("turns", "last_resize_turn", "memo_cursor")
@@ -140,11 +141,11 @@ def _replacement(
     Those that are new and out of the window wait for a summary, but for the first `covered`, which
     are in the memo (U4.1). `apart` are messages of the archive that no full history holds.
     """
-    numbers = count(core.next_seq)
-    rows = [_numbered(message, numbers, at) for message in full]
+    numbers, time = count(core.next_seq), rfc3339(core.updated)
+    rows = [_numbered(message, numbers, time) for message in full]
     shown = {spot for _, spot in window if spot is not None}
     messages = [
-        _numbered(message.marked(window_only=True), numbers, at)
+        _numbered(message.marked(window_only=True), numbers, time)
         if spot is None
         else rows[spot].marked(pending=None)
         for message, spot in window

@@ -34,11 +34,11 @@ from tiro.session.changes import (
 from tiro.session.cut import group_of, legal_cut
 from tiro.session.handlers import Handlers
 from tiro.session.large import OUTPUT
-from tiro.session.messages import Message, Usage, flat, seq_of
+from tiro.session.messages import ENTRY, Message, Usage, flat, seq_of
 from tiro.session.meter import Meter
 from tiro.session.settings import SessionSettings, is_plain
 from tiro.session.snapshot import FIELDS, SCHEMA_VERSION, StoredSession
-from tiro.session.times import Clock, from_rfc3339, rfc3339, utc_now
+from tiro.session.times import Clock, exact_rfc3339, from_rfc3339, rfc3339, utc_now
 
 Observer = Callable[[int, tuple[Change, ...]], None]
 
@@ -168,12 +168,15 @@ class Core:
         return [m for m in self.archive_rows if m.marks().get("pending")]
 
     def stamp(self) -> str:
-        """The time of the next change: the clock's, or just after the last change (G1.3)."""
+        """The time of the next change: the clock's, or just after the last change (G1.3).
+
+        It has microseconds, to be the same when read again; a message's own time has none.
+        """
         now = self.clock().astimezone(UTC)
         if now <= self.updated:
             now = self.updated + timedelta(microseconds=1)
         self.updated = now
-        return rfc3339(now)
+        return exact_rfc3339(now)
 
     def observe(self, observer: Observer) -> Callable[[], None]:
         """Call `observer(first_n, changes)` after each commit; the result ends that."""
@@ -200,7 +203,7 @@ class Core:
         with self.lock:
             at = self.stamp()
             stored = msgspec.structs.replace(
-                message, seq=self.next_seq, timestamp=message.timestamp or at
+                message, seq=self.next_seq, timestamp=message.timestamp or rfc3339(self.updated)
             )
             changes: list[Change] = [Add(stored, at)]
             self._apply(changes[0])
@@ -255,8 +258,8 @@ class Core:
             return {
                 "schema_version": SCHEMA_VERSION,
                 **fields,
-                "created_at": rfc3339(self.created),
-                "updated_at": rfc3339(self.updated),
+                "created_at": exact_rfc3339(self.created),
+                "updated_at": exact_rfc3339(self.updated),
                 "journal_n": self.n,
                 "settings": self.own_settings,
                 **self.unknown,
@@ -369,7 +372,8 @@ class Core:
                 self._keep(message.marked(taken_back=True))
                 edited = msgspec.structs.replace(message, content=change.content, tool_calls=None)
                 # What was edited is not what a model thought or a tool said any more.
-                self.newest_first[index] = edited.marked(**{"model": None, OUTPUT: None})
+                marks = dict.fromkeys(("model", OUTPUT, ENTRY))
+                self.newest_first[index] = edited.marked(**marks)
                 return True
         return False
 

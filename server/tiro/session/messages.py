@@ -25,6 +25,9 @@ OWN_ROLES = ("user", "assistant", "tool", "system")
 MARKS = "tiro"
 """The reserved key in a message's metadata under which Tiro keeps its own marks."""
 
+ENTRY = "entry"
+"""Tiro's mark on a message that was added as an entry: its id, and what no message can say."""
+
 
 class Message(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False

@@ -10,6 +10,7 @@ from tiro.errors import InvalidInputError
 from tiro.session.changes import Add, Change, Set
 from tiro.session.core import Core
 from tiro.session.messages import MARKS, Message
+from tiro.session.times import rfc3339
 
 MAX_QUEUED = 50
 MAX_QUEUED_CHARACTERS = 100_000
@@ -48,7 +49,7 @@ def add_queued(core: Core) -> list[Message]:
             return []
         at = core.stamp()
         added = [
-            Message("user", text, seq=core.next_seq + index, timestamp=at)
+            Message("user", text, seq=core.next_seq + index, timestamp=rfc3339(core.updated))
             for index, text in enumerate(texts)
         ]
         adds: list[Change] = [Add(message, at) for message in added]

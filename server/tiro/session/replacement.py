@@ -7,6 +7,7 @@ import msgspec
 from tiro.session.changes import Replace
 from tiro.session.core import Core
 from tiro.session.messages import Message, seq_of
+from tiro.session.times import rfc3339
 
 
 def replacement(
@@ -18,7 +19,7 @@ def replacement(
     messages that it dropped are put back, and what was added meanwhile follows.
     """
     rows = {m.seq: m for m in [*core.archive_rows, *core.newest_first] if not _taken_back(m)}
-    numbers = _Numbers(core.next_seq, rows.keys(), at)
+    numbers = _Numbers(core.next_seq, rows.keys(), rfc3339(core.updated))
     full, window = numbers.of_full(full), numbers.of_window(window)
     in_full = {message.seq for message in full}
     later = [m for m in core.oldest_first() if seq_of(m) >= next_seq]

@@ -14,9 +14,19 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
-from tiro.session import agently, history, policy, resize, summary, tokens, transcript
+from tiro.session import (
+    agently,
+    entry_history,
+    history,
+    policy,
+    resize,
+    summary,
+    tokens,
+    transcript,
+)
 from tiro.session.changes import DeleteState, SetState
 from tiro.session.core import Core, newest
+from tiro.session.entries import Entry
 from tiro.session.handlers import (
     AttachmentHandler,
     Handlers,
@@ -202,6 +212,15 @@ class Session(Core):
     def delete(self, key: str) -> None:
         """Delete a key of the state; a missing one is no error."""
         self.commit(DeleteState(key, self.stamp()))
+
+    def add_entry(self, entry: Entry) -> "Session":
+        """Append an entry; TypeError or ValueError for what is none (G1.4)."""
+        entry_history.add_entry(self, entry)
+        return self
+
+    def get_history(self, limit: int = 0) -> list[Entry]:
+        """The newest entries of the full history by their time, newest first; 0: all (G1.5)."""
+        return entry_history.newest_entries(self, limit)
 
     async def async_judge_resize(self, force: bool | str | None = False) -> dict[str, Any] | None:
         """Whether to resize: a dict with `type`, `reason`, …, or None; changes nothing (A3)."""

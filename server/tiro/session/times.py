@@ -22,3 +22,9 @@ def from_rfc3339(text: str | None) -> datetime | None:
         return datetime.fromisoformat(text).astimezone(UTC) if text else None
     except (ValueError, OverflowError):  # the latter for the first and last day of all
         return None
+
+
+def exact_rfc3339(time: datetime) -> str:
+    """The same with microseconds where the time has any, so that it is equal when read again."""
+    utc = time.astimezone(UTC)
+    return rfc3339(utc) if utc.microsecond % 1000 == 0 else utc.isoformat()[:-6] + "Z"
