@@ -40,7 +40,7 @@ BESIDE = {
 """Places that no fault of can cost a message, and why."""
 
 PAST_THE_DISK = {
-    ("blobs.py", "os.unlink"), ("disk.py", "os.unlink"), ("files.py", "os.unlink"),
+    ("blobs.py", "os.unlink"), ("disk.py", "os.unlink"), ("session_files.py", "os.unlink"),
     ("index.py", "os.unlink"), ("lock.py", "os.unlink"), ("lock.py", "os.write"),
 }  # fmt: skip
 """Calls to the system that go past `Disk`: tidying up whose failure costs nothing."""
