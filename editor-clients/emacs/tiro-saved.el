@@ -114,24 +114,41 @@ on.  The session that was current is saved first."
     ("jsonl" . "jsonl"))
   "Endings of file names and what is written to them.")
 
-(defun tiro-export (path)
-  "Write the current session to PATH, whose ending says in which format.
+(defconst tiro-saved--formats
+  '("markdown" "json" "yaml" "jsonl" "agently" "agently-yaml" "magent" "nanobot")
+  "The formats that the server writes.")
+
+(defun tiro-export (path &optional format)
+  "Write the current session to PATH, whose ending says in which FORMAT.
 That is md for reading, json or yaml for everything, jsonl for a message
-a line.  What looks like a key is left out."
+a line.  With a prefix argument FORMAT is asked for: also those of other
+programs.  What looks like a key is left out; what is lost is told."
   (interactive
-   (list (tiro-saved--read-new "Export to .md, .json, .yaml or .jsonl" ".md")))
+   (let ((format (and current-prefix-arg
+                      (completing-read "Format: " tiro-saved--formats nil t))))
+     (list (tiro-saved--read-new (if format (format "Export as %s to" format)
+                                   "Export to .md, .json, .yaml or .jsonl")
+                                 (if format "" ".md"))
+           format)))
   (let* ((path (tiro-session-local-file path))
-         (format (or (cdr (assoc-string (file-name-extension path) tiro-saved--export-formats t))
+         (format (or format
+                     (cdr (assoc-string (file-name-extension path) tiro-saved--export-formats t))
                      (user-error "Tiro: the name has to end in %s"
                                  (mapconcat (lambda (it) (concat "." (car it)))
                                             tiro-saved--export-formats ", "))))
          (result (tiro-session-call 'tiro/session/export
                                     (list :format format :path path))))
-    (message "Tiro: exported to %s%s" (abbreviate-file-name (plist-get result :path))
-             (if (eq t (plist-get result :redacted)) "; what looks like a key was left out" ""))))
+    (message "Tiro: %s"
+             (string-join
+              `(,(format "exported to %s" (abbreviate-file-name (plist-get result :path)))
+                ,@(and (eq t (plist-get result :redacted))
+                       '("what looks like a key was left out"))
+                ,@(append (plist-get result :notes) nil))
+              "; "))))
 
 (defun tiro-import (path)
-  "Make the session in PATH, an export of any format, the current one."
+  "Make the session in PATH the current one.
+That is an export, a transcript of another assistant, a buffer of gptel, …"
   (interactive (list (read-file-name "Import: " nil nil t)))
   (let ((view (tiro-session-call 'tiro/session/import
                                  (list :path (tiro-session-local-file path) :limit 0))))

@@ -278,6 +278,9 @@ def test_sessions_are_searched_exported_and_imported(
     assert new != id
     assert "Which colour?" in tiro("sessions", "show", new).stdout
     assert tiro("sessions", "export", id, "--format", "word").returncode == WRONG_USE
+    lossy = tiro("sessions", "export", id, "--format", "magent")
+    assert json.loads(lossy.stdout)["messages"][0] == {"role": "user", "content": "Which colour?"}
+    assert "magent has no place for: the title" in lossy.stderr
     home.write("no.json", "[1, 2")
     refused = tiro("sessions", "import", "no.json")
     assert (refused.returncode, refused.stdout) == (FAILED, "")

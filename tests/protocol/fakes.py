@@ -280,7 +280,8 @@ class FakeAssistant:
 
     async def export(self, format: str, id: Any, path: Path | None, redact: Any) -> Any:
         await self._step("export", format, id, path, redact)
-        return SimpleNamespace(path=path, text=None if path else self.exported, was_redacted=False)
+        text = None if path else self.exported
+        return SimpleNamespace(path=path, text=text, was_redacted=False, losses=[])
 
     async def import_from(self, path: Path | None, text: str | None, format: Any) -> Any:
         await self._step("import_from", path, text, format)

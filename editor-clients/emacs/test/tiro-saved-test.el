@@ -109,6 +109,9 @@
       (tiro-export "talk.md")
       (should (string-search "## User" (with-temp-buffer (insert-file-contents "talk.md")
                                                          (buffer-string))))
+      (tiro-rename-session "a title")
+      (should (string-search "nanobot has no place for: the title"
+                             (tiro-testing-said (lambda () (tiro-export "t.txt" "nanobot")))))
       (should-error (tiro-export "talk.doc") :type 'user-error)
       (should-error (tiro-export "talk") :type 'user-error)
       (should-error (tiro-import "talk.md") :type 'user-error)

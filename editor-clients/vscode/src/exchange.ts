@@ -60,8 +60,8 @@ export async function exportSession({ client, session }: Parts, given?: unknown,
     return undefined;
   }
   const result = await client.request(protocol.sessionExport, { id, format, path });
-  const left = result.redacted === true ? "; what looks like a key was left out" : "";
-  tell(`Exported to ${path}${left}`);
+  const left = result.redacted === true ? ["what looks like a key was left out"] : [];
+  tell([`Exported to ${path}`, ...left, ...(result.notes ?? [])].join("; "));
   return result;
 }
 

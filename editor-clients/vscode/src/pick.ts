@@ -47,6 +47,9 @@ export const EXPORTS = [
   { name: "json", ending: "json", about: "everything, as in the session's own file" },
   { name: "yaml", ending: "yaml", about: "everything, readable" },
   { name: "jsonl", ending: "jsonl", about: "a message a line" },
+  { name: "agently", ending: "json", about: "for Agently" },
+  { name: "magent", ending: "json", about: "for magent" },
+  { name: "nanobot", ending: "jsonl", about: "for nanobot" },
 ] as const;
 
 /** The rows of the menu. */

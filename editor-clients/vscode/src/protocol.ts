@@ -336,6 +336,7 @@ export interface ExportResult {
   path?: string;
   text?: string;
   redacted?: boolean;
+  notes?: string[];
 }
 
 /** A file or a text; its format is found by looking where it is not given. */

@@ -40,6 +40,8 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None
     was_redacted: bool
     """Whether something that has the shape of a key was left out."""
+    losses: list[str]
+    """What of the session the format has no place for, in sentences."""
 
 
 class Resized(msgspec.Struct, frozen=True, kw_only=True):

@@ -176,12 +176,26 @@ class SavedSessions:
         notes = [*imported.notes, *_losses(imported.stored)]
         given = imported.stored.fields["id"] or ""
         await self.clear()
+        notes += await asyncio.to_thread(self._adopt_others, imported.others)
         session = await asyncio.to_thread(self._manager.adopt, imported.stored)
         await self._weigh(session)
         self._manager.set_current(session)
         if given != safe_id(given):
             notes.append(f"It is {session.id!r} here: {given[:MAX_ID_LENGTH]!r} is no session id")
         return session, notes
+
+    def _adopt_others(self, others: Sequence[StoredSession]) -> Sequence[str]:
+        """Save the further sessions of an import, oldest first; what is to be said of them."""
+        if not others:
+            return []
+        if not self._manager.autosave:
+            return [f"Older conversations, left out as nothing is saved by itself: {len(others)}"]
+        for stored in others:
+            session = self._manager.adopt(stored)
+            self._manager.end(session)
+            if not self._manager.is_stored(session):
+                self._unsaved.append(session)
+        return [f"Older conversations in it, each a saved session now: {len(others)}"]
 
     async def search(
         self, query: str, limit: int | None, on_progress: "Progress"
@@ -235,16 +249,20 @@ def _export(
 ) -> Exported:
     from tiro.stores import exports  # who never exports never pays for it
     from tiro.stores.formats import registry
+    from tiro.stores.formats.format import losses
 
-    chosen = registry.named(format)
+    chosen = registry.to_write(format)
     fields = exports.stored_form(manager, id)
     shown = redact_shapes_in(fields) if is_redacted else fields
     text = chosen.dumps(shown)
     was_redacted = is_redacted and shown != fields
-    if path is None:
-        return Exported(text=text, was_redacted=was_redacted)
-    written = exports.write_export(manager, path, shown["id"], text)
-    return Exported(path=written, was_redacted=was_redacted)
+    written = None if path is None else exports.write_export(manager, path, shown["id"], text)
+    return Exported(
+        path=written,
+        text=text if path is None else None,
+        was_redacted=was_redacted,
+        losses=losses(chosen, fields),
+    )
 
 
 def _import(path: Path | None, text: str, format: str | None) -> "Imported":

@@ -7,7 +7,7 @@ from tiro.chat.told_messages import numbered
 from tiro.errors import InvalidInputError
 from tiro.screen_text import flat
 from tiro.session.transcript import SHOWN_MESSAGES
-from tiro.stores.formats.registry import FORMATS, SHORT_NAMES
+from tiro.stores.formats.registry import SHORT_NAMES, WRITTEN
 
 MAX_LISTED = 20
 
@@ -82,11 +82,13 @@ async def search(talk: Talk, rest: str) -> None:
 async def export(talk: Talk, rest: str) -> None:
     """The session in another format."""
     format, _, path = rest.partition(" ")
-    if format not in (*(names := [format.name for format in FORMATS]), *SHORT_NAMES):
-        raise InvalidInputError(f"/export needs a format: {', '.join(names)}")
+    if format not in (*WRITTEN, *SHORT_NAMES):
+        raise InvalidInputError(f"/export needs a format: {', '.join(WRITTEN)}")
     params = {"format": format, "path": _absolute(path.strip()) if path.strip() else None}
     result = await talk.link.request("tiro/session/export", params)
     talk.screen.say(f"Exported to {result['path']}" if path else result["text"].rstrip("\n"))
+    for note in result.get("notes", ()):
+        talk.screen.tell(note)
 
 
 async def rename(talk: Talk, rest: str) -> None:

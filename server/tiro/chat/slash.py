@@ -13,7 +13,7 @@ from tiro.chat.preview import FORCES, preview
 from tiro.chat.talk import QUIT, EndError, Talk
 from tiro.edit_text import line_of_edit, named_edits, told_commands, told_paths, wish
 from tiro.errors import InvalidInputError
-from tiro.stores.formats.registry import FORMATS
+from tiro.stores.formats.registry import WRITTEN
 
 MAX_LISTED = 20
 NEAR = 0.6
@@ -205,7 +205,7 @@ async def _kinds(talk: Talk) -> Sequence[str]:
 
 
 async def _formats(talk: Talk) -> Sequence[str]:
-    return [format.name for format in FORMATS]
+    return WRITTEN
 
 
 COMMANDS: dict[str, Command] = {

@@ -40,11 +40,13 @@ def add_sessions(commands: Commands) -> None:
     found.add_argument("--json", action="store_true", help="print JSON")
     out = add_command(group, "export", sessions_export, "in another format", SESSIONS_EXAMPLES)
     out.add_argument("id", help="its id, or `latest`")
-    about = "markdown, json, yaml, jsonl, …; else what PATH ends in, else markdown"
+    about = "markdown, json, yaml, jsonl, nanobot, …; else what PATH ends in, else markdown"
     out.add_argument("--format", help=about)
     out.add_argument("--out", metavar="PATH", help="the file to write; else stdout")
     taken = add_command(group, "import", sessions_import, "a file as a session", SESSIONS_EXAMPLES)
-    taken.add_argument("file", help="what was exported; its format is found by looking")
+    taken.add_argument(
+        "file", help="an export of Tiro or of another program; its format is found by looking"
+    )
     taken.add_argument("--json", action="store_true", help="print all of it as JSON")
     gone = add_command(group, "delete", sessions_delete, "delete for good", SESSIONS_EXAMPLES)
     gone.add_argument("id", nargs="+", help="their ids")
@@ -129,6 +131,8 @@ def sessions_export(given: argparse.Namespace) -> int:
         output.write(f"Exported to {result['path']}\n")
     else:
         output.write(result["text"].rstrip("\n") + "\n")
+    for note in result.get("notes", ()):
+        output.note(note)
     return Exit.DONE
 
 

@@ -41,7 +41,14 @@ MOVES = {"tiro.undoEdits": "undo", "tiro.redoEdits": "redo"}
 DEEDS = {"undo": "Take back", "redo": "Make again"}
 OTHERS = "{deed} what another session did at {at} (UTC) in {files}?"
 
-ENDINGS = {"markdown": "md", "agently": "json", "agently-yaml": "yaml"}
+ENDINGS = {
+    "markdown": "md",
+    "agently": "json",
+    "agently-yaml": "yaml",
+    "magent": "json",
+    "nanobot": "jsonl",
+    "go-agent": "json",
+}
 """File name endings of formats where they are not their names."""
 
 EXPLAIN = "Explain this."

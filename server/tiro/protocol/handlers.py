@@ -204,9 +204,10 @@ async def session_export(desk: Desk, params: types.ExportParams) -> types.Export
         params.format, params.id, absolute(params.path), params.redact
     )
     redacted = done.was_redacted or msgspec.UNSET
+    notes = done.losses or msgspec.UNSET
     if done.path is not None:
-        return types.ExportResult(path=str(done.path), redacted=redacted)
-    return types.ExportResult(text=done.text or "", redacted=redacted)
+        return types.ExportResult(path=str(done.path), redacted=redacted, notes=notes)
+    return types.ExportResult(text=done.text or "", redacted=redacted, notes=notes)
 
 
 @handles("tiro/session/import")

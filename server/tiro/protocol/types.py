@@ -432,6 +432,8 @@ class ExportResult(Wire, frozen=True):
     text: str | UnsetType = UNSET
     redacted: bool | UnsetType = UNSET
     """Told where it is true: something that looks like a key was left out."""
+    notes: list[str] | UnsetType = UNSET
+    """What of the session the format has no place for, if anything."""
 
 
 class ImportParams(Wire, frozen=True):

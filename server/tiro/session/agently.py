@@ -16,9 +16,10 @@ import msgspec
 from tiro.session import yaml_text
 from tiro.session.changes import Change, Clear, Replace, Set
 from tiro.session.core import Core
+from tiro.session.foreign import given_back, taken
 from tiro.session.json_text import decode, encode
 from tiro.session.memo import facts
-from tiro.session.messages import MARKS, Message, seq_of
+from tiro.session.messages import Message, seq_of
 from tiro.session.redact import redact_shapes_in
 from tiro.session.settings import is_plain
 from tiro.session.times import rfc3339
@@ -168,18 +169,10 @@ def _numbered(message: Message, numbers: Iterator[int], at: str) -> Message:
 
 
 def _messages(name: str, rows: Any) -> list[Message]:
-    """A list of messages without seq; one that came with a time is marked so."""
+    """A list of messages without seq, with marks that tell what they came without."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise TypeError(f"{name} must be a list of messages, each of them a dict")
-    return [_message(row) for row in rows]
-
-
-def _message(row: dict[str, Any]) -> Message:
-    message = msgspec.structs.replace(Message.from_dict(row), seq=None)
-    metadata = {k: v for k, v in (message.metadata or {}).items() if k != MARKS}
-    if MARKS in (message.metadata or {}):
-        message = msgspec.structs.replace(message, metadata=metadata or None)
-    return message.marked(timed=True) if message.timestamp else message
+    return [taken(row, has_times=False) for row in rows]
 
 
 def _fields(core: Core, value: Mapping[str, Any], length: int) -> dict[str, Any]:
@@ -213,13 +206,7 @@ def _count(name: str, value: Any) -> int:
 
 def _plain(message: Message) -> dict[str, Any]:
     """A message without what Tiro added to it: seq, marks, and a time that it did not bring."""
-    metadata = message.metadata
-    if metadata and MARKS in metadata:
-        metadata = {key: value for key, value in metadata.items() if key != MARKS} or None
-    timestamp = message.timestamp if message.marks().get("timed") else None
-    return msgspec.structs.replace(
-        message, seq=None, timestamp=timestamp, metadata=metadata
-    ).to_dict()
+    return given_back(message, has_times=False)
 
 
 def _key(message: Message) -> str:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from tiro.errors import InvalidInputError, InvalidMessageError
+from tiro.session import foreign
 from tiro.session.changes import Clear, Edit, Set, TakeBack
 from tiro.session.core import Core, OldestFirst
 from tiro.session.cut import group_ends, group_of
@@ -213,7 +214,10 @@ def _all_given(messages: Messages) -> list[Message]:
     if isinstance(messages, Message | Mapping):
         messages = [messages]
     given = [_given(message) for message in messages]
-    return [m.marked(pending=None, taken_back=None, window_only=None, timed=None) for m in given]
+    marks: dict[str, None] = dict.fromkeys(
+        ("pending", "taken_back", "window_only", *foreign.MARKED)
+    )
+    return [m.marked(**marks) for m in given]
 
 
 def _append(core: Core, message: Message) -> tuple[list[Message], int]:

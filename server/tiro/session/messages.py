@@ -81,7 +81,7 @@ class Message(
             value = getattr(self, key)
             if value is not None:
                 fields[key] = value
-        return {**fields, **self.extra}
+        return {**fields, **{k: v for k, v in self.extra.items() if k not in fields}}
 
     def marks(self) -> dict[str, Any]:
         """Tiro's own marks on this message, such as `pending`; an empty dict when it has none."""

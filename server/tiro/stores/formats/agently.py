@@ -88,12 +88,15 @@ _WORD = re.compile("|".join(f'"{name}"' for name in agently.HISTORIES))
 _PIECE, _LONGEST = 1_000_000, max(map(len, agently.HISTORIES)) + 2
 _LINE = re.compile(rf"^(?:{'|'.join(agently.HISTORIES)}):", re.MULTILINE)
 
+_KEEPS = frozenset(("memo", "settings", "archive"))
+
 AGENTLY = Format(
     "agently",
     partial(dumps, agently.to_json),
     loads_json,
     looks_like_json,
     partial(_earlier_id, looks_like_json, _json),
+    _KEEPS,
 )
 AGENTLY_YAML = Format(
     "agently-yaml",
@@ -101,4 +104,5 @@ AGENTLY_YAML = Format(
     loads_yaml,
     looks_like_yaml,
     partial(_earlier_id, looks_like_yaml, _yaml),
+    _KEEPS,
 )

@@ -1,12 +1,14 @@
 """JSON: the form of the session file itself, lossless both ways (U7.1)."""
 
+import re
+from json import JSONDecoder
 from typing import Any
 
 from tiro.errors import SessionFormatError
 from tiro.session.json_text import clean, decode, encode
 from tiro.session.messages import Usage
 from tiro.session.snapshot import FIELDS, LISTS, StoredSession, read_snapshot
-from tiro.stores.formats.format import Format, Imported, refused
+from tiro.stores.formats.format import ALL, Format, Imported, refused
 
 
 def dumps(fields: dict[str, Any]) -> str:
@@ -52,6 +54,19 @@ def id_in(value: Any) -> str | None:
     return id if isinstance(id, str) else ""
 
 
+def first_item(text: str) -> Any:
+    """The first item of a JSON array, or the value that is no array; None where it cannot be read.
+
+    What follows that item is not looked at.
+    """
+    start = _START.match(text)
+    try:
+        value, _ = _FIRST.raw_decode(text, start.end() if start else 0)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
 def decode_or_none(data: bytes) -> Any:
     """The value of a JSON text; None where it is none, or is nested too deeply."""
     try:
@@ -91,4 +106,7 @@ def _renumbered(value: dict[str, Any], stored: StoredSession) -> bool:
     return bool(given - taken)
 
 
-FORMAT = Format("json", dumps, loads, looks_like, earlier_id)
+_START = re.compile(r"[\ufeff \t\r\n]*\[?[ \t\r\n]*")
+_FIRST = JSONDecoder()
+
+FORMAT = Format("json", dumps, loads, looks_like, earlier_id, ALL)

@@ -4,12 +4,14 @@
 the summary; those behind it are the window. What was taken back is not in it.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from tiro.session.json_text import encode
 from tiro.session.messages import Message
-from tiro.stores.formats import json
-from tiro.stores.formats.format import Format, Imported, history, refused
+from tiro.session.snapshot import SCHEMA_VERSION
+from tiro.stores.formats import json, lines
+from tiro.stores.formats.format import ALL, Format, Imported, history, refused
 
 _FIRST = {"_type", "key", "created_at", "updated_at", "metadata", "last_consolidated", "summary"}
 _LEFT_OUT = {"id", "messages", "archive", "journal_n", "undo", "rules", "timestamp"}
@@ -24,7 +26,7 @@ def dumps(fields: dict[str, Any]) -> str:
         "created_at": fields["created_at"],
         "updated_at": fields["updated_at"],
         "metadata": fields["metadata"],
-        "last_consolidated": _consolidated(fields),
+        "last_consolidated": consolidated(fields),
         "summary": fields["summary"],
     }
     extra = {name: fields[name] for name in fields.keys() - _FIRST - _LEFT_OUT}
@@ -35,33 +37,34 @@ def dumps(fields: dict[str, Any]) -> str:
 
 def loads(text: str) -> Imported:
     """Read the lines; broken ones are left out and counted (N6.5)."""
+    return read(text, _message)
+
+
+def read(text: str, message_of: Callable[[dict[str, Any]], Message]) -> Imported:
+    """Read the lines; `message_of` raises KeyError or TypeError for what is no message."""
     first: dict[str, Any] = {}
     messages: list[Message] = []
     bad = 0
-    for line in text.removeprefix("\ufeff").split("\n"):
-        value = json.decode_or_none(line.encode("utf-8", "replace")) if line.strip() else None
+    for value in lines.values(text):
         if isinstance(value, dict) and value.get("_type") == "metadata":
             first = first or value
-        elif (message := _message(value)) is not None:
-            messages.append(message)
-        elif line.strip():
+            continue
+        try:
+            messages.append(message_of(value))
+        except (KeyError, TypeError):
             bad += 1
     if not messages and not first:
         raise refused("It has no line that is a message")
     imported = json.read(encode(_fields(first, messages)), _given(first))
-    if bad:
-        lines = "1 line is broken and was" if bad == 1 else f"{bad} lines are broken and were"
-        imported.notes.append(f"{lines} left out")
+    imported.notes += lines.broken_note(bad)
     return imported
 
 
 def looks_like(text: str) -> bool:
     """Whether one of the first lines is a whole object of this format."""
-    lines = [line for line in text[:_LOOK].split("\n") if line.strip()][:2]
-    values = [json.decode_or_none(line.encode("utf-8", "replace")) for line in lines]
     return any(
-        isinstance(value, dict) and (value.get("_type") == "metadata" or "role" in value)
-        for value in values
+        value.get("_type") == "metadata" or "role" in value
+        for value in lines.first_objects(text, 2)
     )
 
 
@@ -73,7 +76,7 @@ def earlier_id(text: str) -> str | None:
     return first.get("key") or ""
 
 
-def _consolidated(fields: dict[str, Any]) -> int:
+def consolidated(fields: dict[str, Any]) -> int:
     """How many messages at the beginning are covered: up to the first one that is pending."""
     archived = history({**fields, "messages": []})
     pending = (n for n, message in enumerate(archived) if message.marks().get("pending"))
@@ -87,7 +90,8 @@ def _fields(first: dict[str, Any], messages: list[Message]) -> dict[str, Any]:
         covered = 0  # never hides messages (N6.2)
     rows = [message.to_dict() for message in messages]
     window = [message.marked(pending=None).to_dict() for message in messages[covered:]]
-    return {**_given(first), "messages": window, "archive": rows[:covered]}
+    version = {"schema_version": SCHEMA_VERSION}  # so that nobody doubts the order of the lines
+    return {**version, **_given(first), "messages": window, "archive": rows[:covered]}
 
 
 def _given(first: dict[str, Any]) -> dict[str, Any]:
@@ -99,14 +103,10 @@ def _given(first: dict[str, Any]) -> dict[str, Any]:
     return {"id": first.get("key"), **given}
 
 
-def _message(value: Any) -> Message | None:
-    try:
-        return Message.from_dict(value) if isinstance(value, dict) else None
-    except (KeyError, TypeError):
-        return None
+def _message(value: Any) -> Message:
+    if not isinstance(value, dict):
+        raise TypeError("A message must be an object")
+    return Message.from_dict(value)
 
 
-_LOOK = 1_000_000
-"""How much of a text is looked at; a longer first line is recognised by nothing else either."""
-
-FORMAT = Format("jsonl", dumps, loads, looks_like, earlier_id)
+FORMAT = Format("jsonl", dumps, loads, looks_like, earlier_id, ALL - {"rules", "undo"})

@@ -10,11 +10,12 @@ from tiro.stores.formats import registry
 
 def export_session(session: Core, format: str) -> str:
     """The session as text; nothing is taken out of it. InvalidInputError for an unknown format."""
+    chosen = registry.to_write(format)
     with session.lock:
         fields = session.snapshot()
         lists = {name: fields.pop(name) for name in LISTS}
         data = encode({**fields, "timestamp": rfc3339(utc_now()), **lists})
-    return registry.named(format).dumps(decode(data))
+    return chosen.dumps(decode(data))
 
 
 def import_session(text: str, format: str | None = None) -> Session:

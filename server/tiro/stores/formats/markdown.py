@@ -174,4 +174,6 @@ _HTML = [
 """Lines that begin HTML, what ends it, and how it can be ended."""
 _SPECIAL = re.compile(r"[\\`*_\[\]<>#]")
 
-FORMAT = Format("markdown", dumps, loads, looks_like, earlier_id)
+FORMAT = Format(
+    "markdown", dumps, loads, looks_like, earlier_id, frozenset(("title", "agent", "model"))
+)

@@ -3,19 +3,41 @@
 from pathlib import PurePath
 
 from tiro.errors import InvalidInputError
-from tiro.stores.formats import json, jsonl, markdown, yaml
+from tiro.stores.formats import (
+    chatgpt,
+    claude_code,
+    codex,
+    gptel,
+    json,
+    jsonl,
+    magent,
+    markdown,
+    messages,
+    nanobot,
+    yaml,
+)
 from tiro.stores.formats.agently import AGENTLY, AGENTLY_YAML
-from tiro.stores.formats.format import Format, refused
+from tiro.stores.formats.format import Format, no_dumps, refused
 
 FORMATS: tuple[Format, ...] = (
+    claude_code.FORMAT,
+    codex.FORMAT,
+    nanobot.FORMAT,
     jsonl.FORMAT,
+    chatgpt.FORMAT,
+    messages.FORMAT,
     AGENTLY,
-    AGENTLY_YAML,
+    magent.FORMAT,
     json.FORMAT,
+    gptel.FORMAT,
+    AGENTLY_YAML,
     yaml.FORMAT,
     markdown.FORMAT,
 )
 """In the order in which they are looked for: what is more special comes first."""
+
+WRITTEN = tuple(format.name for format in FORMATS if format.dumps is not no_dumps)
+"""The names of those that a session can be exported to; the others are only read."""
 
 SHORT_NAMES = {"md": "markdown", "yml": "yaml"}
 """What people and files' names call a format → its name."""
@@ -31,11 +53,20 @@ def named(name: str) -> Format:
     return found
 
 
+def to_write(name: str) -> Format:
+    """The format with this name; InvalidInputError also for one that is only read."""
+    chosen = named(name)
+    if chosen.name not in WRITTEN:
+        known = ", ".join(sorted(WRITTEN))
+        raise InvalidInputError(f"{name!r} can only be imported; export to one of {known}")
+    return chosen
+
+
 def name_for(path: str | None) -> str:
     """The name of the format that a file's name asks for; Markdown where it asks for none."""
     ending = PurePath(path or "").suffix.removeprefix(".").lower()
     name = SHORT_NAMES.get(ending, ending)
-    return name if any(format.name == name for format in FORMATS) else "markdown"
+    return name if name in WRITTEN else "markdown"
 
 
 def recognised(text: str) -> Format:

@@ -5,7 +5,7 @@ from typing import Any
 
 from tiro.session import yaml_text
 from tiro.stores.formats import json
-from tiro.stores.formats.format import Format, Imported, refused
+from tiro.stores.formats.format import ALL, Format, Imported, refused
 
 
 def dumps(fields: dict[str, Any]) -> str:
@@ -42,4 +42,4 @@ def read(text: str) -> tuple[Any, bytes]:
 
 _KEY = re.compile(r"^messages:", re.MULTILINE)
 
-FORMAT = Format("yaml", dumps, loads, looks_like, earlier_id)
+FORMAT = Format("yaml", dumps, loads, looks_like, earlier_id, ALL)

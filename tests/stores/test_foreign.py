@@ -1,0 +1,251 @@
+"""Other programs' sessions open in Tiro and go back unchanged (U7.4, M4.2, N6)."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.session.histories import says, user
+from tests.sizes import sized
+from tests.stores.test_formats import ODD, form, opened
+from tiro import Message, SessionFormatError
+from tiro.session.core import Core
+from tiro.session.json_text import clean
+from tiro.stores.formats import registry
+from tiro.stores.formats.format import losses
+
+EXAMPLES = sized(fast=40, normal=100, long=2000)
+TEXTS = st.one_of(st.sampled_from(ODD), st.text(max_size=12)).map(clean)
+BLOCKS = st.lists(
+    st.sampled_from(
+        [
+            {"type": "text", "text": "I look"},
+            {"type": "tool_use", "id": "c1", "name": "glob", "input": {"pattern": "*.el"}},
+            {"type": "hologram", "v": [1, None]},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "Q"}},
+        ]
+    ),
+    max_size=3,
+)
+RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "a.el"}
+CALL = {"id": "c1", "type": "function", "function": {"name": "glob", "arguments": '{"p": 1}'}}
+
+
+@st.composite
+def foreign_messages(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Messages as other programs write them: both spellings of tools, with and without times."""
+    rows = []
+    for _ in range(draw(st.integers(0, 6))):
+        content = draw(st.one_of(TEXTS, BLOCKS, st.just(RESULT), st.none()))
+        row: dict[str, Any] = {"role": draw(st.sampled_from(["user", "assistant", "tool", "x"]))}
+        row["content"] = content
+        more = {
+            "timestamp": st.sampled_from(["2025-10-29T00:59:38.317123", "2025-10-29T01:00:00Z"]),
+            "name": st.one_of(st.none(), TEXTS),
+            "tool_calls": st.sampled_from([[], [CALL]]),
+            "tool_call_id": TEXTS,
+            "reasoning_content": TEXTS,
+            "metadata": st.sampled_from([{}, {"channel": "cli"}, None]),
+            "x": st.sampled_from([None, 2**70, {"deep": [1.5]}]),
+        }
+        for key in draw(st.sets(st.sampled_from(sorted(more)))):
+            row[key] = draw(more[key])
+        rows.append(row)
+    return rows
+
+
+def again(text: str, name: str) -> str:
+    """The text, read and written again."""
+    chosen = registry.recognised(text)
+    assert chosen.name == name
+    imported = chosen.loads(text)
+    assert imported.notes == []
+    return chosen.dumps({**form(opened(imported)), "timestamp": imported.stored.timestamp})
+
+
+def lines(*rows: dict[str, Any]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+# nanobot
+
+
+HEADER = {
+    "_type": "metadata",
+    "key": "telegram:42",
+    "created_at": "2025-10-29T00:59:38.317000",
+    "updated_at": "2025-10-29T01:59:38.317000",
+    "metadata": {"lang": "de"},
+    "last_consolidated": 0,
+    "summary": "",
+}
+
+
+@given(rows=foreign_messages(), covered=st.integers(0, 7))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_a_nanobot_file_goes_back_unchanged(rows: list[dict[str, Any]], covered: int) -> None:
+    """U7.4, N6.1: equal messages, equal facts, and what Tiro does not know."""
+    first = {**HEADER, "last_consolidated": min(covered, len(rows)), "workspace": {"v": 1}}
+    text = again(lines(first, *rows), "nanobot")
+    assert [json.loads(line) for line in text.split("\n")[:-1]] == [
+        {**first, "workspace": {"v": 1}},
+        *rows,
+    ]
+
+
+def test_what_nanobot_has_summarised_is_out_of_the_window() -> None:
+    """N6.1: a summary and how many messages it covers."""
+    rows = [{"role": "user", "content": f"{n}"} for n in range(3)]
+    text = lines({**HEADER, "last_consolidated": 2, "summary": "counted"}, *rows)
+    core = opened(registry.recognised(text).loads(text))
+    assert [m.content for m in core.oldest_first()] == ["2"]
+    assert (core.summary, core.id, core.metadata) == ("counted", "telegram:42", {"lang": "de"})
+    assert not any(m.marks().get("pending") for m in core.archive_rows)
+
+
+def test_a_session_of_tiro_is_written_for_nanobot_without_keys_of_ours() -> None:
+    """U7.4: no seq, no marks, no field that nanobot does not have; times are told."""
+    text = registry.named("nanobot").dumps(form(talk()))
+    first, *rows = map(json.loads, text.splitlines())
+    assert set(first) == set(HEADER)
+    assert [set(row) for row in rows] == [{"role", "content", "timestamp"}] * 2
+    assert registry.recognised(text).name == "nanobot"
+    assert registry.earlier_id(text) == "s"
+
+
+def test_our_own_lines_are_not_taken_for_nanobots() -> None:
+    text = registry.named("jsonl").dumps(form(talk()))
+    assert registry.recognised(text).name == "jsonl"
+
+
+def test_broken_lines_of_nanobot_are_left_out_and_told() -> None:
+    """N6.5."""
+    text = lines(HEADER, {"role": "user", "content": "a"}) + '{"role": "us\n[1]\n7\n{"role": "x"}\n'
+    imported = registry.recognised(text).loads(text)
+    assert imported.notes == ["4 lines are broken and were left out"]
+    assert [m.content for m in imported.stored.messages] == ["a"]
+
+
+# magent
+
+
+STAMP = "2026-01-31T23:59:59+0100"
+
+
+@given(rows=foreign_messages())
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_a_magent_file_goes_back_unchanged(rows: list[dict[str, Any]]) -> None:
+    """U7.4, M4.2, M1.4: equal messages, and what Tiro does not know."""
+    value = {"id": "session-1", "messages": rows, "timestamp": STAMP, "buffer-content": "* x"}
+    back = json.loads(again(json.dumps(value), "magent"))
+    assert back.pop("timestamp")[:4] == "2026"
+    assert back.pop("messages") in (rows, rows[::-1])  # answer 17: the newest may come first
+    assert back == {"id": "session-1", "buffer-content": "* x"}
+
+
+def test_messages_of_magent_get_the_time_of_their_file() -> None:
+    """U7.5."""
+    value = {"id": "s", "messages": [{"role": "user", "content": "q"}], "timestamp": STAMP}
+    core = opened(registry.recognised(json.dumps(value)).loads(json.dumps(value)))
+    assert [m.timestamp for m in core.oldest_first()] == [STAMP]
+
+
+def test_an_old_magent_file_lists_the_newest_first() -> None:
+    """Answer 17: the result stands before its use there."""
+    use = {"type": "tool_use", "id": "c1", "name": "glob", "input": {}}
+    rows = [
+        {"role": "tool", "content": RESULT},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": "look"},
+    ]
+    text = json.dumps({"id": "s", "messages": rows, "timestamp": STAMP})
+    back = json.loads(again(text, "magent"))
+    assert back["messages"] == rows[::-1]
+
+
+def test_a_session_of_tiro_is_written_for_magent_without_keys_of_ours() -> None:
+    """U7.4, M4.2."""
+    fields = {**form(talk()), "timestamp": "2026-01-31T22:59:59.000Z"}
+    value = json.loads(registry.named("magent").dumps(fields))
+    assert set(value) == {"id", "messages", "timestamp"}
+    assert value["messages"] == [
+        {"role": "user", "content": "first"},
+        {"role": "assistant", "content": "second"},
+    ]
+    assert len(value["timestamp"]) == len(STAMP)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"id": "x", "timestamp": "t", "messages": [{"role": "user"}]}',
+        '{"id": "x", "timestamp": "t", "messages": [7]}',
+        '{"id": "x", "timestamp": "t", "messages": {}}',
+        '{"id": "x", "timestamp": "t", "messages": [',
+    ],
+)
+def test_a_broken_magent_file_is_refused(text: str) -> None:
+    """Protocol section 1: nothing is loaded in part."""
+    with pytest.raises(SessionFormatError) as caught:
+        registry.recognised(text).loads(text)
+    assert caught.value.data["reason"]
+
+
+def test_a_session_file_of_tiro_is_none_of_magent() -> None:
+    """M4.2: schema_version decides the reading."""
+    for fields in ({**form(talk()), "timestamp": STAMP}, {"messages": [], "title": "t", "id": "i"}):
+        assert registry.recognised(json.dumps(fields)).name == "json"
+
+
+# what a form has no place for
+
+
+def talk() -> Core:
+    core = Core()
+    core.append(user("first"))
+    core.append(says("second"))
+    core.change(id="s")
+    return core
+
+
+def told(core: Core, name: str) -> list[str]:
+    return losses(registry.named(name), form(core))
+
+
+@pytest.mark.parametrize("name", registry.WRITTEN)
+def test_nothing_is_said_where_nothing_is_lost(name: str) -> None:
+    assert told(talk(), name) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "lost"),
+    [
+        ("json", ""),
+        ("yaml", ""),
+        ("jsonl", "1 message that you took back"),
+        ("nanobot", "the title, the memo, the state, 1 message that you took back"),
+        (
+            "magent",
+            "the title, the memo, the summary, the state, 1 message that you took back,"
+            " where the window begins",
+        ),
+        ("agently", "the title, the summary, the state, 1 message that you took back"),
+        (
+            "markdown",
+            "the memo, the summary, the state, 1 message that you took back, where the window"
+            " begins",
+        ),
+    ],
+)
+def test_a_form_says_what_it_has_no_place_for(name: str, lost: str) -> None:
+    """Issue 8: a lossy direction says what it loses."""
+    core = talk()
+    core.append(Message("user", "taken back"))
+    core.append(Message("user", "last"))
+    core.archive_rows = [core.newest_first.pop(), core.newest_first.pop()]
+    core.archive_rows[1] = core.archive_rows[1].marked(taken_back=True)
+    core.change(title="T", memo={"k": 1}, summary="s")
+    core.state = {"k": 1}
+    assert told(core, name) == ([f"What {name} has no place for: {lost}"] if lost else [])
