@@ -47,6 +47,17 @@ def orphan(server: Server, send: Callable[[], None]) -> dict[str, Any]:
 # The handshake
 
 
+def test_initialize_is_answered_before_what_it_does_not_need_is_loaded(tmp_path: Path) -> None:
+    """The bar is 1.25 x a bare pygls: what is loaded until then decides it, not a clock."""
+    with Server(Home(tmp_path), env={"PYTHONPROFILEIMPORTTIME": "1"}) as server:
+        server.request("initialize", {"processId": None, "rootUri": None, "capabilities": {}})
+        loaded = {line.rpartition("|")[2].strip() for line in server.stderr_text().splitlines()}
+        server.kill()
+    assert {"tiro.protocol.server", "lsprotocol.types"} <= loaded
+    heavy = {"httpx", "yaml", "sqlite3", "importlib.metadata", "email", "zipfile", "secrets"}
+    assert not heavy & loaded
+
+
 def test_initialize_tells_what_the_server_can(start: StartServer) -> None:
     server = start()
     given = server.initialize_result["capabilities"]

@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 
 EXTRA = "local"
@@ -25,6 +24,8 @@ def install_command() -> str:
 
 def _requirement() -> str:
     """As this Tiro's own metadata asks for it, in the exact version that it is made for."""
+    from importlib.metadata import PackageNotFoundError, requires
+
     try:
         told = requires("tiro") or []
     except PackageNotFoundError:  # run from its sources

@@ -91,7 +91,7 @@ def redact_shapes(text: str) -> str:
     """
     for hints, shape, mark in _SHAPES:
         if any(hint in text for hint in hints):
-            text = shape.sub(mark, text)
+            text = re.sub(shape, mark, text)
     return text
 
 
@@ -99,8 +99,8 @@ def shape_spans(text: str) -> Iterator[tuple[int, int]]:
     """Where stands what `redact_shapes` takes out, in no order; two may overlap."""
     for hints, shape, _ in _SHAPES:
         if any(hint in text for hint in hints):
-            for found in shape.finditer(text):
-                yield (found.end(1) if shape.groups else found.start()), found.end()
+            for found in re.finditer(shape, text):
+                yield (found.end(1) if found.re.groups else found.start()), found.end()
 
 
 def redact_shapes_in(value: Any) -> Any:
@@ -133,9 +133,9 @@ def _numbered(name: str) -> Iterator[str]:
     yield from (f"{name}-{number}" for number in count(2))
 
 
-def _key(prefix: str, rest: str) -> tuple[tuple[str, ...], re.Pattern[str], str]:
+def _key(prefix: str, rest: str) -> tuple[tuple[str, ...], str, str]:
     """A key that stands by itself: its fixed beginning, not in the middle of a word, and more."""
-    return (prefix,), re.compile(rf"{prefix}(?<![A-Za-z0-9_+/-]{prefix}){rest}"), REDACTED
+    return (prefix,), rf"{prefix}(?<![A-Za-z0-9_+/-]{prefix}){rest}", REDACTED
 
 
 _TIME = re.compile(r"[0-9T:.Z+-]{1,19}")
@@ -151,51 +151,42 @@ _OWN_WORDS = (
 )
 """What a file of ours says by itself."""
 _PRIVATE_KEY = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-_SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
+_SHAPES: tuple[tuple[tuple[str, ...], str, str], ...] = (
     # A private key, also one that was cut off: key material must follow, its mention stays.
     (
         ("PRIVATE KEY",),
-        re.compile(
-            rf"-----BEGIN {_PRIVATE_KEY}(?=.{{0,300}}?[A-Za-z0-9+/=]{{40}})"
-            rf"(?:(?!-----).){{0,16384}}(?:-----END {_PRIVATE_KEY})?",
-            re.DOTALL,
-        ),
+        rf"(?s:-----BEGIN {_PRIVATE_KEY}(?=.{{0,300}}?[A-Za-z0-9+/=]{{40}})"
+        rf"(?:(?!-----).){{0,16384}}(?:-----END {_PRIVATE_KEY})?)",
         REDACTED,
     ),
     # The value of an authorization header, in whatever quotes; `Bearer` also stands alone.
     (
         ("uthorization", "UTHORIZATION"),
-        re.compile(
-            r"""(?i:(authorization[\\"']{0,4}\s{0,4}[:=]\s{0,4}[\\"']{0,4}"""
-            r"""(?:(?:bearer|basic|token|apikey)\s{1,4})?))[A-Za-z0-9._~+/-]{8,}=*"""
-        ),
+        r"""(?i:(authorization[\\"']{0,4}\s{0,4}[:=]\s{0,4}[\\"']{0,4}"""
+        r"""(?:(?:bearer|basic|token|apikey)\s{1,4})?))[A-Za-z0-9._~+/-]{8,}=*""",
         rf"\g<1>{REDACTED}",
     ),
     (
         ("earer", "EARER"),
-        re.compile(r"(?i:\b(bearer\s{1,4}))(?=[A-Za-z._~+/-]{0,200}[0-9])[A-Za-z0-9._~+/-]{16,}=*"),
+        r"(?i:\b(bearer\s{1,4}))(?=[A-Za-z._~+/-]{0,200}[0-9])[A-Za-z0-9._~+/-]{16,}=*",
         rf"\g<1>{REDACTED}",
     ),
     # `user:password@` and `?token=`; what begins like a placeholder is one.
     (
         ("://",),
-        re.compile(r"""(://[^\s/:@?#"'<>\\]{0,200}:)(?![${<%*])[^\s/@"'<>\\]{1,200}(?=@)"""),
+        r"""(://[^\s/:@?#"'<>\\]{0,200}:)(?![${<%*])[^\s/@"'<>\\]{1,200}(?=@)""",
         rf"\g<1>{REDACTED}",
     ),
     (
         ("=",),
-        re.compile(
-            r"(?i:([?&](?:password|passwd|pwd|(?:access_|auth_|refresh_)?token|(?:client_)?secret"
-            r"|api[_-]?key|key|sig|signature)=))(?![${<%*])[A-Za-z0-9._~+/%-]{8,}=*"
-        ),
+        r"(?i:([?&](?:password|passwd|pwd|(?:access_|auth_|refresh_)?token|(?:client_)?secret"
+        r"|api[_-]?key|key|sig|signature)=))(?![${<%*])[A-Za-z0-9._~+/%-]{8,}=*",
         rf"\g<1>{REDACTED}",
     ),
     (
         ("aws_secret", "AWS_SECRET", "SecretAccessKey"),
-        re.compile(
-            r"""(?i:(secret_?access_?key[\\"']{0,4}\s{0,4}[:=]\s{0,4}[\\"']{0,4}))"""
-            r"[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])"
-        ),
+        r"""(?i:(secret_?access_?key[\\"']{0,4}\s{0,4}[:=]\s{0,4}[\\"']{0,4}))"""
+        r"[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])",
         rf"\g<1>{REDACTED}",
     ),
     # OpenAI, Anthropic and whoever took their form: a long run with a digit, which names of
@@ -220,4 +211,4 @@ _SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     *(_key(f"xox{kind}-", r"(?=[A-Za-z-]{0,50}[0-9])[A-Za-z0-9-]{10,}") for kind in "abeoprs"),
     _key("eyJ", r"[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
 )
-"""Strings of which one must occur, the shape, and what stands in its place."""
+"""Strings of which one must occur, the shape, compiled on first use, and what stands for it."""

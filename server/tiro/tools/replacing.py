@@ -10,7 +10,6 @@ file is known by its name, and goes with the next write in that folder or the ne
 import contextlib
 import os
 import re
-import secrets
 import stat
 import sys
 import time
@@ -179,7 +178,7 @@ def _plain_folder(path: Path, made: list[Path], *, make: bool) -> _Folder:
 def _replace(at: _Folder, name: str, data: bytes, was: os.stat_result) -> None:
     """Write the bytes beside the file, then put them in its place."""
     at.sweep()
-    temporary = f".tiro-{secrets.token_hex(8)}.tmp"
+    temporary = f".tiro-{os.urandom(8).hex()}.tmp"
     source = at.open(name, os.O_RDONLY)
     try:
         descriptor = at.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
