@@ -10,8 +10,8 @@ import pytest
 
 from tests.sizes import PATIENCE
 from tests.tools.rooms import put
-from tiro.agents.silent_disk import Patience
 from tiro.assistant.agent_folders import AgentFolders
+from tiro.tools.silent_disk import Patience
 
 HIDDEN = "---\ndescription: d\nmode: primary\nhidden: true\n---\nprompt\n"
 SEEN = HIDDEN.replace("true", "false")

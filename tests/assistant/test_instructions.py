@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import RecordingEditor
-from tiro.agents.silent_disk import Patience
 from tiro.assistant.instructions import (
     MAX_CHARACTERS,
     MAX_TOGETHER,
@@ -15,6 +14,7 @@ from tiro.assistant.instructions import (
 )
 from tiro.assistant.setup import Setup
 from tiro.models.model import ModelFacts
+from tiro.tools.silent_disk import Patience
 from tiro.tools.workspace import Workspace
 
 

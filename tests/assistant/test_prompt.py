@@ -8,9 +8,9 @@ import pytest
 
 from tests.fakes import RecordingEditor
 from tiro import InvalidInputError, InvalidMessageError
-from tiro.agents.silent_disk import Patience
 from tiro.assistant.prompt import MAX_ATTACHED_BYTES, Attachment, content_of
 from tiro.session.messages import Content
+from tiro.tools.silent_disk import Patience
 from tiro.tools.workspace import Workspace
 
 

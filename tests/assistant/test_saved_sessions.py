@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.sizes import PATIENCE
-from tiro.agents.silent_disk import Patience
 from tiro.assistant.saved_sessions import SavedSessions
 from tiro.assistant.turns import Turns
 from tiro.session.session import Session
 from tiro.stores.manager import SessionManager
+from tiro.tools.silent_disk import Patience
 
 COUNT = 4
 

@@ -11,10 +11,10 @@ import pytest
 from tests.agents.turns import run
 from tests.fakes import RecordingEditor, ScriptedModel, uses
 from tiro.agents.agent_info import AgentInfo
-from tiro.agents.silent_disk import Patience
 from tiro.assistant.new_turn import Means
 from tiro.assistant.setup import Setup
 from tiro.models.model import ModelFacts
+from tiro.tools.silent_disk import Patience
 from tiro.tools.workspace import Workspace
 
 

@@ -7,7 +7,7 @@ from tests.e2e import replies
 from tests.e2e.client import Server
 from tests.e2e.home import SERVER, Home
 from tests.e2e.provider import Provider
-from tests.e2e.talk import add, ask, words
+from tests.e2e.talk import add, ask, window, words
 from tests.sizes import PATIENCE
 
 HANGING = """
@@ -128,6 +128,39 @@ def test_an_undo_on_a_silent_disk_keeps_no_other_from_being_done(
         server.shutdown()
 
 
+def test_tool_uses_on_a_silent_disk_end_and_hold_up_nobody(
+    tmp_path: Path, provider: Provider
+) -> None:
+    """Each has a result that names the path; more of them than a pool has threads starve nobody."""
+    home, dead, silent = Home(tmp_path / "home", provider), tmp_path / "dead", tmp_path / "silent"
+    dead.mkdir()
+    (dead / "a.txt").write_text("x")
+    reads = [(f"r{n}", "read_file", {"path": str(dead / f"{n}.txt")}) for n in range(6)]
+    look = [("g", "grep", {"pattern": "x", "path": str(dead)}), ("l", "list_files", {"path": "."})]
+    write = ("w", "write_file", {"path": str(dead / "a.txt"), "content": "y"})
+    with Server(home, env=hanging(tmp_path, dead, silent)) as server:
+        server.initialize(roots=[home.workspace, dead])
+        server.on_request("tiro/permission/request", lambda _: {"decision": "once"})
+        silent.touch()
+        provider.script(replies.tools(*reads, *look), replies.text("ok"))
+        turn = server.begin("tiro/turn/start", {"prompt": "go"})
+        wait_for(tmp_path / "asked")
+        assert server.request("tiro/session/list")["sessions"]
+        assert server.request("tiro/status")["version"]
+        assert turn.result()["stopReason"] == "end_turn"
+        results = tool_results(server)
+        assert results.keys() == {use[0] for use in (*reads, *look)}
+        for text in results.values():
+            assert str(dead) in text
+            assert "does not answer" in text
+        provider.script(replies.tools(write), replies.text("ok"))
+        turn = server.begin("tiro/turn/start", {"prompt": "go"})
+        server.wait_notification("tiro/turn/event", lambda p: "w" in str(p.get("toolUse")))
+        assert server.request("tiro/turn/cancel")["cancelled"]
+        assert turn.result()["stopReason"] == "cancelled"
+        assert server.shutdown() == 0
+
+
 def test_what_waits_for_a_silent_disk_at_the_end_is_answered(tmp_path: Path) -> None:
     """Every id gets its answer: the request that must not be left half done, and `shutdown`."""
     home, silent = Home(tmp_path / "home"), tmp_path / "silent"
@@ -142,6 +175,12 @@ def test_what_waits_for_a_silent_disk_at_the_end_is_answered(tmp_path: Path) -> 
         server.notify("exit")
         assert ending.error().code == -32800
         assert server.wait_exit() == 0
+
+
+def tool_results(server: Server) -> dict[str, str]:
+    """Each tool use's id and the text of its result."""
+    blocks = [content for role, content in window(server) if role == "tool"]
+    return {block["tool_use_id"]: block["content"] for block in blocks}
 
 
 def wait_for(path: Path) -> None:

@@ -12,7 +12,6 @@ from tests.sizes import PATIENCE
 from tiro.agents import events
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.permissions import PermissionDecision
-from tiro.agents.silent_disk import Patience
 from tiro.assistant.file_edits import FileEdits
 from tiro.assistant.results import MemoryView, Preview
 from tiro.errors import (
@@ -27,6 +26,7 @@ from tiro.session import history
 from tiro.session.messages import Message, Usage
 from tiro.session.meter import ContextSize, Meter
 from tiro.session.session import Session
+from tiro.tools.silent_disk import Patience
 from tiro.tools.workspace import Workspace
 
 Script = Sequence[events.TurnEvent | asyncio.Event | BaseException | float]

@@ -10,9 +10,9 @@ import pytest
 from tests.protocol.fakes import Client
 from tests.protocol.test_editor import answering
 from tests.tools.rooms import put
-from tiro.agents.silent_disk import Patience
 from tiro.assistant.file_edits import FileEdits
 from tiro.errors import ToolError
+from tiro.tools.silent_disk import Patience
 from tiro.tools.workspace import Workspace
 from tiro.tools.writing import current, put_text
 

@@ -10,7 +10,7 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -26,6 +26,7 @@ from tiro.session.messages import Message
 from tiro.session.secrets import KnownSecrets
 from tiro.tools.editor import PermissionAnswer, PermissionRequest
 from tiro.tools.seen import SeenTexts
+from tiro.tools.silent_disk import Patience, in_thread
 from tiro.tools.tool import (
     MAX_OUTPUT_CHARS,
     EditRecorder,
@@ -34,9 +35,11 @@ from tiro.tools.tool import (
     ToolRun,
     check_input,
     limit_output,
+    while_disks_answer,
 )
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 CANCELLED = "Cancelled by the user before it was finished; the outcome is not known to be complete."
 NOT_STARTED = "Cancelled by the user before it was started; nothing was run or changed."
@@ -117,6 +120,7 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]]
     edits: Callable[[str], EditRecorder]
     seen: SeenTexts
+    patience: Patience
     secrets: KnownSecrets
     put: Callable[[Moved | Said | Told | AllEnded], None]
     max_output_chars: int = MAX_OUTPUT_CHARS
@@ -236,7 +240,7 @@ class ToolUses:
                 return
             async with together:
                 self._needs.put(Moved(index, "run", leave.rule, preview=leave.preview))
-                output = await tool.run(given, tool_run)
+                output = await _on_disks(tool, tool.run(given, tool_run), tool_run)
             what = "fail" if output.is_error else "finish"
             self._needs.put(Moved(index, what, leave.rule, output))
         except ToolError as error:
@@ -266,7 +270,12 @@ class ToolUses:
         """What a tool use is about; in a thread where the disk has to be asked."""
         before = self._needs.record.calls[: self._before + index]
         look = functools.partial(self._needs.gate.look, tool, given, before)
-        return look() if tool.subject_field is None else await asyncio.to_thread(look)
+        if tool.subject_field is None:
+            return look()
+        named = _paths_in(tool, given)
+        return await while_disks_answer(
+            in_thread(look), self._needs.gate.workspace, self._needs.patience, *named
+        )
 
     async def _leave(self, use: Use, given: dict[str, Any], tool_run: ToolRun) -> Leave:
         """Whether it may run, by the rules as they are right now; asks where they say so."""
@@ -274,7 +283,7 @@ class ToolUses:
         decision = gate.decide(use, record.remembered)
         if decision.kind == "deny":
             return _denied(decision)
-        preview = await tool.preview(given, tool_run) if tool.preview is not None else None
+        preview = await _preview(tool, given, tool_run)
         if preview is not None and tool.effect != "execute":  # a command is shown as it will run
             preview = self._needs.secrets.text(preview)
         preview = use.preview(preview)
@@ -316,6 +325,7 @@ class ToolUses:
             may_read=gate.readable(use, self._needs.record.remembered),
             edits=self._needs.edits(done.id),
             seen=self._needs.seen,
+            patience=self._needs.patience,
             secrets=self._needs.secrets,
             on_output=on_output,
             on_event=lambda event: self._needs.put(Told(event)),
@@ -323,6 +333,26 @@ class ToolUses:
             max_output_chars=self._needs.max_output_chars,
             cancelled=self._cancelled[index],
         )
+
+
+async def _preview(tool: Tool, given: dict[str, Any], run: ToolRun) -> str | None:
+    return await _on_disks(tool, tool.preview(given, run), run) if tool.preview else None
+
+
+async def _on_disks(tool: Tool, work: Awaitable[T], run: ToolRun) -> T:
+    """The result of what a tool does; one that is about a path waits while its disk answers."""
+    if tool.subject_field != "path":
+        return await work
+    return await while_disks_answer(work, run.workspace, run.patience)
+
+
+def _paths_in(tool: Tool, given: dict[str, Any]) -> list[str]:
+    """What may be a path in an input; of a command line all words that could be one."""
+    if tool.subject_field == "path":
+        return [given.get("path", ".")]
+    words = str(given[tool.subject_field or ""]).split() if tool.effect == "execute" else []
+    named = [word.strip("'\"") for word in words if "/" in word and "\0" not in word]
+    return [given.get("cwd", "."), *(word for word in named if "://" not in word)]
 
 
 def _denied(decision: PermissionDecision, preview: str | None = None) -> Leave:

@@ -445,6 +445,7 @@ class _Running:
             ask=self.turn.ask,
             edits=self.turn.edits,
             seen=self.turn.seen,
+            patience=self.turn.patience,
             secrets=self.turn.secrets,
             put=self.inbox.put,
             max_output_chars=output_chars(self.turn.model.facts.context_window),

@@ -19,6 +19,7 @@ from tiro.session.results import Rows
 from tiro.session.secrets import KnownSecrets
 from tiro.tools.editor import PermissionAnswer, PermissionRequest
 from tiro.tools.seen import SeenTexts
+from tiro.tools.silent_disk import WORK_SECONDS, Patience
 from tiro.tools.tool import EditRecorder, Tool, Unrecorded, shown_schema
 from tiro.tools.workspace import Workspace
 
@@ -72,6 +73,8 @@ class Turn(msgspec.Struct, kw_only=True):
     """The session that keeps the user's "always" answers; None: the turn's own."""
     seen: SeenTexts = msgspec.field(default_factory=SeenTexts)
     """Which texts of files the model has seen in this turn."""
+    patience: Patience = msgspec.field(default_factory=lambda: Patience(WORK_SECONDS, WORK_SECONDS))
+    """With the disks that its tools ask."""
     secrets: KnownSecrets = msgspec.field(default_factory=KnownSecrets)
     """What is taken out of all that tools give back."""
     cancel: asyncio.Event = msgspec.field(default_factory=asyncio.Event)

@@ -13,8 +13,7 @@ from pathlib import Path
 from tiro.agents.agent_files import AgentFiles, read_agents
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.registry import AgentRegistry
-from tiro.agents.settings_file import UnusableFileError
-from tiro.agents.silent_disk import Patience
+from tiro.tools.silent_disk import Patience, SilentDiskError
 
 NO_DEFAULT = "The default agent {!r} cannot be selected, so {!r} answers; there are {}"
 NO_AGENT = (
@@ -75,7 +74,7 @@ class AgentFolders:
         for folder in (self._own, *map(_folder_of, self._roots)):
             try:
                 yield from self._patience.ask(folder, partial(_stamps_in, folder))
-            except UnusableFileError:
+            except SilentDiskError:
                 yield (str(folder), 0, 0, 0)
 
 
@@ -97,7 +96,7 @@ def _stamp(path: Path) -> Stamp:
 def _read(folder: Path, root: Path | None, patience: Patience) -> AgentFiles:
     try:
         return patience.ask(folder, lambda: read_agents(folder, root))
-    except UnusableFileError as error:
+    except SilentDiskError as error:
         return AgentFiles([], [f"{folder}{error}; its agents are not there"], is_whole=False)
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from tiro.agents.gate import Gate
 from tiro.agents.permissions import PermissionDecision
-from tiro.agents.settings_file import UnusableFileError
 from tiro.assistant.setup import Setup
 from tiro.errors import AgentNotFoundError, InvalidInputError, ToolError
 from tiro.session.core import Core
+from tiro.tools.silent_disk import SilentDiskError
 from tiro.tools.tool import check_input
 from tiro.tools.workspace import Workspace
 
@@ -43,7 +43,7 @@ async def explain_permission(
         given = check_input(tools[tool].input_schema, input)
         look = partial(gate.look, tools[tool], given)
         use = await asyncio.to_thread(setup.patience.ask, f"{tool} {given}", look)
-    except UnusableFileError as error:
+    except SilentDiskError as error:
         raise InvalidInputError(f"What {tool} would be used on{error}") from error
     except ToolError as error:
         raise InvalidInputError(str(error)) from error

@@ -5,11 +5,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from tiro.agents.settings_file import UnusableFileError
-from tiro.agents.silent_disk import Patience
 from tiro.assistant.named_paths import to_be_written
 from tiro.errors import InvalidInputError, StorageError
 from tiro.session.times import rfc3339, utc_now
+from tiro.tools.silent_disk import Patience, SilentDiskError
 from tiro.tools.tool import EditRecorder
 from tiro.tools.workspace import Workspace
 
@@ -104,7 +103,7 @@ class FileEdits:
     async def _reach_folders(self) -> None:
         try:
             await asyncio.to_thread(self._patience.ask, FOLDERS, self._workspace.roots)
-        except UnusableFileError as error:
+        except SilentDiskError as error:
             sentence = f"A folder of the workspace{error}"
             raise StorageError(sentence, path=FOLDERS, errno="ETIMEDOUT") from error
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tiro.agents.settings_file import UnusableFileError, read_beginning
-from tiro.agents.silent_disk import Patience
+from tiro.tools.silent_disk import Patience, SilentDiskError
 from tiro.tools.workspace import Workspace
 
 FILE_NAME = "AGENTS.md"
@@ -46,7 +46,7 @@ def instructions_on_disk(roots: Sequence[Path], patience: Patience) -> Instructi
 def _asked(patience: Patience, read: Callable[[], Instructions]) -> Instructions:
     try:
         return patience.ask(FILE_NAME, read)
-    except UnusableFileError as error:
+    except SilentDiskError as error:
         return Instructions(problems=[f"{FILE_NAME}{error}; none is taken into account"])
 
 

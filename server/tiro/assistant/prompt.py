@@ -8,11 +8,10 @@ from typing import Any
 
 import msgspec
 
-from tiro.agents.settings_file import UnusableFileError
-from tiro.agents.silent_disk import Patience
 from tiro.errors import InvalidInputError, ToolError
 from tiro.session.history import checked
 from tiro.session.messages import Content, OpaqueBlock, TextBlock, blocks_of
+from tiro.tools.silent_disk import Patience, SilentDiskError
 from tiro.tools.text_range import offset_of
 from tiro.tools.workspace import Workspace
 
@@ -70,7 +69,7 @@ async def _as_block(
         reading = partial(_read, attachment.path, workspace)
         try:
             text = await asyncio.to_thread(patience.ask, attachment.path, reading)
-        except UnusableFileError as error:
+        except SilentDiskError as error:
             raise InvalidInputError(f"The attached file {attachment.path!r}{error}") from error
         text = _within(text, attachment.range, attachment.encoding)
     fields = {"kind": attachment.kind, "path": attachment.path, "range": attachment.range}

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from tiro.agents.silent_disk import Patience
 from tiro.assistant.named_paths import to_be_read, to_be_written
 from tiro.assistant.results import Cleared, Exported, Saved
 from tiro.assistant.running_turn import entered
@@ -31,6 +30,7 @@ from tiro.session.snapshot import StoredSession
 from tiro.stores.index import SavedSession
 from tiro.stores.manager import SessionManager
 from tiro.stores.names import MAX_ID_LENGTH, check_id, safe_id
+from tiro.tools.silent_disk import Patience
 
 if TYPE_CHECKING:
     from tiro.stores.formats.format import Imported

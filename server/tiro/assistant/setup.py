@@ -16,7 +16,6 @@ from tiro.agents.delegate import Begin, delegate_tool
 from tiro.agents.permissions import PERMISSION_SETS, PermissionDecision, Rules
 from tiro.agents.prompt import request_size, what_is_cut
 from tiro.agents.registry import AgentRegistry
-from tiro.agents.silent_disk import Patience
 from tiro.agents.turn_input import Turn, offered_tools, schemas_of
 from tiro.assistant.agent_folders import AgentFolders
 from tiro.assistant.fit import budget_of
@@ -42,6 +41,7 @@ from tiro.tools.editor import Editor
 from tiro.tools.files import file_tools
 from tiro.tools.search import search_tools
 from tiro.tools.shell import shell_tools
+from tiro.tools.silent_disk import Patience
 from tiro.tools.tool import Tool, ToolRun
 from tiro.tools.workspace import Workspace
 

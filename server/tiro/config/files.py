@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from tiro.agents.settings_file import UnusableFileError, read_settings
-from tiro.agents.silent_disk import Patience
 from tiro.config.directories import config_directory
 from tiro.config.merge import Merge, Source, in_environment
 from tiro.config.settings import ADDRESSES, BUILT_IN_PROVIDERS, Settings
+from tiro.tools.silent_disk import Patience, SilentDiskError
 
 FILE_NAME = "config.yaml"
 WORKSPACE_FILE = Path(".tiro", FILE_NAME)
@@ -63,7 +63,7 @@ def _take_file(path: Path, root: Path | None, merge: Merge, patience: Patience) 
     is_workspace = root is not None
     try:
         found = patience.ask(path, lambda: read_settings(path, root))
-    except UnusableFileError as error:
+    except (UnusableFileError, SilentDiskError) as error:
         _tell_broken(path, error, is_workspace, merge)
         return True
     if found is None:
@@ -78,7 +78,9 @@ def _take_file(path: Path, root: Path | None, merge: Merge, patience: Patience) 
     return True
 
 
-def _tell_broken(path: Path, error: UnusableFileError, is_workspace: bool, merge: Merge) -> None:
+def _tell_broken(
+    path: Path, error: UnusableFileError | SilentDiskError, is_workspace: bool, merge: Merge
+) -> None:
     """Note a file that cannot be read: it may forbid something, and say who hears a prompt."""
     why, text = f"{path}{error}", error.text
     told = f"{why}; the whole file is ignored"

@@ -8,8 +8,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from tiro.agents.silent_disk import Patience
 from tiro.protocol.connection import Connection
+from tiro.tools.silent_disk import Patience
 
 if TYPE_CHECKING:
     from tiro.assistant.assistant import Assistant

@@ -17,6 +17,7 @@ from tiro.tools.diff import keep_line_ends, unified_diff
 from tiro.tools.file_text import FileText
 from tiro.tools.matching import Replacement, replaced
 from tiro.tools.shell import visible
+from tiro.tools.silent_disk import in_thread
 from tiro.tools.text import plain_lines, split_lines
 from tiro.tools.tool import Tool, ToolOutput, ToolRun, object_schema, run_in_thread
 from tiro.tools.workspace import Place
@@ -117,14 +118,14 @@ def _tool(name: str, description: str, key: str, fields: dict[str, Any], make: M
 
 async def _planned(given: dict[str, Any], run: ToolRun, make: Making) -> Plan:
     """What the input would make of the file as it is right now; changes nothing."""
-    place = await asyncio.to_thread(run.workspace.inside, given["path"])
+    place = await in_thread(run.workspace.inside, given["path"])
     seen = await current(run.workspace, place)
     if seen is not None and run.seen.has_changed(place.path, seen.text):
         raise ToolError(STALE.format(given=place.given))
     text = await run_in_thread(run, make, given, run, place, seen)
     if seen is not None and text.count(REDACTED) > seen.text.count(REDACTED):
         _check_secret(run, place, seen)
-    name = await asyncio.to_thread(run.workspace.shown, place.path)
+    name = await in_thread(run.workspace.shown, place.path)
     return Plan(place, visible(name).replace("\n", "\\n"), seen, text)
 
 

@@ -14,6 +14,7 @@ from tiro.session.edits import Became, Edit, Made, hash_of
 from tiro.session.finished import finished
 from tiro.tools.file_text import FileText
 from tiro.tools.merge import count_changes
+from tiro.tools.silent_disk import in_thread
 from tiro.tools.text import UTF_8
 from tiro.tools.tool import Recorded
 
@@ -90,7 +91,7 @@ class Recorder:
 
         An edit whose wait is cancelled is recorded to its end, as one that failed.
         """
-        work = asyncio.ensure_future(asyncio.to_thread(self._add, path, before, after))
+        work = asyncio.ensure_future(in_thread(self._add, path, before, after))
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -103,7 +104,7 @@ class Recorder:
     async def failed(self, edit_id: str) -> None:
         """The edit did not happen."""
         mark = Became([edit_id], self._now(), "failed")
-        await asyncio.to_thread(self._store.mark, mark)
+        await in_thread(self._store.mark, mark)
 
     def _add(self, path: Path, before: FileText | None, after: str | None) -> Recorded:
         old = None if before is None else before.text

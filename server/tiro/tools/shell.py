@@ -20,7 +20,14 @@ from tiro.tools.environment import command_environment, reading_environment
 from tiro.tools.file_text import unsaved_files
 from tiro.tools.printed import Printed
 from tiro.tools.readers import only_reads
-from tiro.tools.tool import Tool, ToolOutput, ToolRun, object_schema, run_in_thread
+from tiro.tools.tool import (
+    Tool,
+    ToolOutput,
+    ToolRun,
+    object_schema,
+    run_in_thread,
+    while_disks_answer,
+)
 from tiro.tools.workspace import Workspace
 
 DEFAULT_SECONDS = 120
@@ -128,8 +135,8 @@ async def _run_command(
     seconds = given.get("timeout_seconds", DEFAULT_SECONDS)
     printed = Printed(run.on_output)
     run.tell_so_far(printed.text)
-    unsaved = await run_in_thread(run, unsaved_files, run.workspace)
-    directory = await run_in_thread(run, _opened, run.workspace, given.get("cwd", "."))
+    looking = run_in_thread(run, _looked, run.workspace, given.get("cwd", "."))
+    unsaved, directory = await while_disks_answer(looking, run.workspace, run.patience)
     try:
         argv = [shutil.which("bash") or "/bin/sh", "-c", given["command"]]
         command = Command(argv, directory, environment, printed.add)
@@ -143,9 +150,9 @@ async def _run_command(
     return ToolOutput(text + "\n" * (text[-1:] not in ("", "\n")) + "\n".join(notes), timed_out)
 
 
-def _opened(workspace: Workspace, cwd: str) -> int:
-    """A descriptor of the directory to run in."""
-    return workspace.open_directory(workspace.inside(cwd))
+def _looked(workspace: Workspace, cwd: str) -> tuple[Sequence[str], int]:
+    """The unsaved files, and a descriptor of the directory to run in."""
+    return unsaved_files(workspace), workspace.open_directory(workspace.inside(cwd))
 
 
 async def _end_of(command: Command, seconds: float) -> tuple[Ended, bool]:

@@ -9,6 +9,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
@@ -19,6 +20,7 @@ from tiro.session.secrets import KnownSecrets
 from tiro.tools.file_text import FileText
 from tiro.tools.merge import count_changes
 from tiro.tools.seen import SeenTexts
+from tiro.tools.silent_disk import Patience, SilentDiskError, in_thread, watched
 from tiro.tools.workspace import Workspace
 
 Effect = Literal["read", "write", "execute", "network"]
@@ -32,6 +34,10 @@ ROOM_FOR_MARKS = 600
 """So many characters of its limit a tool keeps for headings and for saying that there is more."""
 
 OUTPUT_CUT = "\n\n[… {left_out:,} of {total:,} characters are left out here. {advice} …]\n\n"
+NO_ANSWER = (
+    "The disk of {path!r} does not answer, so this was given up and its outcome is not known. Go on"
+    " without that disk, or tell the user"
+)
 OUTPUT_ADVICE = "Ask for a smaller part, or filter the output, to see them."
 
 
@@ -78,7 +84,7 @@ class Unrecorded:
     async def record(self, path: Path, before: FileText | None, after: str | None) -> Recorded:
         """Only counts what changes."""
         old = "" if before is None else before.text
-        return Recorded("", *await asyncio.to_thread(count_changes, old, after or ""))
+        return Recorded("", *await in_thread(count_changes, old, after or ""))
 
     async def failed(self, edit_id: str) -> None:
         """Has nothing to take back."""
@@ -95,6 +101,8 @@ class ToolRun(msgspec.Struct, frozen=True, kw_only=True):
     """Where the tool use records each change of a file."""
     seen: SeenTexts = msgspec.field(default_factory=SeenTexts)
     """Which texts of files the model has seen in this turn."""
+    patience: Patience = msgspec.field(default_factory=Patience)
+    """With the disks that are asked."""
     secrets: KnownSecrets = msgspec.field(default_factory=KnownSecrets)
     """What no command gets to see, and what is taken out of all that a tool gives back."""
     on_output: Callable[[str], None]
@@ -152,10 +160,23 @@ async def run_in_thread(
 ) -> T:
     """Run blocking work in a thread, and tell it to end when the wait for it is cancelled."""
     try:
-        return await asyncio.to_thread(function, *args, **kwargs)
+        return await in_thread(function, *args, **kwargs)
     except asyncio.CancelledError:
         run.cancelled.set()
         raise
+
+
+async def while_disks_answer(
+    work: Awaitable[T], workspace: Workspace, patience: Patience, *given: str
+) -> T:
+    """The result of work for a tool; ToolError where a disk does not answer.
+
+    Those are asked that have to do with the workspace, as it is held, and with the paths given.
+    """
+    try:
+        return await watched(work, partial(workspace.disks, *given), patience)
+    except SilentDiskError as error:
+        raise ToolError(NO_ANSWER.format(path=error.place)) from error
 
 
 def check_input(schema: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from tiro.tools.edit_recorder import EditStore, FileLocks, Recorder, path_of
 from tiro.tools.edit_steps import Lines, TouchError, lines_in, walked
 from tiro.tools.file_text import FileText
 from tiro.tools.replacing import sweep
+from tiro.tools.silent_disk import in_thread
 from tiro.tools.workspace import Place, Workspace
 from tiro.tools.writing import current, put_text
 
@@ -68,7 +69,7 @@ class Edits:
 
     async def newest_first(self) -> list[Edit]:
         """The edits that happened, newest first; raises StorageError."""
-        edits = await asyncio.to_thread(self._store.edits)
+        edits = await in_thread(self._store.edits)
         return [edit for edit in reversed(edits) if edit.state != "failed"]
 
     async def next_turn(self, target: Target, session_id: str | None) -> NextTurn | None:
@@ -76,7 +77,7 @@ class Edits:
 
         Only what was made in this session or in an open folder: others have editors of their own.
         """
-        roots = await asyncio.to_thread(self._workspace.roots)
+        roots = await in_thread(self._workspace.roots)
         movable = [edit for edit in await self.newest_first() if edit.state != target]
         ours = [edit for edit in movable if _is_of(edit.made, session_id, roots)]
         if not ours:
@@ -103,7 +104,7 @@ class Edits:
         done: list[Path] = []
         async with self._alone():
             for _ in range(ATTEMPTS):
-                edits = await asyncio.to_thread(self._store.edits)
+                edits = await in_thread(self._store.edits)
                 wanted = _wanted(edits, target, edit_id, turn_id)
                 async with self._changing(list(map(path_of, wanted)), done):
                     changes = await self._work_out(wanted, target, edits, done)
@@ -117,7 +118,7 @@ class Edits:
     async def _alone(self) -> AsyncIterator[None]:
         """Nobody else moves edits meanwhile, in no process: two would work out the same steps."""
         async with self._moving:
-            claiming = asyncio.ensure_future(asyncio.to_thread(self._store.claim))
+            claiming = asyncio.ensure_future(in_thread(self._store.claim))
             try:
                 release = await asyncio.shield(claiming)
             except asyncio.CancelledError:
@@ -154,7 +155,7 @@ class Edits:
             except ToolError as error:  # something else is there by now
                 raise unreadable(path, error, done) from error
             try:
-                text = await asyncio.to_thread(self._stepped, seen, steps, target)
+                text = await in_thread(self._stepped, seen, steps, target)
             except TouchError as error:
                 conflicts[path] = [] if seen is None else lines_in(seen.text, error)
             else:
@@ -190,9 +191,9 @@ class Edits:
                 return path
             except ToolError as error:
                 raise unwritten(path, error, done) from error
-            await asyncio.to_thread(self._settle, change, target)
+            await in_thread(self._settle, change, target)
             done.append(path)
-        await asyncio.to_thread(_remove_folders, changes)
+        await in_thread(_remove_folders, changes)
         return None
 
     def _settle(self, change: "_Change", target: Target) -> None:
@@ -210,7 +211,7 @@ class Edits:
 
     async def _place(self, path: Path) -> Place:
         """The place of a recorded path, which may lie outside of what is open now."""
-        return await asyncio.to_thread(_place_of, path, self._workspace)
+        return await in_thread(_place_of, path, self._workspace)
 
 
 def _place_of(path: Path, workspace: Workspace) -> Place:

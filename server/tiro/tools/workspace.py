@@ -108,6 +108,18 @@ class Workspace:
                 buffers[path] = named
         return buffers
 
+    def disks(self, *given: str) -> list[str]:
+        """Paths on all disks that are asked for what lies at these: none of them is looked at here.
+
+        Those of the roots, of what is open in the editor, and of the places that it is held to.
+        """
+        roots = list(map(str, self._editor.workspace_roots()))
+        written = map(_written_path, given)
+        named = [os.path.join(root, path) for path in written for root in roots or ["/"]]
+        held = [str(place.path) for place in self._held.values()]
+        opened = [os.path.dirname(path) for path in self._editor.open_paths()]
+        return list(dict.fromkeys([*named, *held, *roots, *opened]))
+
     def live_text(self, path: Path) -> str | None:
         """The text of the buffer that shows the file with this real path, or None.
 

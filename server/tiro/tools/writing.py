@@ -18,6 +18,7 @@ from tiro.errors import EditConflictError, ToolError
 from tiro.session.finished import finished
 from tiro.tools.file_text import FileText, file_text_if_any
 from tiro.tools.replacing import MovedError, create_file, put_in_place, remove_file
+from tiro.tools.silent_disk import in_thread
 from tiro.tools.text import UTF_8, encode_text, plain_lines
 from tiro.tools.workspace import Place, Workspace
 
@@ -54,7 +55,7 @@ async def current(workspace: Workspace, place: Place) -> FileText | None:
 
     Raises ToolError where there is something else, or nothing that can be read as text.
     """
-    return await asyncio.to_thread(file_text_if_any, workspace, place)
+    return await in_thread(file_text_if_any, workspace, place)
 
 
 async def put_text(
@@ -71,7 +72,7 @@ async def put_text(
     telling about it. Raises EditConflictError when what is there is no longer what was seen, and
     ToolError when it cannot be written.
     """
-    now = await asyncio.to_thread(_checked, workspace, place, seen, text, encoding)
+    now = await in_thread(_checked, workspace, place, seen, text, encoding)
     if now is None or now.live is None:
         return await _to_its_end(_write, place, now, text, encoding)
     if text is None and now.is_unsaved:
@@ -164,7 +165,7 @@ async def _to_its_end(
     function: Callable[P, str | None], *args: P.args, **kwargs: P.kwargs
 ) -> str | None:
     """Run it in a thread, and wait for its end even when the wait is cancelled."""
-    work = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+    work = asyncio.ensure_future(in_thread(function, *args, **kwargs))
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
