@@ -115,7 +115,7 @@ on.  The session that was current is saved first."
   "Endings of file names and what is written to them.")
 
 (defconst tiro-saved--formats
-  '("markdown" "json" "yaml" "jsonl" "agently" "agently-yaml" "magent" "nanobot")
+  '("markdown" "json" "yaml" "jsonl" "agently" "agently-yaml" "go-agent" "magent" "nanobot")
   "The formats that the server writes.")
 
 (defun tiro-export (path &optional format)

@@ -61,6 +61,23 @@ def test_a_magent_file_goes_through_a_server_unchanged(server: Server) -> None:
     assert done["notes"] == ["What magent has no place for: where the window begins"]
 
 
+def test_entries_of_go_agent_go_through_a_server_unchanged(server: Server) -> None:
+    """G3, U6.3: with its calls, and with what Tiro does not know."""
+    stamps = [f"2025-10-29T00:59:38.{n}23456789+02:00" for n in range(3)]
+    entries = [
+        {"type": "message", "content": {"role": "user", "text": "look"}, "metadata": {"k": "v"}},
+        {"type": "tool_call", "content": {"tool": "ls", "parameters": {"p": 1}}, "metadata": {}},
+        {"type": "tool_result", "metadata": {}, "content": {
+            "tool": "ls", "success": False, "result": None, "error": "no"}},
+    ]  # fmt: skip
+    given = [{"id": f"{n}", "timestamp": at, **entry, "x": n}
+             for n, (at, entry) in enumerate(zip(stamps, entries, strict=True))]  # fmt: skip
+    import_(server, text=json.dumps(given))
+    done = export(server, "go-agent")
+    assert json.loads(done["text"]) == given
+    assert "notes" not in done
+
+
 def test_an_export_says_what_it_loses(server: Server) -> None:
     """Issue 8: in the result, and only where something is lost."""
     add(server, "user", "q")

@@ -199,6 +199,130 @@ def test_a_session_file_of_tiro_is_none_of_magent() -> None:
         assert registry.recognised(json.dumps(fields)).name == "json"
 
 
+# go-agent
+
+
+TIMES = [
+    "2025-10-29T00:59:38.317123456+02:00",
+    "2025-10-29T00:59:38Z",
+    "2025-10-29T02:59:38.5+02:00",
+]
+CONTENTS: dict[str, list[Any]] = {
+    "message": [{"role": "user", "text": "hi"}, {"role": "assistant", "text": "", "tone": 1}],
+    "tool_call": [{"tool": "glob", "parameters": {"p": "*"}}, {"tool": "x", "parameters": None}],
+    "tool_result": [
+        {"tool": "glob", "success": True, "result": ["a.el", {"n": 2**70}], "error": ""},
+        {"tool": "glob", "success": False, "result": None, "error": "no"},
+        {"tool": "x", "success": True, "result": "kept", "error": "beside"},
+    ],
+    "thinking": [{"text": "hm"}, "hm", None, {"deep": [1]}],
+}
+
+
+@st.composite
+def entries(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Entries as that program writes them, in their order."""
+    rows = []
+    for number in range(draw(st.integers(1, 6))):
+        kind = draw(st.sampled_from(sorted(CONTENTS)))
+        row: dict[str, Any] = {
+            "id": draw(st.sampled_from([f"id-{number}", "same", ""])),
+            "type": kind,
+            "timestamp": draw(st.sampled_from(TIMES)),
+            "content": draw(st.sampled_from(CONTENTS[kind]) | TEXTS),
+            "metadata": draw(st.sampled_from([{}, {"k": "v"}, {"message_seq": 1, "block": 0}])),
+        }
+        rows.append(row | draw(st.sampled_from([{}, {"parent": "p"}, {"x": [None]}])))
+    return rows
+
+
+@given(rows=entries())
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_entries_of_go_agent_go_back_unchanged(rows: list[dict[str, Any]]) -> None:
+    """G3.1, G3.2, G3.4, U6.3: each as it came, its time to the nanosecond."""
+    text = json.dumps(rows)
+    assert registry.recognised(text).name == "go-agent"
+    imported = registry.recognised(text).loads(text)
+    back = json.loads(registry.named("go-agent").dumps(form(opened(imported))))
+    assert back == (rows[::-1] if imported.notes else rows)
+
+
+def test_entries_become_messages_that_can_be_asked_about() -> None:
+    """U6.3: a result without a call id answers the oldest open call of its tool."""
+    rows = [
+        {"id": "1", "type": "message", "timestamp": TIMES[1], "content": CONTENTS["message"][0]},
+        {"id": "2", "type": "tool_call", "timestamp": TIMES[1],
+         "content": CONTENTS["tool_call"][0]},
+        {"id": "3", "type": "tool_result", "timestamp": TIMES[1], "metadata": None,
+         "content": CONTENTS["tool_result"][1]},
+    ]  # fmt: skip
+    text = json.dumps(rows)
+    core = opened(registry.recognised(text).loads(text))
+    assert [m.role for m in core.oldest_first()] == ["user", "assistant", "tool"]
+    use = {"type": "tool_use", "id": "2", "name": "glob", "input": {"p": "*"}}
+    assert core.oldest_first()[1].content == [use]
+    back = json.loads(registry.named("go-agent").dumps(form(core)))
+    assert back == [{**row, "metadata": {}} for row in rows]  # G3.4
+
+
+def test_entries_that_came_newest_first_are_turned_round() -> None:
+    """G1.5, G5.6: a history lists them so; prompts are oldest first."""
+    rows = [
+        {"id": f"{n}", "type": "message", "timestamp": f"2025-01-0{n}T00:00:00Z", "metadata": {},
+         "content": {"role": "user", "text": f"{n}"}}
+        for n in (3, 2, 1)
+    ]  # fmt: skip
+    imported = registry.recognised(json.dumps(rows)).loads(json.dumps(rows))
+    assert [m.content for m in imported.stored.messages] == ["1", "2", "3"]
+    assert imported.notes == ["The entries came newest first; they go out oldest first"]
+
+
+def test_what_is_edited_goes_out_as_edited() -> None:
+    """What an entry came with holds only while it says the same."""
+    row = {"id": "1", "type": "message", "timestamp": TIMES[0], "metadata": {}, "parent": "p",
+           "content": {"role": "user", "text": "old", "tone": 1}}  # fmt: skip
+    text = json.dumps([row])
+    fields = form(opened(registry.recognised(text).loads(text)))
+    fields["messages"][0]["content"] = "new"
+    (back,) = json.loads(registry.named("go-agent").dumps(fields))
+    assert back == {**row, "content": {"role": "user", "text": "new"}}
+
+
+def test_a_session_of_tiro_is_written_as_entries_without_keys_of_ours() -> None:
+    """U6.2, U7.4: an entry for each block, G3.1's keys and nothing beside them."""
+    core = talk()
+    use = {"type": "tool_use", "id": "c1", "name": "glob", "input": {"p": 1}}
+    core.append(Message("assistant", [{"type": "text", "text": "I look"}, use]))
+    core.append(Message("tool", RESULT))
+    rows = json.loads(registry.named("go-agent").dumps(form(core)))
+    assert [row["type"] for row in rows] == [
+        *["message"] * 3,
+        "tool_call",
+        "tool_result",
+    ]
+    assert all(set(row) == {"id", "type", "timestamp", "content", "metadata"} for row in rows)
+    assert all(row["metadata"] == {} for row in rows)
+    assert rows[-1]["content"] == {"tool": "glob", "success": True, "result": "a.el", "error": ""}
+    assert registry.recognised(json.dumps(rows)).name == "go-agent"
+    assert told(core, "go-agent") == []
+    core.append(Message("user", BLOCK_OF_A_PICTURE))
+    assert told(core, "go-agent") == ["Messages of which entries say less than there is: 1"]
+
+
+BLOCK_OF_A_PICTURE = [{"type": "image", "source": {"type": "base64", "data": "Q"}}]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"type": "magic"}, {"timestamp": "yesterday"}, {"id": 7}, {"metadata": []}],
+)
+def test_an_item_that_is_no_entry_is_named(change: dict[str, Any]) -> None:
+    good = {"id": "1", "type": "message", "timestamp": TIMES[1], "content": {}}
+    with pytest.raises(SessionFormatError, match="Item 2") as caught:
+        registry.named("go-agent").loads(json.dumps([good, {**good, **change}]))
+    assert caught.value.data["recovered"] == 1
+
+
 # what a form has no place for
 
 
@@ -232,6 +356,11 @@ def test_nothing_is_said_where_nothing_is_lost(name: str) -> None:
             " where the window begins",
         ),
         ("agently", "the title, the summary, the state, 1 message that you took back"),
+        (
+            "go-agent",
+            "the title, the memo, the summary, the state, 1 message that you took back,"
+            " where the window begins",
+        ),
         (
             "markdown",
             "the memo, the summary, the state, 1 message that you took back, where the window"

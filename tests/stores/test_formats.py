@@ -258,7 +258,7 @@ def test_an_unknown_format_names_those_there_are() -> None:
         registry.named("word")
 
 
-@pytest.mark.parametrize("name", registry.WRITTEN)
+@pytest.mark.parametrize("name", sorted({*registry.WRITTEN} - {"go-agent"}))
 @pytest.mark.parametrize("id", ["a", "chat:1", 'x" -->', None])
 def test_an_export_says_whose_it_is(name: str, id: str | None) -> None:
     core = Core()

@@ -48,6 +48,7 @@ export const EXPORTS = [
   { name: "yaml", ending: "yaml", about: "everything, readable" },
   { name: "jsonl", ending: "jsonl", about: "a message a line" },
   { name: "agently", ending: "json", about: "for Agently" },
+  { name: "go-agent", ending: "json", about: "for go-agent, its entries" },
   { name: "magent", ending: "json", about: "for magent" },
   { name: "nanobot", ending: "jsonl", about: "for nanobot" },
 ] as const;

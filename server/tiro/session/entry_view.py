@@ -128,6 +128,11 @@ def entry_mark(message: Message) -> dict[str, Any] | None:
     return mark if isinstance(mark, dict) and isinstance(mark.get("id"), str) else None
 
 
+def says_less(entries: Iterable[Entry]) -> bool:
+    """Whether entries say less of their message than there is, but for the notes beside them."""
+    return any(_noted(entry, name, None) is not None for entry in entries for name in (_RAW, _REST))
+
+
 def tools_of(messages: Iterable[Message]) -> dict[str, str]:
     """The name of the tool by the id of each tool use."""
     return {use.id: use.name for message in messages for use in tool_uses_of(message)}

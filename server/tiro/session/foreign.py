@@ -11,8 +11,8 @@ import msgspec
 
 from tiro.session.messages import MARKS, Message
 
-_TIMED, _SPELT = "timed", "came_with"
-MARKED = (_TIMED, _SPELT)
+_TIMED, CAME_WITH = "timed", "came_with"
+MARKED = (_TIMED, CAME_WITH)
 """The marks: whether it came with a time where that is not usual; fields that it came with and that
 are none of ours (nulls, metadata that are empty or no object)."""
 
@@ -35,7 +35,7 @@ def taken(row: Any, has_times: bool) -> Message:
     metadata = {k: v for k, v in (message.metadata or {}).items() if k != MARKS}
     bare = msgspec.structs.replace(message, seq=None, metadata=metadata or None)
     is_timed = message.timestamp is not None
-    marks = {_TIMED: is_timed if is_timed != has_times else None, _SPELT: spelt or None}
+    marks = {_TIMED: is_timed if is_timed != has_times else None, CAME_WITH: spelt or None}
     return bare.marked(**marks)
 
 
@@ -52,7 +52,7 @@ def given_back(message: Message, has_times: bool) -> dict[str, Any]:
         timestamp=message.timestamp if marks.get(_TIMED, has_times) else None,
         metadata=metadata or None,
     ).to_dict()
-    spelt = marks.get(_SPELT)
+    spelt = marks.get(CAME_WITH)
     if not isinstance(spelt, dict):
         return plain
     is_edited = message.content != ""

@@ -34,6 +34,8 @@ class Format(NamedTuple):
     """The id of the session whose export a text is; None for what is no export."""
     keeps: frozenset[str] = frozenset()
     """The fields that this form has a place for, besides the id and the messages."""
+    losses_within: Callable[[dict[str, Any]], list[str]] = lambda fields: []
+    """What of the messages themselves it has no place for, in sentences."""
 
 
 ALL = frozenset(FIELDS) | frozenset(LISTS)
@@ -46,7 +48,7 @@ def no_dumps(fields: dict[str, Any]) -> str:
 
 
 def no_export(text: str) -> None:
-    """The `earlier_id` of a format that is only read."""
+    """The `earlier_id` of a format that is only read, or does not say whose it is."""
 
 
 def losses(format: Format, fields: dict[str, Any]) -> list[str]:
@@ -58,7 +60,8 @@ def losses(format: Format, fields: dict[str, Any]) -> list[str]:
         lost[-1] += " that you took back"
     if len(archived) > count and "archive" not in format.keeps:
         lost.append("where the window begins")
-    return [f"What {format.name} has no place for: {', '.join(lost)}"] if lost else []
+    whole = [f"What {format.name} has no place for: {', '.join(lost)}"] if lost else []
+    return [*whole, *format.losses_within(fields)]
 
 
 def refused(reason: str, recovered: int = 0) -> SessionFormatError:
