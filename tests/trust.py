@@ -23,6 +23,7 @@ TESTS = (
     "tests/stores/test_turns.py", "tests/stores/test_random_damage.py",
     "tests/e2e/test_restart.py", "tests/e2e/test_disk.py", "tests/e2e/test_processes.py",
     "tests/e2e/test_odd_frames.py", "tests/e2e/test_random_histories.py",
+    "tests/e2e/test_working_day.py",
 )  # fmt: skip
 ROWS = {
     "kills": (500, "kill -9 inside or between operations; all that was acknowledged is there"),
@@ -31,6 +32,7 @@ ROWS = {
     "histories": (20_000, "random histories; each next request passes the strict checks"),
     "frames": (100_000, "malformed or odd frames; each id is answered once"),
     "damaged": (30_000, "damaged session files; each is refused whole or usable, none is changed"),
+    "day_turns": (5000, "turns of a working day; memory at most 1.2x, no handle or child is left"),
     "saves": (1000, "interleaved saves of two processes; nothing is lost"),
 }
 
