@@ -243,10 +243,10 @@ def test_it_keeps_its_output_and_its_key_to_itself(
 
 
 FACTS = (
-    "My name is Ann and I write Emacs Lisp.",
-    "The server listens on port 8417.",
-    "Please use two spaces, never tabs.",
+    "Please use two spaces, never tabs.",  # first: to this one it answers in few words
     "We deploy on Fridays only.",
+    "The server listens on port 8417.",
+    "My name is Ann and I write Emacs Lisp.",
 )
 
 

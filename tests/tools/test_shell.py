@@ -20,6 +20,9 @@ from tiro.session.secrets import KnownSecrets
 from tiro.tools.shell import shell_tools, visible
 from tiro.tools.tool import ToolOutput, ToolRun
 
+LIMITS = (1, 10, 60)
+"""Seconds for a command that is ended at its limit, for machines on which it starts slowly."""
+
 (TOOL,) = shell_tools(keys=["A_PROVIDERS_KEY", "PASSED_KEY"], allowed=["PASSED_KEY"])
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="commands need a POSIX system")
@@ -87,33 +90,28 @@ def test_b49_a_repository_within_another_runs_nothing(tmp_path: Path) -> None:
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs /proc")
 def test_a_command_that_turns_on_its_keeper_ends_all_the_same(tmp_path: Path, line: str) -> None:
     """And all that it has started with it."""
-    with contextlib.suppress(ToolError):  # that the keeper is gone, which is true
-        run(tmp_path, f"sleep 321 & echo $! > pid; {line}", timeout_seconds=1)
-    pid, end = int((tmp_path / "pid").read_text()), time.monotonic() + PATIENCE
-    while not _is_over(pid) and time.monotonic() < end:
-        time.sleep(0.01)  # it was killed, and may still be about to end
-    assert _is_over(pid)
+    told = tmp_path / "pid"
+    for seconds in LIMITS:
+        with contextlib.suppress(ToolError):  # that the keeper is gone, which is true
+            run(tmp_path, f"sleep 321 & echo $! > pid; {line}", timeout_seconds=seconds)
+        if told.exists() and told.read_text():
+            break
+    wait_over(int(told.read_text()))
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs /proc")
 def test_a_command_cannot_speak_for_its_keeper(tmp_path: Path) -> None:
     """Not even as root: no descriptor of the keeper can be opened and written to."""
     line = """for fd in /proc/$PPID/fd/*; do echo '{"status":0}' > $fd; done; exit 7"""
-    told = run(tmp_path, line, timeout_seconds=5).content
+    told = run(tmp_path, line, timeout_seconds=60).content
     assert told.endswith("[exit code 7]")
     pipes = run(tmp_path, "ls -l /proc/$PPID/fd | sed -n 's/.*pipe:/pipe:/p' | sort -u").content
     assert pipes.count("pipe:") == 1  # only the one that the command prints to
 
 
-def _is_over(pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    return True
-
-
 @pytest.mark.parametrize("command", ["cat", "python3", "read x; echo -n", "less", "sort", "sh"])
 def test_b50_nothing_waits_for_input(tmp_path: Path, command: str) -> None:
-    assert run(tmp_path, command, timeout_seconds=30).content.startswith("[exit code")
+    assert run(tmp_path, command, timeout_seconds=60).content.startswith("[exit code")
 
 
 def test_b50_programs_that_ask_or_page_do_neither(tmp_path: Path) -> None:
@@ -154,12 +152,16 @@ def test_no_key_of_ours_reaches_the_command(
 
 def test_b50_at_the_limit_the_whole_group_ends(tmp_path: Path) -> None:
     command = "sleep 300 & echo $!; (trap '' TERM; echo $BASHPID; while :; do sleep 0.05; done)"
-    told = run(tmp_path, command, timeout_seconds=1)
-    assert told.is_error
-    assert "[timed out after 1 seconds" in told.content
-    pids = [int(line) for line in told.content.splitlines() if line.isdigit()]
-    assert pids
-    assert not any(map(is_running, pids))
+    for seconds in LIMITS:
+        told = run(tmp_path, command, timeout_seconds=seconds)
+        assert told.is_error
+        assert f"[timed out after {seconds} seconds" in told.content
+        pids = [int(line) for line in told.content.splitlines() if line.isdigit()]
+        for pid in pids:
+            wait_over(pid)
+        if len(pids) == 2:
+            return
+    pytest.fail("it never came to the second process")
 
 
 @pytest.mark.parametrize(
@@ -232,7 +234,7 @@ def test_a_cancel_ends_the_group_before_it_is_over(tmp_path: Path) -> None:
                 await task
             return pid
 
-    assert not is_running(asyncio.run(cancelled()))
+    wait_over(asyncio.run(cancelled()))
 
 
 def test_a_keeper_that_is_killed_takes_the_command_with_it(tmp_path: Path) -> None:
@@ -281,6 +283,14 @@ def pid_of(told: str) -> int:
 def wait_gone(pid: int) -> None:
     """Wait until its end was noticed too."""
     while Path(f"/proc/{pid}").exists():
+        time.sleep(0.01)
+
+
+def wait_over(pid: int) -> None:
+    """Wait until one that was killed is over, which on a busy machine may be still to come."""
+    end = time.monotonic() + PATIENCE
+    while is_running(pid):
+        assert time.monotonic() < end, "it lives on"
         time.sleep(0.01)
 
 

@@ -470,7 +470,10 @@ def test_what_is_typed_in_the_last_moment_is_merged_too(
         assert "edited\n" in editing.editor.buffers[path]
 
 
-def test_an_undo_waits_for_the_tool_that_changes_the_file(editing: Editing) -> None:
+def test_an_undo_waits_for_the_tool_that_changes_the_file(
+    editing: Editing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(undo, "PATIENCE_SECONDS", PATIENCE)
     put(editing.root, "a", "a\n")
     id = editing.edit("a", "b\n")
 
@@ -689,7 +692,7 @@ async def cancelled(
 ) -> None:
     """Cancel so often what waits for a thread, and only then let the thread go on."""
     task = asyncio.ensure_future(work)
-    assert await asyncio.to_thread(has_begun.wait, 5)
+    assert await asyncio.to_thread(has_begun.wait, PATIENCE)
     for _ in range(cancels):
         task.cancel()
         for _ in range(3):

@@ -180,9 +180,8 @@ class Transport:
         keep_secrets_out_of_the_log()
         loopback = is_loopback(self.provider)
         silence = LOOPBACK_SILENCE_SECONDS if loopback else SILENCE_SECONDS
-        is_plain = (
-            loopback and self.provider.base_url.startswith("http:") and not self.provider.proxy
-        )
+        is_http = loopback and self.provider.base_url.startswith("http:")
+        is_plain = not self.provider.proxy and (is_http or self._http is not None)
         return httpx.AsyncClient(
             headers=self._headers,
             timeout=httpx.Timeout(
