@@ -263,10 +263,23 @@ What was told last and nothing came after is not told twice."
    'earlier 'note "[Earlier messages]"
    (tiro-message-button (lambda (_) (tiro-chat--show-earlier first)))))
 
-(defun tiro-chat--show-earlier (first)
-  "Show the messages before the one with seq FIRST; point stays above that."
+(defun tiro-chat-go (seq)
+  "Put point on the message SEQ of the session, or on the answer it belongs to.
+What was said since then is shown first where it is not yet."
+  (let ((first (tiro-chat--first-seq)))
+    (when (and first (< seq first))
+      (tiro-chat--show-earlier first (+ 100 (- first seq)))))
+  (cl-loop for place downfrom seq to 1 until (tiro-message-go place)))
+
+(defun tiro-chat--first-seq ()
+  "Return the seq of the first message in this buffer, or nil."
+  (when-let ((place (text-property-not-all (point-min) (point-max) 'tiro-seq nil)))
+    (get-text-property place 'tiro-seq)))
+
+(defun tiro-chat--show-earlier (first &optional count)
+  "Show COUNT (100) messages before the one with seq FIRST, point above that."
   (let ((messages (plist-get (tiro-session-call 'tiro/session/get
-                                                (list :limit 100 :beforeSeq first))
+                                                (list :limit (or count 100) :beforeSeq first))
                              :messages))
         (place (copy-marker (point-min) t)))
     (tiro-transcript-delete-line 'earlier)

@@ -125,11 +125,13 @@ The line of a tool use is part of the answer that wanted it."
   "The id of the session whose messages this buffer shows; t: the current one.")
 
 (defun tiro-message-go (seq)
-  "Put point on the message SEQ in this buffer and the windows that show it."
+  "Put point on the message SEQ in this buffer and the windows that show it.
+Return nil where it is not in the buffer."
   (when-let ((place (text-property-any (point-min) (point-max) 'tiro-seq seq)))
     (goto-char place)
     (skip-chars-forward "\n")
-    (dolist (window (get-buffer-window-list nil nil t)) (set-window-point window (point)))))
+    (dolist (window (get-buffer-window-list nil nil t)) (set-window-point window (point)))
+    t))
 
 (defun tiro-message-at-point ()
   "Return the seq of the message at point; it is one of the current session."

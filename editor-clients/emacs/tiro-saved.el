@@ -303,12 +303,13 @@ The default is the newest that is not the current one."
                         (plist-get hit :snippet)))))
 
 (defun tiro-saved-load-hit ()
-  "Load the session of the message on this line."
+  "Load the session of the message on this line, and go to that message."
   (interactive nil tiro-saved-search-mode)
   (let ((hit (or (tabulated-list-get-id) (user-error "No message on this line"))))
     (unless (equal (plist-get hit :id) (tiro-session-id tiro-session))
       (tiro-session-load nil (plist-get hit :path)))
-    (pop-to-buffer "*tiro*")))
+    (pop-to-buffer (tiro-chat-buffer))
+    (tiro-chat-go (plist-get hit :seq))))
 
 (provide 'tiro-saved)
 ;;; tiro-saved.el ends here

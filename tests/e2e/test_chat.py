@@ -696,6 +696,18 @@ def test_pipe_handles_what_is_remembered(piped: Piped, provider: Provider, home:
     assert len(provider.chats) == 3
 
 
+def test_what_a_search_finds_is_shown_by_its_number(piped: Piped, home: Home) -> None:
+    """Issue 8: the jump from a hit; also to what has left the window."""
+    said = [{"role": "user", "content": f"puffin {n}"} for n in range(1, 61)]
+    home.write("talk.json", json.dumps({"id": "t", "messages": said, "max_history": 5}))
+    done = piped("/import talk.json\n/search 30\n/show 30\n/show #99\n")
+    assert "t #30 user: puffin 30" in done.stdout
+    shown = [line for line in done.stdout.splitlines() if line.startswith("#")]
+    assert [line.split()[0] for line in shown] == [f"#{n}" for n in range(20, 40)]
+    assert done.returncode == WRONG_USE
+    assert "There is no message #99" in done.stderr
+
+
 def test_file_that_cannot_go_along_is_refused_at_once(
     piped: Piped, provider: Provider, home: Home
 ) -> None:

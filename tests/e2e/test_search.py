@@ -1,6 +1,7 @@
 """Protocol section 3: search over all saved sessions and the current one (U9.9, P12)."""
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,24 @@ def test_the_current_session_is_searched_as_it_is(server: Server) -> None:
     assert {h["id"] for h in hits} == {view(server)["id"]}
     server.request("tiro/session/clear")
     assert [h["seq"] for h in search(server, "zebra")] == [4, 3, 2, 1]
+
+
+def test_a_hit_leads_to_its_message_also_in_the_archive(server: Server) -> None:
+    """Issue 8, U1.4: the page that ends with its seq, in one request and from any session."""
+    for n in range(4):
+        add(server, "user", f"puffin 漢字検索{n}")
+    server.request("tiro/session/configure", {"maxHistory": 1})
+    id_ = view(server)["id"]
+    for query in ("puffin", "字検索2"):
+        for hit in search(server, query):
+            (message,) = view(server, limit=1, beforeSeq=hit["seq"] + 1)["messages"]
+            assert (message["seq"], message["content"]) == (hit["seq"], hit["snippet"])
+    server.request("tiro/session/clear")
+    hit = search(server, "字検索0")[0]
+    assert (hit["id"], hit["seq"]) == (id_, 1)
+    server.request("tiro/session/load", {"path": hit["path"]})
+    (message,) = view(server, limit=1, beforeSeq=hit["seq"] + 1)["messages"]
+    assert message["content"] == hit["snippet"]
 
 
 def test_without_autosave_the_session_in_memory_is_found(start: StartServer, home: Home) -> None:
@@ -155,6 +174,30 @@ def test_the_end_of_the_server_does_not_wait_for_a_search(start: StartServer, ho
     add(server, "user", "is answered meanwhile")
     assert server.shutdown() == 0
     assert searching.done
+
+
+@pytest.mark.parametrize("harm", ["locked", "garbage", "a folder", "gone"])
+def test_no_index_keeps_a_session_from_opening(start: StartServer, home: Home, harm: str) -> None:
+    """Issue 8: it is a cache (U9.9); whatever became of it, sessions open, go on and are found."""
+    put(home, "old", "needle")
+    assert len(search(start(), "needle")) == 1
+    (index,) = (home.root / "cache" / "tiro").glob("search-*.db")
+    other = sqlite3.connect(index, isolation_level=None)
+    if harm == "locked":
+        other.execute("BEGIN EXCLUSIVE")
+    elif harm == "garbage":
+        index.write_bytes(b"\xff" * 9_999)
+    else:
+        index.unlink()
+        if harm == "a folder":
+            (index / "full").mkdir(parents=True)
+    server = start()
+    server.request("tiro/session/load", {"id": "old"})
+    assert add(server, "user", "needle again")["stored"]
+    assert [m["content"] for m in view(server)["messages"]] == ["needle", "needle again"]
+    assert len(server.request("tiro/session/list", {})["sessions"]) == 1
+    other.close()  # and its lock ends
+    assert [hit["seq"] for hit in search(server, "needle")] == [2, 1]
 
 
 def test_a_new_server_finds_with_what_the_last_one_read(start: StartServer, home: Home) -> None:

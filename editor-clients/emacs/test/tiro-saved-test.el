@@ -100,6 +100,23 @@
       (should-error (tiro-search-sessions "wombat") :type 'user-error)
       (should-error (tiro-search-sessions " ") :type 'user-error))))
 
+(ert-deftest tiro-search-goes-to-the-message ()
+  "Also to one that stands on an earlier page or has left the window."
+  (tiro-testing-with-server
+    (dotimes (n 250)
+      (tiro-session-call 'tiro/session/addMessage
+                         `(:role "user" :content ,(format "puffin %d" n))))
+    (tiro-session-call 'tiro/session/configure '(:maxHistory 5))
+    (tiro-session-refresh)
+    (dolist (n '(249 246 200 20))
+      (tiro-search-sessions (format "puffin %d" n))
+      (with-current-buffer "*tiro search*"
+        (goto-char (point-min))
+        (tiro-saved-load-hit))
+      (with-current-buffer "*tiro*"
+        (should (= (1+ n) (tiro-message-at-point)))
+        (should (looking-at (format "You: puffin %d\\b" n)))))))
+
 (ert-deftest tiro-export-and-import ()
   "The ending says the format; what comes back is a new session."
   (tiro-testing-with-server

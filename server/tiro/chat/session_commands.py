@@ -13,13 +13,29 @@ MAX_LISTED = 20
 
 
 async def show(talk: Talk, rest: str) -> None:
-    """The newest messages, a line each, with their numbers."""
+    """The newest messages, or those around one, a line each, with their numbers."""
+    if rest:
+        await _show_around(talk, rest.removeprefix("#"))
+        return
     view = await talk.link.request("tiro/session/get")
     lines = [line for message in view["messages"][-SHOWN_MESSAGES:] for line in numbered(message)]
     if lines or not view["archived"]:
         talk.screen.say("\n".join(lines) or "The session is empty")
     else:
         talk.screen.tell("All that was said has left the window; /memo shows what is kept of it")
+
+
+async def _show_around(talk: Talk, number: str) -> None:
+    """A message that may have left the window, and what was said around it."""
+    if not number.isdecimal():
+        raise InvalidInputError("/show takes the number of a message, as /search tells it")
+    seq = int(number)
+    page = {"limit": SHOWN_MESSAGES, "beforeSeq": seq + SHOWN_MESSAGES // 2}
+    view = await talk.link.request("tiro/session/get", page)
+    found = view["messages"]
+    if seq not in (message["seq"] for message in found):
+        raise InvalidInputError(f"There is no message #{seq} in this session, or it is taken back")
+    talk.screen.say("\n".join(line for message in found for line in numbered(message)))
 
 
 async def clear(talk: Talk, rest: str) -> None:

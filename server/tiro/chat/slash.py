@@ -210,7 +210,11 @@ async def _formats(talk: Talk) -> Sequence[str]:
 
 COMMANDS: dict[str, Command] = {
     "/help": Command(_help, "", "this list"),
-    "/show": Command(sessions.show, "", "the last 20 messages, a line each, with their numbers"),
+    "/show": Command(
+        sessions.show,
+        "[N]",
+        "the last 20 messages, or those around N, a line each, with their numbers",
+    ),
     "/clear": Command(sessions.clear, "", "keep the session, start a new one on an empty screen"),
     "/new": Command(sessions.new, "", "keep the session, start a new one"),
     "/save": Command(sessions.save, "[PATH]", "write the session now, or a copy of it"),
