@@ -234,6 +234,8 @@ def test_a_word_more_than_a_program_may_get_hides_behind_no_option() -> None:
     for name, reader in readers.items():
         for option in _options(reader):
             assert risk_of((name, option, "a", "b"), 1) is not None
+            assert risk_of((name, "a", option), 1) is not None, "some systems write to that"
+            assert risk_of((name, "a", "b"), 2) is not None
 
 
 def test_real_programs_only_read_with_what_the_tables_list(tmp_path: Path) -> None:

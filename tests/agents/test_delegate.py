@@ -14,6 +14,7 @@ from tiro.agents import events
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.delegate import NAME
 from tiro.agents.settings import TurnBudget, TurnSettings
+from tiro.agents.tool_uses import COMMANDS
 from tiro.agents.turn import run_turn
 from tiro.agents.turn_input import Turn, offered_tools
 from tiro.assistant.new_turn import Means
@@ -257,6 +258,56 @@ def test_a_cancel_ends_both(tmp_path: Path) -> None:
     case = asyncio.run(cancelled())
     assert_sound(case.session)
     assert case.model.closed_streams == 2
+
+
+def commands_of(case: Case) -> list[str] | None:
+    """What the one result of a task says that was run for it."""
+    (result,) = [row for row in case.session.newest_first if row.role == "tool"]
+    found: list[str] | None = result.marks().get(COMMANDS)
+    return found
+
+
+def test_its_commands_stay_named_when_its_window_is_gone(tmp_path: Path) -> None:
+    """B51: an undo of the turn tells them, but for what only reads and what did not run."""
+    lines = ["touch x", "ls", "touch ../y", "touch x"]
+    worker = AgentInfo(
+        name="worker",
+        description="Works",
+        mode="subagent",
+        permission={"external_directory": "deny"},
+    )
+    case = Case(
+        tmp_path,
+        uses(a_task("worker")),
+        *(uses((f"c{at}", "run_command", {"command": line})) for at, line in enumerate(lines)),
+        says("done"),
+        says("done"),
+        agents=(worker,),
+        answer=PermissionAnswer("once"),
+    )
+    case.run()
+    assert commands_of(case) == ["touch x", "touch x"]
+
+
+def test_a_task_without_commands_names_none(tmp_path: Path) -> None:
+    case = Case(tmp_path, uses(a_task()), says("found"), says("done"))
+    case.run()
+    assert commands_of(case) is None
+
+
+def test_a_command_that_a_cancel_ends_is_named_too(tmp_path: Path) -> None:
+    async def cancelled() -> Case:
+        line = {"command": "touch x && sleep 300"}
+        script = uses(a_task("general")), uses(("c1", "run_command", line))
+        case = Case(tmp_path, *script, answer=PermissionAnswer("once"))
+        async with contextlib.aclosing(run_turn(case.turn)) as happened:
+            async for event in happened:
+                match event:
+                    case events.ToolUse(status="running", parent_tool_use_id="d1"):
+                        case.turn.cancel.set()
+        return case
+
+    assert commands_of(asyncio.run(cancelled())) == ["touch x && sleep 300"]
 
 
 def test_two_tasks_run_one_after_the_other(tmp_path: Path) -> None:

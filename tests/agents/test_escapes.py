@@ -389,6 +389,42 @@ def test_reading_git_shows_no_committed_secret(base: Path) -> None:
     assert SECRET not in results
 
 
+@pytest.mark.parametrize("agent", ["plan", "explore"])
+def test_reading_git_shows_nothing_that_was_committed_once(base: Path, agent: str) -> None:
+    """M5.8, M5.9: git does not follow the file any more, and its history still has the text."""
+    for line in ("rm -q --cached .env", f"{AUTHOR} commit -qm second"):
+        subprocess.run(["git", *line.split()], cwd=base / "ws", check=True, timeout=60)
+    rules = Rules(agent=AGENTS[agent].permission, default=STRICT_SET)
+    lines = [
+        *(
+            "git log -p",
+            "git log -U9 --stat",
+            "git log -L1,1:.env",
+            "git show HEAD~1",
+            "git diff HEAD~1",
+        ),
+        *("git diff -R HEAD~1 -- .", "git show --stat -p HEAD~1", "git log --stat --patch"),
+        *("git show HEAD --stat --unified=3", "git diff --stat -u HEAD~1", f"git show {BLOB}"),
+        *(
+            "git show HEAD~1:.env",
+            "git grep SECRET HEAD~1",
+            "git whatchanged -p",
+            "git stash show -p",
+        ),
+        *(
+            "git format-patch -1 --stdout",
+            "git cat-file -p HEAD~1:.env",
+            "git blame HEAD~1 -- .env",
+        ),
+        *("git log -pS SECRET", "git log --cc", "git log -m -p", "git log --full-diff -p a.txt"),
+    ]
+    ended, _, results = attempt(
+        base, *(("run_command", {"command": x}) for x in lines), rules=rules
+    )
+    assert [line for line, end in zip(lines, ended, strict=True) if end == "done"] == []
+    assert SECRET not in results
+
+
 @pytest.mark.parametrize(
     "line",
     [

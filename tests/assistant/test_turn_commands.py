@@ -3,8 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from tiro.agents.tool_uses import REJECTED
+from tiro.agents.tool_uses import COMMANDS, REJECTED
 from tiro.assistant.turn_commands import commands_beside
+from tiro.session.messages import Message
 from tiro.session.times import rfc3339
 from tiro.stores.manager import SessionManager
 
@@ -60,7 +61,18 @@ def test_commands_are_those_of_the_turn_that_have_run(tmp_path: Path) -> None:
     assert beside(first) == ["rm a"]
     assert beside(second) == ["make all make test", "rm notes", "make dev"]
     assert beside(rfc3339(BEGIN)) == []
+    talk.say("assistant", "done")
+    talk.say("user", "four")
+    talk.minutes += 1
+    use = {"type": "tool_use", "id": "d", "name": "delegate", "input": {}}
+    talk.session.add_message("assistant", [use])
+    fourth = talk.run("rm d")
+    result = {"type": "tool_result", "tool_use_id": "d", "content": "done"}
+    marks = {COMMANDS: ["rm  e", "rm d", 7]}
+    talk.session.append(Message("tool", result).marked(**marks))
+    assert beside(fourth) == ["rm d", "rm e"]
     talk.manager.save(talk.session)
     talk.manager.set_current(None)
+    assert beside(fourth) == ["rm d", "rm e"]
     assert beside(first) == ["rm a"]
     assert beside(first, "session-that-is-gone") == []

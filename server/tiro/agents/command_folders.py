@@ -17,7 +17,8 @@ import msgspec
 from tiro.agents.guarded import guarded_name
 from tiro.tools.command_line import word_set
 from tiro.tools.git_settings import followed_paths, is_in_repository
-from tiro.tools.readers import only_reads
+from tiro.tools.given_options import Option, is_option, named_words
+from tiro.tools.readers import READERS, only_reads
 
 About = Literal["outside", "banned", "guarded", "unseen"]
 """It lies outside the workspace, must not be read, may be written only by its name, or is a folder
@@ -26,23 +27,37 @@ that cannot be looked at as a whole."""
 MAX_ENTRIES = 50_000
 """So many are looked at in a folder; one with more cannot be looked at."""
 
-SEARCHERS = word_set("grep egrep fgrep zgrep rgrep rg ag ack ugrep")
-ALWAYS_DEEP = word_set("rgrep rg ag ack")
-COPIERS = word_set("cp mv install ln")
-PACKERS = word_set("tar bsdtar gtar 7z 7za pax diff")
+SEARCHERS = word_set("grep egrep fgrep zgrep rgrep rg ag ack ugrep ug")
+ALWAYS_DEEP = word_set("rgrep rg ag ack ugrep ug")
+COPIERS = word_set("cp mv install ln link gcp gmv ginstall gln")
+_TARS = word_set("tar bsdtar gtar")
+PACKERS = _TARS | word_set("7z 7za pax diff")
 """What else reads all below a folder that it is given."""
 UNPACKERS = word_set("unzip cpio patch pax 7z 7za")
 _FOLLOWING = {
-    **dict.fromkeys(SEARCHERS, re.compile("-[A-Za-z]*[RLS]|--(deref|follow)")),
-    **dict.fromkeys(COPIERS, re.compile("-[A-Za-z]*[LH]|--deref")),
-    **dict.fromkeys(("tar", "bsdtar", "gtar"), re.compile("-?[A-Za-z]*[hL]|--deref")),
-    **dict.fromkeys(("diff", "7z", "7za", "pax"), re.compile("")),
+    **dict.fromkeys(SEARCHERS, Option("RLS", "dereference-recursive dereference follow")),
+    **dict.fromkeys(("ag", "ack"), Option("fRLS", "follow")),
+    **dict.fromkeys(COPIERS, Option("LH", "dereference")),
+    **dict.fromkeys(_TARS, Option("hLH", "dereference")),
 }
-"""The words with which a command goes where a link leads that it finds."""
-_DEEP = re.compile("-[A-Za-z]*[rRad]|--(r|deref|dir|a)")
+"""The options with which a command goes where a link leads that it finds."""
+_ALWAYS_FOLLOWING = word_set("diff 7z 7za pax")
+_DEEP = Option("Rrad", "recursive dereference-recursive directories archive")
+_EXTRACT = Option("x", "extract get")
+TARGET = Option("t", "target-directory")
+"""Where a copy is put, so that the last word need not be that."""
 _TARGET = re.compile("-[A-Za-z]*?t(.*)|--t[a-z-]*=?(.*)")
-_EXTRACT = re.compile("-?[A-Za-z]*x|--(ext|get)")
-_HIDDEN = re.compile("-[a-z]*[.u]|--(hid|unr)")
+_FLAGS = {
+    **dict.fromkeys(("grep", "egrep", "fgrep", "rgrep", "zgrep"), READERS["grep"].flags + "rRyZ"),
+    "rg": READERS["rg"].flags,
+}
+"""By searches: the options of one letter that never take the next word for their value."""
+_LONG_FLAGS = word_set(
+    "--ignore-case --line-number --files-with-matches --fixed-strings --word-regexp --recursive"
+    " --invert-match --only-matching --hidden --no-ignore --smart-case --no-heading --multiline"
+)
+_PATTERN = re.compile("-[A-Za-z]*[ef]|--regexp|--file")
+"""With such a word the pattern is its value."""
 
 Bans = Callable[[Path], bool]
 """Whether the rules forbid to read the file with this real path."""
@@ -56,17 +71,13 @@ class Found(msgspec.Struct, frozen=True):
     about: About
 
 
-_DETACHED = re.compile(r"-[A-Za-z]*[ABCDdefgjMmTt]$|--[a-z-]+$")
-"""An option of a search whose value may be the next word, so that what follows is no folder."""
-
-
 def found_in_folders(
     words: Sequence[str], folder: Path, roots: Sequence[Path], is_banned: Bans
 ) -> Iterator[Found]:
     """What a command, run in this folder, comes upon that needs a look; asks the disk."""
-    name, rest = basename(words[0]), words[1:]
+    name, rest = basename(words[0]), _dashed(words)
     look = _Look(roots, is_banned, _follows(name, rest))
-    named = [word for at, word in enumerate(rest) if word[:1] != "-" or "--" in rest[:at]]
+    named, odd = named_words(rest), _named_like_options(rest, folder)
     verb = rest[0] if name == "git" and rest else ""
     if name == "git":
         if verb != "blame":  # it shows the one file that it names
@@ -74,32 +85,54 @@ def found_in_folders(
         if verb == "diff" and ("--no-index" in words or not is_in_repository(folder)):
             yield from look.read(named[1:], folder)
     elif name in COPIERS:
-        yield from look.copied(rest, named, folder, is_deep=name == "mv" or _is_deep(rest))
-    elif name in SEARCHERS and (name in ALWAYS_DEEP or _is_deep(rest)):
-        is_hidden = name not in ("rg", "ag") or any(map(_HIDDEN.match, rest))
-        is_here = len(named) < 2 or any(map(_DETACHED.match, rest))
-        yield from look.read([*named, *["."] * is_here], folder, is_hidden=is_hidden)
+        is_deep = name in ("mv", "gmv") or _DEEP.is_given(rest)
+        yield from look.copied(rest, named, odd, folder, is_deep=is_deep)
+    elif name in SEARCHERS and (name in ALWAYS_DEEP or _DEEP.is_given(rest)):
+        here = ["."] if _may_search_here(name, rest, named) else []
+        yield from look.read([*named, *odd, *here], folder)
     elif name in PACKERS:
-        yield from look.read(named, folder)
-    if verb in ("apply", "am") or unpacks(name, rest):
+        yield from look.read([*named, *odd], folder)
+    if verb in ("apply", "am") or unpacks(words):
         yield Found(folder / ".git", "guarded")
 
 
-def unpacks(name: str, words: Sequence[str]) -> bool:
+def unpacks(words: Sequence[str]) -> bool:
     """Whether a command writes files by names from an archive or a patch."""
-    if "tar" not in name or name not in PACKERS:
-        return name in UNPACKERS
-    options = [word for at, word in enumerate(words) if at == 0 or word.startswith("-")]
-    return any(map(_EXTRACT.match, options))  # its first word needs no dash
+    name = basename(words[0])
+    return _EXTRACT.is_given(_dashed(words)) if name in _TARS else name in UNPACKERS
+
+
+def _dashed(words: Sequence[str]) -> Sequence[str]:
+    """The words behind a command; the first of tar's are options without a dash, too."""
+    if basename(words[0]) not in _TARS or len(words) == 1:
+        return words[1:]
+    return [f"-{words[1].removeprefix('-')}", *words[2:]]
 
 
 def _follows(name: str, words: Sequence[str]) -> bool:
-    test = _FOLLOWING.get(name)
-    return test is not None and any(test.match(word) for word in words)
+    option = _FOLLOWING.get(name)
+    return name in _ALWAYS_FOLLOWING or (option is not None and option.is_given(words))
 
 
-def _is_deep(words: Sequence[str]) -> bool:
-    return any(map(_DEEP.match, words))
+def _named_like_options(words: Sequence[str], folder: Path) -> list[str]:
+    """Those that look like options and are files: on some systems only the first words are none."""
+    return [word for word in words if is_option(word) and os.path.lexists(folder / word)]
+
+
+def _may_search_here(name: str, words: Sequence[str], named: Sequence[str]) -> bool:
+    """Whether a search may be given no path, so that it goes through its own folder.
+
+    Each word that may be the value of the option before it may be none of the paths.
+    """
+    valued = [word for word in words if is_option(word) and _may_take_next(name, word)]
+    needed = 1 if any(map(_PATTERN.fullmatch, valued)) else 2
+    return len(named) - len(valued) < needed
+
+
+def _may_take_next(name: str, option: str) -> bool:
+    if option.startswith("--"):
+        return "=" not in option and option not in _LONG_FLAGS
+    return option[-1] not in _FLAGS.get(name, "") and not option[-1].isdigit()
 
 
 class _Look:
@@ -109,28 +142,34 @@ class _Look:
         self._roots, self._is_banned, self._follows = roots, is_banned, follows
         self._left = MAX_ENTRIES
 
-    def read(
-        self, named: Sequence[str], folder: Path, *, is_hidden: bool = True
-    ) -> Iterator[Found]:
+    def read(self, named: Sequence[str], folder: Path) -> Iterator[Found]:
         """What lies below the folders among these words and must not be read."""
         for start in dict.fromkeys(Path(os.path.realpath(folder / name)) for name in named):
             if not self._is_inside(start):
                 continue  # it is asked about as it is named
             for entry in self._below(start):
-                parts = entry.relative_to(start).parts
-                if is_hidden or not any(part.startswith(".") for part in parts):
-                    yield from self._of_entry(entry)
+                yield from self._of_entry(entry)
             if self._left < 0:
                 yield Found(start, "unseen")
 
     def copied(
-        self, words: Sequence[str], named: Sequence[str], folder: Path, *, is_deep: bool
+        self,
+        words: Sequence[str],
+        named: Sequence[str],
+        odd: Sequence[str],
+        folder: Path,
+        *,
+        is_deep: bool,
     ) -> Iterator[Found]:
-        """What a copy reads, and where it would write through what lies there already."""
-        targets = named[-1:]
-        for given in filter(None, map(_TARGET.match, words)):
-            targets = [*named, given[1] or given[2] or "."]
-        sources = named if len(targets) > 1 else named[:-1]
+        """What a copy reads, and where it would write through what lies there already.
+
+        `odd` are files named like options, each of which may be one of the paths.
+        """
+        given = [found for found in map(_TARGET.match, words) if found]
+        targets, sources = named[-1:], named[:-1]
+        if given or odd:
+            targets = [*named, *odd, *(one[1] or one[2] or "." for one in given)]
+            sources = [*named, *odd]
         if is_deep:
             yield from self.read(sources, folder)
         for source in sources:

@@ -5,15 +5,15 @@ needs to lead where it led then: `git checkout topic && cat notes` reads whateve
 """
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from posixpath import basename
 
-from tiro.agents.command_folders import COPIERS, MAX_ENTRIES, unpacks
+from tiro.agents.command_folders import COPIERS, MAX_ENTRIES, TARGET, unpacks
 from tiro.tools.command_core import within_git
 from tiro.tools.command_line import CommandLine, word_set
-from tiro.tools.command_risks import LANGUAGES
+from tiro.tools.command_risks import LANGUAGES, hides_others
+from tiro.tools.given_options import Option
 from tiro.tools.known_options import program_of
 from tiro.tools.readers import GIT_READERS, only_reads
 
@@ -26,11 +26,11 @@ _GIT_STILL = word_set(
 """What git does without changing a file of the working tree into a link."""
 _GIT_BY_PATH = word_set("clone apply am init worktree submodule")
 """What git does with paths as the system takes them; its own never lead through a link."""
-_SYMBOLIC = re.compile("-[A-Za-z]*s|--s")
-_KEEPS_LINKS = re.compile("-[A-Za-z]*[rRadP]|--(rec|arch|no-deref|pres)")
-_TO = re.compile("-[A-Za-z]*t|--t")
-"""The options behind which the last word is none that they are put into."""
-_OF_TEXT = word_set("tar curl bat xxd gcc rustc javac")
+_LINKERS = word_set("ln gln link rsync ditto")
+"""What puts a link wherever it is told, or copies those that it finds unless it is told not to."""
+_LINKING = Option("sl", "symbolic-link link")
+_KEEPS_LINKS = Option("RrdaP", "recursive archive no-dereference preserve")
+_OF_TEXT = word_set("tar curl bat xxd gcc rustc javac black isort ruff tsc")
 """Known programs that do no more than their words say; the others run code of the workspace."""
 
 
@@ -54,21 +54,24 @@ def led_astray(line: CommandLine, places: Sequence[Path | None]) -> list[bool]:
 
 
 def _may_put_links(words: Sequence[str], folder: Path | None) -> bool:
-    """Whether a command may put a link where none was, or move one."""
+    """Whether a command, or one that it may run, may put a link where none was, or move one."""
     core, _ = within_git(words)
-    name, rest = basename(core[0]), core[1:]
+    starts = range(len(core)) if hides_others(core) else (0,)
+    return any(_puts_links(core[at:], folder) for at in starts)
+
+
+def _puts_links(words: Sequence[str], folder: Path | None) -> bool:
+    name, rest = basename(words[0]), words[1:]
     if name == "git":
         verb = rest[0] if rest else ""
         return verb not in _GIT_STILL and verb not in GIT_READERS
-    if name == "ln":
-        return any(map(_SYMBOLIC.match, rest))
-    if name in COPIERS:
-        if name == "cp" and any(map(_SYMBOLIC.match, rest)):
+    if name in COPIERS and name not in _LINKERS:
+        if _LINKING.is_given(rest):
             return True
-        is_moving = name == "mv" or any(map(_KEEPS_LINKS.match, rest))
-        moved = rest if any(map(_TO.match, rest)) else rest[:-1]
+        is_moving = name in ("mv", "gmv") or _KEEPS_LINKS.is_given(rest)
+        moved = rest if TARGET.is_given(rest) else rest[:-1]
         return is_moving and (folder is None or _hold_links(folder / word for word in moved))
-    return unpacks(name, rest)
+    return name in _LINKERS or unpacks(words)
 
 
 def _hold_links(starts: Iterator[Path]) -> bool:
@@ -93,5 +96,7 @@ def _goes_by_paths(words: Sequence[str]) -> bool:
     reading = only_reads(core, deep=True)
     if reading is not None:
         return bool(reading.paths)
-    known = program_of(name) is not None or name in LANGUAGES
-    return (not known or name in _OF_TEXT) and len(core) > 1
+    known = program_of(name)
+    is_of_text = any(known is program_of(one) for one in _OF_TEXT)
+    runs_code = name in LANGUAGES or (known is not None and not is_of_text)
+    return not runs_code and len(core) > 1

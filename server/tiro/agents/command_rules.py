@@ -18,9 +18,17 @@ import msgspec
 
 from tiro.tools.command_core import core_of, within_git
 from tiro.tools.command_line import CommandLine, loose_words, parse_command_line, word_set
-from tiro.tools.command_risks import LANGUAGES, beginnings, hides_others, is_known, risk_of
+from tiro.tools.command_risks import (
+    LANGUAGES,
+    beginnings,
+    hides_others,
+    is_known,
+    risk_of,
+    spelt_out,
+)
+from tiro.tools.given_options import is_option
 from tiro.tools.known_options import unnumbered
-from tiro.tools.readers import is_option, only_reads
+from tiro.tools.readers import only_reads
 from tiro.tools.same_words import gives_option, options_of, same_options, same_verbs
 
 READ_ONLY = "<read-only>"
@@ -69,23 +77,23 @@ class CommandSubject(msgspec.Struct, frozen=True):
         """Whether this pattern, in a rule that denies or asks, fits anything in it."""
         if pattern in (READ_ONLY, MAY_BE_READ_ONLY):
             return self._only_reads(pattern)
-        wanted = _words_of(pattern.casefold())
-        words = tuple(word.casefold() for word in self.words)
+        wanted = _denied_words(pattern)
+        words = _folded(self.words)
         starts = range(len(words)) if self.is_unclear else beginnings(words)
         if _stands_at(words, starts, wanted):
             return True
         core = within_git(self.words)[0] if self.is_plain else ()
-        return core != self.words and _stands_at([one.casefold() for one in core], [0], wanted)
+        return core != self.words and _stands_at(_folded(core), [0], wanted)
 
     def may_hide(self, pattern: str) -> bool:
         """Whether something in it that no rule sees may be what this pattern denies."""
         if self.is_unclear:
             return True
         core = core_of(self.words)
-        if pattern in (READ_ONLY, MAY_BE_READ_ONLY) or is_known(core[0]):
+        if pattern in (READ_ONLY, MAY_BE_READ_ONLY) or is_known(core):
             return False
         words = [part.casefold() for word in core for part in loose_words(word)]
-        return _stands_at(words, range(len(words)), _words_of(pattern.casefold()))
+        return _stands_at(words, range(len(words)), _denied_words(pattern))
 
     def _is_written_out_by(self, wanted: Sequence[tuple[str, re.Pattern[str]]]) -> bool:
         """Whether these are its words, each as it is, and nothing unseen is handed to it."""
@@ -137,10 +145,20 @@ def stand_alone(line: CommandLine) -> bool:
 
 @lru_cache(maxsize=512)
 def _words_of(pattern: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """The words of a pattern, each with its test; quotation marks in it are read as in a line."""
+    """The words of a pattern, each with its test."""
+    return tuple((word, _test(word)) for word in _split(pattern))
+
+
+@lru_cache(maxsize=512)
+def _denied_words(pattern: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """The same for what denies, in the form of the words that it is looked for in."""
+    return tuple((word, _test(word)) for word in _folded(_split(pattern)))
+
+
+def _split(pattern: str) -> Sequence[str]:
+    """The words of a pattern; quotation marks in it are read as in a line."""
     line = parse_command_line(pattern)
-    words = line.commands[0] if len(line.commands) == 1 else tuple(pattern.split())
-    return tuple((word, _test(word)) for word in words)
+    return line.commands[0] if len(line.commands) == 1 else pattern.split()
 
 
 def _is_written_out(wanted: tuple[str, re.Pattern[str]]) -> bool:
@@ -216,9 +234,23 @@ def _means(words: Sequence[str], start: int, at: int, test: re.Pattern[str]) -> 
     return any(map(test.fullmatch, names))
 
 
+def _folded(words: Sequence[str]) -> tuple[str, ...]:
+    """The words as a deny looks for them: in lower case, a module of Python by itself."""
+    return tuple(word.casefold() for word in spelt_out(words))
+
+
 def _is_named(word: str, test: re.Pattern[str]) -> bool:
     name = basename(word)
-    return any(map(test.fullmatch, (word, name, unnumbered(name))))
+    bare = unnumbered(name)
+    other = bare[1:] if bare[:1] == "g" and bare[1:] in _GNU_TOOLS else bare
+    return any(map(test.fullmatch, (word, name, bare, other)))
+
+
+_GNU_TOOLS = word_set(
+    "rm mv cp ln dd chmod chown chgrp shred tee touch truncate sed tar find xargs awk rmdir unlink"
+    " kill install mkdir split cat ls make"
+)
+"""What is also there as `grm`, `gmv` and so on, where a system has other ones of its own."""
 
 
 def _second_word(words: Sequence[str], start: int, test: re.Pattern[str]) -> int:

@@ -26,6 +26,7 @@ from tiro.session.messages import Message
 from tiro.session.secrets import KnownSecrets
 from tiro.tools.editor import PermissionAnswer, PermissionRequest
 from tiro.tools.seen import SeenTexts
+from tiro.tools.shell import is_reading
 from tiro.tools.silent_disk import Patience, in_thread
 from tiro.tools.tool import (
     MAX_OUTPUT_CHARS,
@@ -65,6 +66,9 @@ NOTHING_RUN = ("nothing was run", "was not run")
 """In these words each of the sentences above says that a tool use has not begun."""
 EMPTY_OUTPUT = "(no output)"
 
+COMMANDS = "commands"
+"""The mark of a result with what sub-agents have run for it, for who takes back their edits."""
+MAX_COMMAND_CHARS = 200
 MAX_RAW_SHOWN = 2000
 MIN_OUTPUT_CHARS = 3000
 MAX_TOGETHER = 8
@@ -144,6 +148,8 @@ class ToolUses:
         self._cut_off = cut_off
         self._cancelled = [threading.Event() for _ in given]
         self._so_far: dict[int, Callable[[], str]] = {}
+        self._commands: dict[int, list[str]] = {}
+        """What sub-agents have run for a use, but for what only reads."""
         self._asking = asyncio.Lock()
         self._before = len(needs.record.calls) - len(given)
         """How many calls the turn had made before these."""
@@ -154,7 +160,7 @@ class ToolUses:
         status = self._move(moved.index, moved.what)
         yield shown_use(done, status, moved.rule, moved.preview)
         if moved.output is not None:
-            yield from self._store(done, moved.output)
+            yield from self._store(moved.index, moved.output)
 
     def close(self, what: str, text: str) -> Iterator[TurnEvent]:
         """Give each tool use that has no result yet this text as its result, in call order."""
@@ -190,11 +196,24 @@ class ToolUses:
         so_far = self._so_far[index]() if index in self._so_far else ""
         return f"{so_far.rstrip()}\n{CANCELLED}" if so_far.strip() else CANCELLED
 
-    def _store(self, done: ToolUseDone, output: ToolOutput) -> Iterator[TurnEvent]:
+    def _hear(self, index: int, event: Any) -> None:
+        """Take in what happened in the turn of a sub-agent that works for a use."""
+        match event:
+            case ToolUse(
+                status="running",
+                tool_use=ToolUseShown(name="run_command", input={"command": str(command)}),
+            ):
+                if not is_reading(command):
+                    told = self._needs.secrets.text(command[:MAX_COMMAND_CHARS])
+                    self._commands.setdefault(index, []).append(told)
+        self._needs.put(Told(event))
+
+    def _store(self, index: int, output: ToolOutput) -> Iterator[TurnEvent]:
         """Store the result, cut to what a model should get; a cut one has the whole beside it.
 
         From here on it goes to the model, the editor and the disk: no known secret is in it.
         """
+        done = self.given[index]
         whole = clean(self._needs.secrets.text(output.content)) or EMPTY_OUTPUT
         content = limit_output(whole, max_chars=self._needs.max_output_chars)
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": done.id, "content": content}
@@ -202,7 +221,7 @@ class ToolUses:
             block["content"] = [{"type": "text", "text": content}, *output.images]
         if output.is_error:
             block["is_error"] = True
-        message = Message("tool", block)
+        message = Message("tool", block).marked(**{COMMANDS: self._commands.get(index)})
         is_cut = content != whole
         stored = self._needs.record.store(message.marked(**{OUTPUT: whole}) if is_cut else message)
         seq = stored[0].seq if stored else None
@@ -328,7 +347,7 @@ class ToolUses:
             patience=self._needs.patience,
             secrets=self._needs.secrets,
             on_output=on_output,
-            on_event=lambda event: self._needs.put(Told(event)),
+            on_event=functools.partial(self._hear, index),
             tell_so_far=functools.partial(self._so_far.__setitem__, index),
             max_output_chars=self._needs.max_output_chars,
             cancelled=self._cancelled[index],

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tiro.agents.tool_uses import NOTHING_RUN
+from tiro.agents.tool_uses import COMMANDS, NOTHING_RUN
 from tiro.errors import TiroError
 from tiro.session.core import Core
 from tiro.session.messages import Message, seq_of, tool_results_of, tool_uses_of
@@ -20,8 +20,8 @@ def commands_beside(
 ) -> list[str]:
     """The commands of the turn that made edits at these times (RFC 3339), in short, each once.
 
-    Without those that only read, and those of sub-agents, of which no session keeps any. Empty
-    where the session is not stored any more, or cannot be read.
+    Without those that only read. Empty where the session is not stored any more, or cannot be
+    read.
     """
     try:
         messages = _messages(manager, session_id)
@@ -65,13 +65,18 @@ def _turn_at(messages: Sequence[Message], time: str) -> Sequence[Message]:
 
 
 def _commands(turn: Sequence[Message]) -> list[str]:
-    given = [
-        use.input.get("command")
-        for index, message in enumerate(turn)
-        for use in tool_uses_of(message)
-        if use.name == "run_command" and _has_begun(use.id, turn[index + 1 :])
-    ]
-    return [one for one in given if isinstance(one, str) and not is_reading(one)]
+    """Those of the turn itself, and those that sub-agents have run, which their results name."""
+    found: list[str] = []
+    for index, message in enumerate(turn):
+        given = [
+            use.input.get("command")
+            for use in tool_uses_of(message)
+            if use.name == "run_command" and _has_begun(use.id, turn[index + 1 :])
+        ]
+        found += [one for one in given if isinstance(one, str) and not is_reading(one)]
+        within = message.marks().get(COMMANDS)
+        found += [one for one in within or () if isinstance(one, str)]
+    return found
 
 
 def _has_begun(id: str, after: Sequence[Message]) -> bool:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from tiro.tools.command_line import word_set
+from tiro.tools.given_options import is_option
 from tiro.tools.known_options import (
     GIT_WRITERS,
     PROGRAMS,
@@ -19,7 +20,7 @@ from tiro.tools.known_options import (
     unknown_word,
     unnumbered,
 )
-from tiro.tools.readers import GIT_READERS, is_option, is_reader, only_reads
+from tiro.tools.readers import GIT_READERS, is_reader, only_reads
 
 RUNS = "{name!r} runs what it is given"
 OPTION = "{word!r} may run or write something else"
@@ -36,6 +37,11 @@ RUNNERS = word_set(
     " bwrap valgrind perf eatmydata faketime torsocks proxychains proxychains4 direnv doppler"
     " cross-env cross-env-shell hyperfine tini dumb-init watchexec concurrently"
     " chronic ifne dotenv cpulimit caffeinate catchsegv run-parts"
+    " xvfb-run su-exec gosu setuidgid s6-setuidgid daemonize start-stop-daemon dtach abduco"
+    " mpirun mpiexec srun tsocks heaptrack rr multitime uftrace winpty wine wine64 ssh-agent"
+    " dbus-launch envdir envchain envconsul arch xcrun ld-linux-x86-64.so ld-linux-aarch64.so"
+    # modules of Python that run another one
+    " runpy pdb cProfile cprofile profile trace timeit"
     # shells, and whatever holds one
     " sh bash dash zsh ksh mksh fish csh tcsh ash busybox toybox rbash pwsh powershell"
     " ssh scp sftp rsync telnet socat nc ncat netcat expect screen tmux at batch crontab"
@@ -53,12 +59,14 @@ RUNNERS = word_set(
 """Commands of which no beginning says what they do."""
 
 LANGUAGES = word_set(
-    "python perl ruby node nodejs java php lua luajit deno bun Rscript julia tsx ts-node elixir ghc"
-    " runghc runhaskell ipython R groovy guile"
+    "python pypy py pythonw perl ruby node nodejs java php lua luajit deno bun Rscript julia tsx"
+    " ts-node elixir ghc runghc runhaskell ipython R groovy guile"
 )
 """They run a script, a module, or a text; only a rule that names the script speaks for it."""
 
+_PYTHONS = word_set("python pypy py pythonw ipython")
 _MODULE_OPTION = re.compile("-[a-zA-Z]*m")
+_GLUED_MODULE = re.compile(r"-([a-zA-Z]*?)m([A-Za-z_][\w.]*)?")
 _TEXT_OPTIONS = re.compile(r"-[a-zA-Z]*[ceEprRiIx]|--(eval|print|exec|require|import|run)\b.*|-")
 
 _GIT_RUNNERS = word_set(
@@ -78,9 +86,15 @@ _GIT_OTHERS = word_set(
 )
 """What else of git is its own: no alias can have such a name."""
 _RUN_WORDS = word_set("run exec x dlx shell start")
-"""Second words with which a tool runs what stands behind them."""
+"""Words with which a tool runs what stands behind them."""
+_MORE_RUN_WORDS = {"npm": word_set("explore"), "cargo": word_set("watch")}
+_RUNS_ANYTHING = word_set("pnpm yarn")
+"""Tools that take a word which they do not know for a program to run."""
+_WORKSPACE = "workspace"
+_GROUPS = word_set("tool env workspaces foreach --") | {_WORKSPACE}
+"""Words behind which stands what is done, or of the last one behind another word."""
 
-_OTHERS_RUNNERS = _RUN_WORDS - {"start", "shell"}
+_OTHERS_RUNNERS = (_RUN_WORDS - {"start", "shell"}).union(*_MORE_RUN_WORDS.values())
 """Those behind which the program is not one of the tool's own."""
 
 SCRIPT_RUNNERS = word_set("npm pnpm")
@@ -108,7 +122,7 @@ def risk_of(words: Sequence[str], named: int) -> str | None:
     if name in RUNNERS:
         is_reading = only_reads((name, *words[1:]), deep=False) is not None
         return None if is_reading else RUNS.format(name=name)
-    if name in LANGUAGES or name == "pypy":
+    if name in LANGUAGES:
         return _language_risk(name, words, named)
     if name == "git":
         return _git_risk(words, named)
@@ -144,10 +158,13 @@ def _runs_others(name: str, words: Sequence[str]) -> bool:
     return 0 < at < len(words) - 1 and words[at] in _OTHERS_RUNNERS and not is_own
 
 
-def is_known(command: str) -> bool:
-    """Whether it is known what such a command makes of its words."""
-    name = _name_of(command)
-    return name == "git" or is_reader(name) or program_of(name) is not None
+def is_known(words: Sequence[str]) -> bool:
+    """Whether it is known what a command makes of its words."""
+    name = _name_of(words[0])
+    known = program_of(name)
+    if known is None or unknown_verb(known, words, 1) is None:
+        return name == "git" or is_reader(name) or known is not None
+    return False
 
 
 def beginnings(words: Sequence[str]) -> list[int]:
@@ -157,11 +174,24 @@ def beginnings(words: Sequence[str]) -> list[int]:
         at = next((at + 1 for at, word in enumerate(words) if _MODULE_OPTION.fullmatch(word)), 0)
     else:
         at = 1 if name == "npx" else _run_word(name, words) + 1
+    found = [0, *(_unknown_verbs(name, words) if name in _RUNS_ANYTHING else ())]
     if not 0 < at < len(words) or (at == 1 and name != "npx"):
-        return [0]
+        return found
     if words[at].startswith("-"):
-        return [0, *range(at, len(words))]
-    return [0, *(at + behind for behind in beginnings(words[at:]))]
+        return sorted({*found, *range(at, len(words))})
+    return sorted({*found, *(at + behind for behind in beginnings(words[at:]))})
+
+
+def spelt_out(words: Sequence[str]) -> tuple[str, ...]:
+    """The words with Python's `-m` and a module each in a word of its own: `-Bmpip`."""
+    found: list[str] = []
+    is_python = False
+    for word in words:
+        glued = _GLUED_MODULE.fullmatch(word) if is_python else None
+        apart = (f"-{glued[1]}" if glued[1] else "", "-m", glued[2]) if glued else (word,)
+        found += filter(None, apart)
+        is_python = is_python or _name_of(word) in _PYTHONS
+    return tuple(found)
 
 
 def _name_of(command: str) -> str:
@@ -172,17 +202,46 @@ def _name_of(command: str) -> str:
 
 
 def _run_word(name: str, words: Sequence[str]) -> int:
-    """Where the word stands that runs those behind it, or 0.
+    """Where the word stands that runs those behind it, or 0."""
+    runs = _RUN_WORDS | _MORE_RUN_WORDS.get(name, frozenset())
+    return next((at for at in _verb_places(name, words) if words[at] in runs), 0)
 
-    It is the second one. Of a program that is not known, it may also stand behind options.
+
+def _verb_places(name: str, words: Sequence[str]) -> range:
+    """Where the word may stand that says what is done.
+
+    It is the first one that is no option and cannot be the value of one; of a program that is not
+    known, any word behind an option; and the second one where no such word decides.
     """
-    is_option_first = program_of(name) is None and len(words) > 1 and words[1].startswith("-")
-    places = range(1, len(words) if is_option_first else min(2, len(words)))
-    return next((at for at in places if words[at] in _RUN_WORDS), 0)
+    known = program_of(name)
+    if known is None and is_option(words[1] if len(words) > 1 else ""):
+        return range(1, len(words))
+    if known is not None and not known.verbs:
+        return range(1, min(2, len(words)))
+    sure = (at for at in range(1, len(words)) if not _may_precede_verb(words, at))
+    return range(1, next(sure, len(words) - 1) + 1)
+
+
+def _may_precede_verb(words: Sequence[str], at: int) -> bool:
+    word, before = words[at], words[at - 1]
+    return is_option(word) or word in _GROUPS or is_option(before) or before == _WORKSPACE
+
+
+def _unknown_verbs(name: str, words: Sequence[str]) -> list[int]:
+    """Where a word stands that may say what is done, and that the program does not know."""
+    known = program_of(name)
+    verbs = known.verbs.split() if known else []
+    places = _verb_places(name, words)
+    return [at for at in places if not is_option(words[at]) and words[at] not in verbs]
 
 
 def _language_risk(name: str, words: Sequence[str], named: int) -> str | None:
     for at, word in enumerate(words[1:], 1):
+        glued = _GLUED_MODULE.fullmatch(word) if name in _PYTHONS else None
+        if glued and glued[2]:
+            is_named = named > at
+            inner = (glued[2], *words[at + 1 :])
+            return risk_of(inner, named - at) if is_named else NO_SCRIPT.format(name=name)
         if _MODULE_OPTION.fullmatch(word):
             is_named = named > at + 1
             return (
@@ -244,7 +303,9 @@ _CURL_VALUED = re.compile(
 
 def _option_risk(name: str, words: Sequence[str], named: int) -> str | None:
     """What the words of a command behind those that are named may make of it, or None."""
-    known, rest = program_of(name), list(words[named:])
+    known = program_of(name)
+    is_counted = known is not None and known.options.most is not None
+    rest = list(words[1:] if is_counted else words[named:])
     if known is None:
         word = next((word for word in rest if _is_one_of(word, _LONG_RUNNERS)), None)
         return None if word is None else OPTION.format(word=word)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from tiro.tools.command_core import within_git
 from tiro.tools.command_line import SPECIAL, CommandLine, word_set
+from tiro.tools.given_options import is_option
 from tiro.tools.known_options import program_of
-from tiro.tools.readers import READERS, is_option, only_reads
+from tiro.tools.readers import READERS, only_reads
 
 MAX_NAMES = 2000
 """So many names are looked at for one pattern; one that needs more asks."""

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tiro.tools.readers import Reader, has_known_options, is_option
+from tiro.tools.given_options import is_option
+from tiro.tools.readers import Reader, has_known_options
 
 _SETS = "^[^-].*="
 """A word that sets a variable."""
@@ -312,6 +313,7 @@ _SAME_AS = {
     "py.test": "pytest",
     **dict.fromkeys(("bsdtar", "gtar"), "tar"),
 }
+_DRESS = re.compile(r"\.(exe|com|cmd|bat|__main__)$", re.IGNORECASE)
 _VERSION = re.compile(r"-?[\d.]+$")
 
 _BOTH_WAYS = "quiet verbose dry-run"
@@ -421,5 +423,9 @@ def program_of(name: str) -> Program | None:
 
 
 def unnumbered(name: str) -> str:
-    """The name of a program without its version: `gcc-12` is `gcc`, `pip3.11` is `pip`."""
-    return _VERSION.sub("", name) or name
+    """The name of a program without its version: `gcc-12` is `gcc`, `pip3.11` is `pip`.
+
+    Nor does it keep the ending by which Windows or Python starts it: `rm.exe`, `pip.__main__`.
+    """
+    bare = _DRESS.sub("", name)
+    return _VERSION.sub("", bare) or bare or name

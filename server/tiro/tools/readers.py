@@ -14,6 +14,7 @@ import msgspec
 
 from tiro.tools.command_core import within_git
 from tiro.tools.command_line import word_set
+from tiro.tools.given_options import is_option, named_words
 
 Shows = Literal["nothing", "names", "text"]
 
@@ -76,16 +77,16 @@ def _read_by(reader: Reader, words: Sequence[str], deep: bool) -> Reading | None
         return None
     if not all(_is_known(reader, word, deep) for word in words if is_option(word)):
         return None
-    first = words.index("--") if "--" in words else len(words)
-    paths = [word for word in words[:first] if not is_option(word)] + [*words[first + 1 :]]
-    if reader.most is not None and len(paths) > reader.most:
+    paths = named_words(words)
+    if reader.most is not None and len(_words_to_end(words)) > reader.most:
         return None
     return Reading(reader.shows, tuple(paths) if reader.takes_paths else ())
 
 
-def is_option(word: str) -> bool:
-    """Whether a program may take a word for an option, were it not for the words before it."""
-    return word.startswith("-") and word not in ("-", "--")
+def _words_to_end(words: Sequence[str]) -> Sequence[str]:
+    """All from the first that is no option: on some systems no option stands behind it."""
+    first = next((at for at, word in enumerate(words) if not is_option(word)), len(words))
+    return [word for word in words[first:] if word != "--"]
 
 
 def _is_known(reader: Reader, word: str, deep: bool) -> bool:
