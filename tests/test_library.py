@@ -115,6 +115,9 @@ OTHERS = {
     "tiro.agents.agent.Agent.detach_session": NO,
     "tiro.agents.agent.Agent.get_session": NO,
     "tiro.agents.agent.Agent.set_record_handler": "(handler)",
+    "tiro.agents.agent.Agent.set_history_limit": "(limit)",
+    "tiro.agents.agent.Agent.add_tool":
+        "(function, name=None, description=None, input_schema=None)",
     "tiro.agents.agent.Agent.before_request": "(hook)",
     "tiro.agents.agent.Agent.after_request": "(hook)",
     "tiro.agents.agent.Agent.set_chat_history": HISTORY,

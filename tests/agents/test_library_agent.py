@@ -2,15 +2,20 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.fakes import ScriptedModel, says
+from tests.fakes import ScriptedModel, says, uses
 from tiro import InvalidInputError, Message, ModelError, Session, SessionNotFoundError
 from tiro.agents.agent import Agent, AgentInfo, AgentRegistry, Result
-from tiro.models.model import ModelRequest, TextDelta
+from tiro.models.model import ModelRequest, TextDelta, ToolUseDone
 from tiro.session.changes import TakeBack
+from tiro.session.entries import get_tool_result_content
+from tiro.session.messages import text_of, tool_results_of
+from tiro.stores.memory import MemoryStore
+from tiro.stores.sqlite import SQLiteStore
 
 Rows = list[dict[str, Any]]
 
@@ -487,6 +492,128 @@ def test_empty_input_asks_nobody(empty: Any) -> None:
     with pytest.raises(InvalidInputError):
         Agent(model, store=store).run(empty)
     assert (store.sessions, model.requests) == ({}, [])
+
+
+# --- tools and the history that is sent -----------------------------------------------------
+
+
+def find(pattern: str) -> list[str]:
+    """Find files."""
+    if pattern == "bad":
+        raise OSError("no such folder")
+    return ["a.el", pattern]
+
+
+async def count() -> dict[str, int]:
+    return {"files": 2}
+
+
+def test_every_tool_call_and_result_is_recorded() -> None:
+    """G5.5, G5.6: raw results too, and the model reads them in order, with the ids of its calls."""
+    model = ScriptedModel(
+        [TextDelta("looking"),
+         *uses(("1", "find", {"pattern": "*.el"}), ("2", "find", {"pattern": "bad"}))],
+        uses(("3", "count", {}), ("4", "nothing", {}), ("5", "find", {})),
+        says("two"),
+    )  # fmt: skip
+    store, results = MemoryStore(), list[Result]()
+    schema = {"type": "object", "properties": {"pattern": {"type": "string"}}}
+    agent = Agent(model, store=store).after_request(results.append)
+    agent.add_tool(find, input_schema={**schema, "required": ["pattern"]}).add_tool(count)
+    assert agent.run("how many?") == "two"
+    session = results[0].session
+    assert session is not None
+    entries = session.get_history(0)[::-1]
+    assert [e.type for e in entries] == [
+        "message", "message", "tool_call", "tool_call", "tool_result", "tool_result",
+        "tool_call", "tool_call", "tool_call", "tool_result", "tool_result", "tool_result",
+        "message",
+    ]  # fmt: skip
+    told = [get_tool_result_content(e)[0] for e in entries if e.type == "tool_result"]
+    assert [(t.tool, t.success, t.result) for t in told] == [
+        ("find", True, ["a.el", "*.el"]), ("find", False, None),
+        ("count", True, {"files": 2}), ("nothing", False, None), ("find", False, None),
+    ]  # fmt: skip
+    assert [t.error for t in told][:2] == ["", "no such folder"]
+    assert "Nothing was run" in told[3].error
+    assert "pattern" in told[4].error
+    last = model.requests[-1].messages
+    assert [r.tool_use_id for m in last for r in tool_results_of(m)] == ["1", "2", "3", "4", "5"]
+    assert [m.role for m in last] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "assistant",
+        *["tool"] * 3,
+    ]
+    assert [tool.name for tool in model.requests[0].tools] == ["find", "count"]
+    assert model.requests[0].tools[0].description == "Find files."
+    agent.run("and now?", session.id)
+    assert [r.tool_use_id for m in model.requests[-1].messages for r in tool_results_of(m)] == [
+        "1", "2", "3", "4", "5",
+    ]  # fmt: skip
+
+
+def test_a_model_that_never_answers_is_stopped_and_nothing_is_recorded() -> None:
+    """A9.8, G5.5."""
+    model, session = ScriptedModel(*[uses(("1", "count", {}))] * 9), Session()
+    agent = Agent(model, session, info=AgentInfo(name="a", steps=3)).add_tool(count)
+    with pytest.raises(ModelError, match="3 requests"):
+        agent.run("hi")
+    assert (len(model.requests), session.messages) == (3, [])
+
+
+def test_a_tool_use_that_cannot_be_read_is_told_so() -> None:
+    """G5.5: and it is not run."""
+    broken = ToolUseDone(id="1", name="count", input=None, raw='{"a":')
+    model, session = ScriptedModel([broken, *uses()], says("ok")), Session()
+    Agent(model, session).add_tool(count).run("hi")
+    (result,) = [r for m in session.messages for r in tool_results_of(m)]
+    assert (result.is_error, "Nothing was run" in str(result.content)) == (True, True)
+
+
+def test_the_history_that_is_sent_has_a_limit() -> None:
+    """G5.5: 0 sends no history; a limit cuts no tool call from its result (U2.2)."""
+    model, session = ScriptedModel(), Session()
+    session.add_message("user", "a")
+    session.add_message("assistant", [{"type": "tool_use", "id": "c", "name": "t", "input": {}}])
+    session.add_tool_result("c", "x").add_message("assistant", "b")
+    agent = Agent(model, session)
+    for limit, roles in [
+        (0, ["user"]),
+        (1, ["user", "assistant", "user"]),
+        (2, ["user", "assistant", "user"]),
+        (3, ["user", "assistant", "tool", "assistant", "user"]),
+        (None, ["user", "assistant", "tool", "assistant", "user"]),
+    ]:
+        agent.set_history_limit(limit).set_record_handler(lambda _: None).run("now")
+        assert [message.role for message in model.requests[-1].messages] == roles, limit
+        assert text_of(model.requests[-1].messages[-1]) == "now"
+    with pytest.raises(InvalidInputError):
+        agent.set_history_limit(-1)
+
+
+@pytest.mark.parametrize("make", [lambda _: MemoryStore(), SQLiteStore])
+def test_any_store_of_ours_serves_an_agent(make: Callable[[Path], Any], tmp_path: Path) -> None:
+    """G5.1, G5.2, G5.5: the session is found again, with all that is in it."""
+    results: list[Result] = []
+    with make(tmp_path / "sessions.db") as store:
+        agent = Agent(Heard("one", "two"), store=store).after_request(results.append)
+        agent.run("hello")
+        made = results[0].session
+        assert made is not None
+        agent.run("again", made.id)
+        found = store.get(made.get_id())
+        assert texts(found.messages) == ["hello", "one", "again", "two"]
+        assert found.ttl_seconds == 24 * 3600
+        assert found.metadata["created_by"] == "assistant"
+        assert (found.get("initial_input_length"), len(found.get_history(0))) == (5, 4)
+        try:
+            agent.run("x", "other")
+        except SessionNotFoundError:
+            store.create("other")
+        assert agent.run("x", "other") == "ok"
 
 
 def test_the_names_are_where_they_should_be() -> None:

@@ -1,4 +1,4 @@
-"""The library's agent: a model that answers within a session, without tools or an editor (A9).
+"""The library's agent: a model that answers within a session, with its caller's tools (A9, G5.5).
 
     agent = Agent(model).attach_session(mode="memo")
     print(agent.run("Which files hold Lisp?"))
@@ -13,7 +13,7 @@ import msgspec
 
 from tiro import __version__
 from tiro.agents.agent_info import AgentInfo
-from tiro.agents.asking import answer_of
+from tiro.agents.agent_tools import AgentTool, Answered, answered, tool_of
 from tiro.agents.options import output_limit
 from tiro.agents.prompt import session_prompt
 from tiro.agents.recorded import as_text, recorded
@@ -21,6 +21,7 @@ from tiro.agents.registry import AgentRegistry
 from tiro.errors import InvalidInputError
 from tiro.models.model import ModelRequest
 from tiro.session import history
+from tiro.session.cut import legal_cut
 from tiro.session.handlers import awaited, without_loop
 from tiro.session.history import Messages
 from tiro.session.messages import Message
@@ -30,6 +31,8 @@ from tiro.session.times import rfc3339, utc_now
 
 __all__ = ["Agent", "AgentInfo", "AgentRegistry", "Result", "SessionStore"]
 
+MAX_REQUESTS = 50
+"""How often a model is asked for one answer, unless the agent says so."""
 TTL_SECONDS = 24 * 3600.0
 """How long a session lives that the agent makes in a store (G5.5)."""
 
@@ -43,9 +46,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     input: Input
     """What the caller gave."""
     request: ModelRequest
+    """The last one, if there were several."""
     output: str
     session: Session | None
     """Where it was asked; None without a session."""
+    steps: list[Message] = []
+    """Every tool call and result before the answer, oldest first."""
 
 
 class SessionStore(Protocol):
@@ -92,6 +98,8 @@ class Agent:
         self._before: list[Callable[[ModelRequest], Any]] = []
         self._after: list[Callable[[Result], Any]] = []
         self._record_handler: Callable[[Result], Any] | None = None
+        self._history_limit: int | None = None
+        self._tools: dict[str, AgentTool] = {}
 
     @property
     def session(self) -> Session | None:
@@ -125,6 +133,31 @@ class Agent:
     def set_record_handler(self, handler: Callable[[Result], Any] | None) -> "Agent":
         """Let `handler(result)` say which messages to record; nothing for none (A9.9)."""
         self._record_handler = handler
+        return self
+
+    def set_history_limit(self, limit: int | None) -> "Agent":
+        """Send only so many of the newest messages along; 0: none, None: the whole window (G5.5).
+
+        Raises InvalidInputError below 0.
+        """
+        if limit is not None and limit < 0:
+            raise InvalidInputError("The history limit must be 0 or more; None sends the window")
+        self._history_limit = limit
+        return self
+
+    def add_tool(
+        self,
+        function: Callable[..., Any],
+        name: str | None = None,
+        description: str | None = None,
+        input_schema: dict[str, Any] | None = None,
+    ) -> "Agent":
+        """Let a model that streams have this function called, by keyword; sync or async (G5.5).
+
+        Calls and results are recorded, and what the function raises is told to the model.
+        """
+        tool = tool_of(function, name, description, input_schema)
+        self._tools[tool.schema.name] = tool
         return self
 
     def set_chat_history(self, messages: Messages) -> "Agent":
@@ -168,11 +201,11 @@ class Agent:
             raise InvalidInputError("The input is empty; say something to the agent")
         session = await self._session_for(text, session_id)
         clears = session.clears if session is not None else 0
-        request = self._request(self._own_history if session is None else session, text)
-        for before in self._before:
-            request = await awaited(before, request) or request
-        output = await answer_of(self.model, request)
-        result = Result(input=text, request=request, output=output, session=session)
+        answer = await self._answered(self._own_history if session is None else session, text)
+        output = answer.output
+        result = Result(
+            input=text, request=answer.request, output=output, session=session, steps=answer.steps
+        )
         if session is not None and session.clears == clears:
             await self._record(session, result)
         for after in self._after:
@@ -206,14 +239,33 @@ class Agent:
         made.set("session_start_time", rfc3339(utc_now()))
         return made
 
-    def _request(self, session: Session, text: Input) -> ModelRequest:
-        """The window as it is now, and the input behind it; nothing is added to the session."""
+    async def _answered(self, session: Session, text: Input) -> Answered:
+        """The model's answer to an input, after all tools that it used."""
+        with session.lock:
+            window, archive = session.oldest_first(), list(session.archive_rows)
+        if (limit := self._history_limit) is not None:
+            start = legal_cut(window, len(window) - limit) if limit else len(window)
+            window, archive = window[start:], []
+        window.append(Message("user", as_text(text)))
+
+        async def ask(steps: list[Message]) -> ModelRequest:
+            request = self._request(session, [*window, *steps], archive)
+            for before in self._before:
+                request = await awaited(before, request) or request
+            return request
+
+        return await answered(self.model, ask, self._tools, self.info.steps or MAX_REQUESTS)
+
+    def _request(
+        self, session: Session, window: list[Message], archive: list[Message]
+    ) -> ModelRequest:
+        """A request with these messages; nothing is added to the session."""
         name = str(self.info.model or getattr(self.model, "name", ""))
         with session.lock:
-            window = [*session.oldest_first(), Message("user", as_text(text))]
             return ModelRequest(
                 model=name.partition("/")[2] or name,
-                messages=provider_view(window, session.archive_rows, thinking=True),
+                messages=provider_view(window, archive, thinking=True),
+                tools=[tool.schema for tool in self._tools.values()],
                 system=session_prompt(session, self.info.prompt),
                 max_output_tokens=output_limit(self.info.options),
                 temperature=self.info.temperature,
@@ -224,7 +276,8 @@ class Agent:
     async def _record(self, session: Session, result: Result) -> None:
         """Append what the request leaves behind, then judge a resize (A9.8)."""
         if self._record_handler is None:
-            messages = recorded(result.input, result.output, session.settings)
+            said, *answer = recorded(result.input, result.output, session.settings)
+            messages: Any = [said, *result.steps, *answer]
         else:
             messages = await awaited(self._record_handler, result)
         if messages:

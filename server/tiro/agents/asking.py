@@ -9,7 +9,7 @@ import msgspec
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.options import output_limit
 from tiro.errors import ModelError
-from tiro.models.model import Finished, Model, ModelRequest, TextDelta, ToolUseDone
+from tiro.models.model import Delta, Finished, Model, ModelRequest, TextDelta, ToolUseDone
 from tiro.session.handlers import awaited
 from tiro.session.messages import Message, StopReason, TextBlock, Usage, blocks_of, text_of
 
@@ -117,17 +117,27 @@ async def streamed(model: Any, request: ModelRequest) -> Reply:
     """All of a model's answer to a request. Raises as `ask`."""
     pieces: list[str] = []
     uses: list[str] = []
-    async with contextlib.AsyncExitStack() as stack:
-        stream: Any = model.stream(request)
-        if isinstance(stream, AsyncGenerator):
-            stream = await stack.enter_async_context(contextlib.aclosing(stream))
-        async for delta in stream:
+    async with contextlib.aclosing(deltas_of(model, request)) as deltas:
+        async for delta in deltas:
             if isinstance(delta, TextDelta):
                 pieces.append(delta.text)
             elif isinstance(delta, ToolUseDone):
                 uses.append(delta.name)
             elif isinstance(delta, Finished):
-                return Reply("".join(pieces), delta.stop_reason, uses, delta.usage)
+                finished = delta
+    return Reply("".join(pieces), finished.stop_reason, uses, finished.usage)
+
+
+async def deltas_of(model: Any, request: ModelRequest) -> AsyncGenerator[Delta, None]:
+    """What a model yields, up to its `Finished`; ModelError where the stream ends without one."""
+    async with contextlib.AsyncExitStack() as stack:
+        stream: Any = model.stream(request)
+        if isinstance(stream, AsyncGenerator):
+            stream = await stack.enter_async_context(contextlib.aclosing(stream))
+        async for delta in stream:
+            yield delta
+            if isinstance(delta, Finished):
+                return
     raise ModelError(NO_END, provider=getattr(model, "name", "").partition("/")[0])
 
 

@@ -23,12 +23,10 @@ def add_entry(core: Core, entry: Any) -> None:
     Raises TypeError for what is no Entry, ValueError for one of an unknown type; a value in it
     that cannot be copied is kept as its text. O(1), for such a tool result O(window).
     """
-    given = checked_entry(entry)
-    metadata = _owned(given.metadata)
-    given = msgspec.structs.replace(given, content=_owned(given.content), metadata=metadata)
+    given = owned(checked_entry(entry))
     with core.lock:
         calls = OpenCalls()
-        if given.type == TOOL_RESULT and CALL not in metadata:
+        if given.type == TOOL_RESULT and CALL not in given.metadata:
             for message in core.oldest_first():
                 calls.see(message)
         core.append(message_of(given, calls.id_for(given)))
@@ -49,6 +47,12 @@ def newest_entries(core: Core, limit: int) -> list[Entry]:
         if 0 < limit <= len(found):
             break
     return copy.deepcopy(found[:limit] if limit > 0 else found)
+
+
+def owned(entry: Entry) -> Entry:
+    """The entry, sharing nothing with what was given; what cannot be copied is kept as its text."""
+    content, metadata = _owned(entry.content), _owned(entry.metadata)
+    return msgspec.structs.replace(entry, content=content, metadata=metadata)
 
 
 def _times(messages: Iterable[Message], at: datetime) -> list[datetime]:
