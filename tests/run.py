@@ -88,6 +88,7 @@ class Run:
             "TIRO_CONFIG_DIR": str(home / "tiro"),
             "TMPDIR": str(home / "tmp"),  # its own: pytest clears away what is older there
             "TIRO_OUT": str(home / "out"),
+            "TIRO_SHOTS": "failed",  # the others are for people to look at
             "TIRO_PYTHON": str(self.python),
             "TIRO_TEST_SIZE": self.size,
             "TIRO_WORKBENCH": str(self.workbench),

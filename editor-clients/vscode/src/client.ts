@@ -52,6 +52,7 @@ export class Client implements vscode.Disposable {
   #language: QuietLanguageClient | undefined;
   #process: ServerProcess | undefined;
   #starting: Promise<void> | undefined;
+  #restarting: Promise<void> | undefined;
   /** Whether it should run; the end of one that should not is no news. */
   #isWanted = false;
 
@@ -102,13 +103,16 @@ export class Client implements vscode.Disposable {
     server?.child.kill();
   }
 
+  /** What is asked meanwhile waits for the next server. */
   async restart(): Promise<void> {
-    await this.stop();
-    await this.start();
+    const restarting = this.stop().then(() => this.start());
+    this.#restarting = restarting;
+    await restarting;
   }
 
   /** Ask the server; waits while it is starting. */
   async request<P, R>(type: RequestType<P, R>, params: P, token?: vscode.CancellationToken): Promise<R> {
+    await this.#restarting;
     await this.#starting;
     return this.requestNow(type, params, token);
   }

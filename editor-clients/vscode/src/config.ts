@@ -10,7 +10,7 @@ import * as vscode from "vscode";
 export type Configuration = Pick<vscode.WorkspaceConfiguration, "get">;
 
 /** VS Code setting (without `tiro.`) → key of the config file. */
-const MIRRORED: readonly (readonly [string, readonly string[]])[] = [
+export const MIRRORED: readonly (readonly [string, readonly string[]])[] = [
   ["model", ["model"]],
   ["agent", ["agent"]],
   ["session.maxHistory", ["session", "max_history"]],

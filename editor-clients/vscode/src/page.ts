@@ -52,7 +52,7 @@ const BODY = `<body>
       <button id="attach" type="button" class="quiet" title="Attach a file">Attach…</button>
       <button id="agent" type="button" class="quiet" title="Select the agent"></button>
       <button id="model" type="button" class="quiet" title="Select the model"></button>
-      <button id="send" type="submit">Send</button>
+      <button id="send" type="submit" disabled>Send</button>
       <button id="cancel" type="button" hidden>Cancel</button>
     </div>
     <div id="state"><span id="activity"></span><button id="tokens" type="button" class="quiet"

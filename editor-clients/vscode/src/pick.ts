@@ -124,6 +124,15 @@ export function modelPicks(models: readonly ModelRow[], current: string | null):
   }));
 }
 
+/** The time of a day that is today, else the day; the year where it is another. */
+export function shortTime(time: Date, now: Date): string {
+  if (time.toDateString() === now.toDateString()) {
+    return time.toLocaleTimeString(undefined, { timeStyle: "short" });
+  }
+  const year = time.getFullYear() === now.getFullYear() ? {} : { year: "numeric" as const };
+  return time.toLocaleDateString(undefined, { month: "short", day: "numeric", ...year });
+}
+
 /** `1 message`, `4 messages`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;

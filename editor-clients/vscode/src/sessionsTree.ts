@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 
 import type { Client } from "./client";
 import { messageOf } from "./failure";
-import { counted } from "./pick";
+import { counted, shortTime } from "./pick";
 import * as protocol from "./protocol";
 import type { Session } from "./session";
 
@@ -84,12 +84,13 @@ const ICONS = { current: "comment", saved: "history", damaged: "warning" };
 
 /** A row of the view; a click loads it, unless it is the current one or damaged. */
 export function sessionItem(row: protocol.SessionRow, currentId: string | null): vscode.TreeItem {
-  const { id, title, path, error } = row;
+  const { id, title, path, error, savedAt } = row;
   const item = new vscode.TreeItem(title ?? id);
   const kind = id === currentId ? "current" : error === null ? "saved" : "damaged";
   item.id = path;
   item.description = factsOf(row);
-  item.tooltip = [id, path, error].filter((line) => line !== null).join("\n");
+  const saved = savedAt === null ? null : `Saved ${new Date(savedAt).toLocaleString()}`;
+  item.tooltip = [id, saved, path, error].filter((line) => line !== null).join("\n");
   item.contextValue = kind;
   item.iconPath = new vscode.ThemeIcon(ICONS[kind]);
   const speaker = kind === "current" ? "Current session" : "Session";
@@ -101,6 +102,6 @@ export function sessionItem(row: protocol.SessionRow, currentId: string | null):
 }
 
 function factsOf({ error, savedAt, messages, agent }: protocol.SessionRow): string {
-  const when = savedAt === null ? null : new Date(savedAt).toLocaleString();
+  const when = savedAt === null ? null : shortTime(new Date(savedAt), new Date());
   return error ?? [when, counted(messages, "message"), agent].filter((fact) => fact !== null).join(" · ");
 }

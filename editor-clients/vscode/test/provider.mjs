@@ -38,7 +38,7 @@ See [the documentation](https://example.org/docs) for more.`;
 /** Start it; resolves with its URL, the requests it got, and ways to finish slow answers and to end it. */
 export async function startProvider() {
   const requests = [];
-  /** How many words each slow answer has said, and whether it is to finish. */
+  /** How many words each slow answer has said, whether it is to finish, and whether nobody listens any more. */
   const slow = [];
   const finish = () => {
     for (const one of slow) {
@@ -75,6 +75,7 @@ export async function startProvider() {
   return {
     url: `http://127.0.0.1:${server.address().port}/v1`,
     requests,
+    slow,
     finish,
     close: () => {
       server.closeAllConnections();
@@ -141,13 +142,14 @@ function editCalls(prompt, messages) {
 
 async function sendText(prompt, send, response, { number, slow }) {
   if (prompt.startsWith("slow")) {
-    const one = { words: 0, isToFinish: false };
+    const one = { words: 0, isToFinish: false, isLeft: false };
     slow.push(one);
     while (!response.destroyed && (one.words < WORDS || !one.isToFinish)) {
       send({ content: `word${one.words} ` });
       one.words += 1;
       await new Promise((resolve) => setTimeout(resolve, one.isToFinish ? 0 : PAUSE_MS));
     }
+    one.isLeft = response.destroyed;
   } else if (prompt.startsWith("markdown")) {
     for (const part of MARKDOWN.match(/[\s\S]{1,9}/g)) {
       send({ content: part });

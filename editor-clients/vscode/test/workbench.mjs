@@ -1,13 +1,12 @@
 // A real VS Code workbench (code-server from npm) with a browser, for the host and the UI tests.
 //
 // Everything it writes lies in one folder: user data, extensions, workspace, Tiro's config, logs.
-import { execFileSync, spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import http from "node:http";
-import net from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 
 import { chromium } from "playwright-core";
 
@@ -41,6 +40,15 @@ const USER_SETTINGS = {
   "window.commandCenter": false,
 };
 
+/** Keys for what tests do between steps, as Playwright names them. */
+export const CLEAR_NOTIFICATIONS = "Control+Alt+F8";
+export const CLOSE_EDITORS = "Control+Alt+F9";
+
+const KEYBINDINGS = [
+  { key: CLEAR_NOTIFICATIONS.replace("Control", "ctrl"), command: "notifications.clearAll" },
+  { key: CLOSE_EDITORS.replace("Control", "ctrl"), command: "workbench.action.closeAllEditors" },
+];
+
 const CHROMIUM_FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -49,6 +57,8 @@ const CHROMIUM_FLAGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  // No other machine can be reached, whatever asks for one.
+  "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ];
 
 export const A_PY = 'def greet(name):\n    print(f"hello, {name}")\n\n\ngreet("you")\n';
@@ -73,31 +83,26 @@ export async function startWorkbench({ out, vsix, settings = {}, machine = { "ti
     }
   }
   const provider = await startProvider();
-  const port = await freePort();
   prepare(out, provider.url, { settings, machine });
   const env = { ...environment(out), TIRO_TEST_PROVIDER: provider.url, ...more };
-  const common = ["--config", `${out}/code-server.yaml`, "--user-data-dir", `${out}/user`, "--extensions-dir", `${out}/extensions`];
-  if (vsix !== undefined) {
-    execFileSync(NODE, [ENTRY, ...common, "--install-extension", vsix], { env, stdio: "pipe" });
-  }
-  const flags = ["--auth", "none", "--bind-addr", `127.0.0.1:${port}`, "--disable-telemetry", "--disable-update-check", "--disable-getting-started-override", "--disable-proxy"];
-  const log = openSync(`${out}/code-server.log`, "w");
-  const server = spawn(NODE, [ENTRY, ...common, ...flags], { env, detached: true, stdio: ["ignore", log, log] });
-  await until(() => isUp(port), "code-server answers");
-  const browser = await chromium.launchPersistentContext(`${out}/browser`, {
-    executablePath: CHROMIUM,
-    headless: true,
-    viewport: { width: 1280, height: 860 },
-    args: CHROMIUM_FLAGS,
-  });
+  const common = [ENTRY, "--config", `${out}/code-server.yaml`, "--user-data-dir", `${out}/user`, "--extensions-dir", `${out}/extensions`];
+  const [browser] = await Promise.all([
+    openBrowser(out),
+    vsix === undefined ? undefined : promisify(execFile)(NODE, [...common, "--install-extension", vsix], { env }),
+  ]);
+  const flags = ["--auth", "none", "--bind-addr", "127.0.0.1:0", "--disable-telemetry", "--disable-update-check", "--disable-getting-started-override", "--disable-proxy"];
+  const log = `${out}/code-server.log`;
+  const output = openSync(log, "w");
+  const server = spawn(NODE, [...common, ...flags], { env, detached: true, stdio: ["ignore", output, output] });
+  const [, authority] = await until(() => /listening on http:\/\/(127\.0\.0\.1:\d+)/.exec(readFileSync(log, "utf8")), "code-server listens");
   const page = browser.pages()[0] ?? (await browser.newPage());
   page.setDefaultTimeout(PATIENCE_MS);
   return {
     out,
     provider,
     page,
-    url: `http://127.0.0.1:${port}/?folder=${out}/workspace`,
-    authority: `127.0.0.1:${port}`,
+    url: `http://${authority}/?folder=${out}/workspace`,
+    authority,
     stop: async () => {
       await browser.close();
       await endGroup(server);
@@ -162,6 +167,7 @@ function prepare(out, providerUrl, { settings, machine }) {
   writeFileSync(`${out}/tiro/config.yaml`, JSON.stringify(config, null, 2));
   changeSettings(out, "User", { ...USER_SETTINGS, ...settings });
   changeSettings(out, "Machine", machine);
+  writeFileSync(`${out}/user/User/keybindings.json`, JSON.stringify(KEYBINDINGS));
 }
 
 /** The environment of all that runs on this config directory. */
@@ -182,23 +188,12 @@ export function environment(out) {
   };
 }
 
-function isUp(port) {
-  return new Promise((resolve) => {
-    http
-      .get(`http://127.0.0.1:${port}/healthz`, (response) => {
-        response.resume();
-        resolve(response.statusCode === 200);
-      })
-      .on("error", () => resolve(false));
-  });
-}
-
-function freePort() {
-  return new Promise((resolve) => {
-    const server = net.createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
+function openBrowser(out) {
+  return chromium.launchPersistentContext(`${out}/browser`, {
+    executablePath: CHROMIUM,
+    headless: true,
+    viewport: { width: 1280, height: 860 },
+    args: CHROMIUM_FLAGS,
   });
 }
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, isAbsolute, join } from "node:path";
 
 import * as vscode from "vscode";
 
@@ -171,6 +171,26 @@ suite("Edits", () => {
     assert.deepEqual(state(), before);
   });
 
+  test("every folder that is open is the workspace, also when one goes and comes (B48)", async () => {
+    const second = vscode.workspace.workspaceFolders?.[1];
+    assert.ok(second, "one folder is open");
+    const path = join(second.uri.fsPath, "s.txt");
+    writeFileSync(path, "one s\n");
+    answerWith(() => "Allow Once");
+    await edit([path]);
+    assert.deepEqual([questions.length, readFileSync(path, "utf8")], [1, "ONE s\n"]);
+    writeFileSync(path, "one s\n");
+    answerWith(() => "Reject");
+    await changeFolders(1, 1);
+    await edit([path]);
+    assert.match(questions[1] ?? "", /read_file/, "what is not open any more is read without a question");
+    await changeFolders(1, 0, second);
+    questions = [];
+    answerWith(() => "Allow Once");
+    await edit([path]);
+    assert.deepEqual([questions.length, readFileSync(path, "utf8")], [1, "ONE s\n"]);
+  });
+
   test("with tiro.saveEditedFiles off nothing is saved", async () => {
     const document = await show("a.txt");
     const settings = vscode.workspace.getConfiguration("tiro");
@@ -247,6 +267,19 @@ async function type(document: vscode.TextDocument, text: string, offset: number)
   assert.ok(await vscode.workspace.applyEdit(change));
 }
 
+/** Close and open folders, and wait until that is known. */
+async function changeFolders(start: number, closed: number, ...opened: vscode.WorkspaceFolder[]): Promise<void> {
+  const known = new Promise<void>((resolve) => {
+    const listener = vscode.workspace.onDidChangeWorkspaceFolders(() => {
+      listener.dispose();
+      resolve();
+    });
+  });
+  const folders = opened.map(({ uri, name }) => ({ uri, name }));
+  assert.ok(vscode.workspace.updateWorkspaceFolders(start, closed, ...folders));
+  await known;
+}
+
 function diffTabs(): vscode.TabInputTextDiff[] {
   const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
   const inputs: unknown[] = tabs.map(({ input }) => input);
@@ -263,7 +296,7 @@ function pathOf(name: string): string {
 
 /** Have the files edited while the view is hidden, so that its questions come as messages. */
 async function edit(names: readonly string[]): Promise<TurnResult | undefined> {
-  const prompt = ["edit", ...names.map((name) => `edits-${folder}/${name}`)].join(" ");
+  const prompt = ["edit", ...names.map((name) => (isAbsolute(name) ? name : `edits-${folder}/${name}`))].join(" ");
   const asked = (await lastRequests()).length;
   const result = run<TurnResult | undefined>("tiro.ask", prompt);
   await until(async () => (await lastRequests()).length > asked, "the provider was asked");

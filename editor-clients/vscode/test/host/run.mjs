@@ -2,7 +2,7 @@
 //
 // A built workbench takes no test suite from its URL, but it reads `developmentOptions` from its
 // configuration element. That is internal to VS Code, which is why the workbench is pinned.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 
 import { build } from "esbuild";
 
@@ -36,7 +36,7 @@ try {
 }
 report();
 
-async function runSuite({ page, url, authority }) {
+async function runSuite({ page, authority }) {
   const ended = new Promise((resolve) => {
     void page.exposeFunction("codeAutomationExit", resolve);
     setTimeout(() => resolve("a timeout"), TIMEOUT_MS).unref();
@@ -53,7 +53,10 @@ async function runSuite({ page, url, authority }) {
     extensions: [uri(EXTENSION)],
     extensionTestsPath: uri(suite),
   });
-  await page.goto(url);
+  const workspace = `${out}/two.code-workspace`;
+  mkdirSync(`${out}/second`);
+  writeFileSync(workspace, JSON.stringify({ folders: [{ path: "workspace" }, { path: "second" }] }));
+  await page.goto(`http://${authority}/?workspace=${workspace}`);
   return ended;
 }
 

@@ -75,8 +75,14 @@ export function activeText(): string {
   return vscode.window.activeTextEditor?.document.getText() ?? "";
 }
 
+/** Wait until the active editor shows this. */
+export async function shows(text: RegExp): Promise<void> {
+  await until(() => text.test(activeText()), `the active editor shows ${text}`);
+}
+
 /** Replace a text in the active editor, as if it was typed. */
 export async function edit(before: string, after: string): Promise<void> {
+  await until(() => activeText().includes(before), `the active editor holds ${before}`);
   const editor = vscode.window.activeTextEditor;
   const at = activeText().indexOf(before);
   if (editor === undefined || at === -1) {

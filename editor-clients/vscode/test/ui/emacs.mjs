@@ -45,6 +45,11 @@ export class Emacs {
   /** Ask, and wait for the end of the answer. */
   async ask(prompt) {
     await this.does(`(tiro-ask ${JSON.stringify(prompt)})`);
+    await this.idle();
+  }
+
+  /** Wait until no turn of its is running. */
+  async idle() {
     await until(async () => (await this.does("(tiro-session-turn tiro-session)")) === "nil", "Emacs' turn is over");
   }
 

@@ -12,7 +12,7 @@ export const HANDOFF = {
     const emacs = new Emacs(ui.bench.out);
     const opening = emacs.open(); // meanwhile
     try {
-      await ui.command("View: Close All Editors"); // no selection goes along
+      await ui.closeEditors(); // no selection goes along
       await ui.command("Tiro: New Session");
       await ui.view.getByText("Ask about your code").waitFor();
       const before = readdirSync(folder);
@@ -20,7 +20,8 @@ export const HANDOFF = {
       await ui.answered("You said: asked in the workbench");
       await opening;
       await emacs.does("(tiro-resume-session)");
-      assert.match(await emacs.chat(), /You: asked in the workbench[^]*You said: asked in the workbench/);
+      const resumed = /You: asked in the workbench[^]*You said: asked in the workbench/;
+      await until(async () => resumed.test(await emacs.chat()), "Emacs shows it");
       await ui.prompt.fill("half a thought");
       await emacs.ask("asked in Emacs");
       await said("You said: asked in Emacs").waitFor();
@@ -51,6 +52,7 @@ export const HANDOFF = {
       await ui.notices("Another process").filter({ hasText: "is answering in this session right now" }).waitFor();
       assert.equal(await ui.prompt.inputValue(), "meanwhile");
       await emacs.does("(tiro-cancel)");
+      await emacs.idle();
       await ui.prompts.filter({ hasText: "slow in Emacs" }).waitFor();
       await ui.prompt.press("Enter");
       await ui.answered("You said: meanwhile");

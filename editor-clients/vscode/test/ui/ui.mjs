@@ -2,7 +2,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { changeSettings, until } from "../workbench.mjs";
+import { changeSettings, CLEAR_NOTIFICATIONS, CLOSE_EDITORS, serverPids, until } from "../workbench.mjs";
+
+/** Under names of this host VS Code's service worker answers with files of the machine. */
+const FILES_HOST = ".vscode-resource.vscode-cdn.net";
 
 export class Ui {
   #shots = 0;
@@ -20,13 +23,12 @@ export class Ui {
 
   /** Open the window and wait until Tiro is ready. */
   async open() {
-    await this.page.route("**/*", (route) => {
-      const { hostname } = new URL(route.request().url());
-      if (["127.0.0.1", "localhost"].includes(hostname)) {
-        return route.continue();
+    this.page.context().on("request", (request) => {
+      const { hostname } = new URL(request.url());
+      const isHere = ["", "127.0.0.1", "localhost"].includes(hostname); // "": the page's own data
+      if (!isHere && !hostname.endsWith(FILES_HOST)) {
+        this.foreignHosts.add(hostname);
       }
-      this.foreignHosts.add(hostname);
-      return route.abort();
     });
     this.page.on("console", (message) => {
       if (/Content Security Policy|chat\.js/.test(message.text()) && message.type() === "error") {
@@ -91,15 +93,9 @@ export class Ui {
     await this.prompt.waitFor({ state: "detached" });
   }
 
-  /** Run a command by typing its name into the palette, which closes when the focus moves on. */
+  /** Run a command by typing its name into the palette. */
   async command(title) {
-    const input = this.page.locator(".quick-input-widget input");
-    const label = this.page.locator(".quick-input-list .label-name").getByText(title, { exact: true });
-    await this.#retry(`${title} is chosen`, async (timeout) => {
-      await this.page.keyboard.press("F1");
-      await input.fill(`>${title}`, { timeout });
-      await label.first().click({ timeout });
-    });
+    await this.#find("F1", `>${title}`, title);
   }
 
   /** A row of the quick pick that is open. */
@@ -112,6 +108,13 @@ export class Ui {
     await this.row(seen).waitFor();
     await this.page.locator(".quick-input-widget input").fill(text);
     await this.row(text).click();
+  }
+
+  /** Answer the input box that has this title: the palette before it had none. */
+  async fillIn(title, text) {
+    const input = this.page.locator(`.quick-input-widget:has(.quick-input-title:text-is("${title}")) input`);
+    await input.fill(text);
+    await input.press("Enter");
   }
 
   /** Choose from the menu of an item: one that has just opened takes no click, and stays. */
@@ -132,6 +135,22 @@ export class Ui {
     await this.page.locator(`.tab[aria-label^="${name}"]`).waitFor({ state: "detached" });
   }
 
+  /** The row of the list above the input that Enter would take, as a screen reader finds it. */
+  chosen(name) {
+    const row = this.view.getByRole("option", { name, exact: true, selected: true });
+    return row.and(this.view.locator("#mentions:has(~ #prompt[aria-activedescendant=mention0]) > #mention0"));
+  }
+
+  /** Go on by Tab so many times; what describes each element that has the focus then. */
+  async tab(times, describe) {
+    const reached = [];
+    while (reached.length < times) {
+      await this.page.keyboard.press("Tab");
+      reached.push(await this.view.locator(":focus").evaluate(describe));
+    }
+    return reached;
+  }
+
   toast(text) {
     return this.page.locator(".notification-toast").filter({ hasText: text }).first();
   }
@@ -149,9 +168,12 @@ export class Ui {
 
   /** Put the toasts away as VS Code does by itself after a while: what they ask still waits. */
   async hideToasts() {
-    await this.page.locator(".notification-toast .notification-list-item-message").first().click();
-    await this.page.keyboard.press("Escape");
-    await until(async () => (await this.page.locator(".notification-toast").count()) === 0, "the toasts are hidden");
+    await until(async () => {
+      const message = this.page.locator(".notification-toast .notification-list-item-message").first();
+      await message.click({ timeout: 1_000 }).catch(() => undefined); // it may have gone by itself
+      await this.page.keyboard.press("Escape");
+      return (await this.page.locator(".notification-toast").count()) === 0;
+    }, "the toasts are hidden");
   }
 
   /** The window loses the focus and gets it back, as far as the workbench can see. */
@@ -162,8 +184,19 @@ export class Ui {
   }
 
   async dismissToasts() {
-    await this.command("Notifications: Clear All Notifications");
-    await until(async () => (await this.page.locator(".notification-toast").count()) === 0, "the toasts are gone");
+    const toasts = this.page.locator(".notification-toast");
+    await this.press(CLEAR_NOTIFICATIONS, async () => (await toasts.count()) === 0, "the toasts are gone");
+  }
+
+  async closeEditors() {
+    const tabs = this.page.locator(".tabs-container .tab");
+    await this.press(CLOSE_EDITORS, async () => (await tabs.count()) === 0, "the editors are closed");
+  }
+
+  /** Save the active editor. */
+  async save() {
+    const isSaved = () => this.page.locator(".tab.active:not(.dirty)").isVisible();
+    await this.press("Control+S", isSaved, "the file is saved");
   }
 
   /** Type a prompt into the view and send it. */
@@ -207,32 +240,58 @@ export class Ui {
     await until(async () => (await this.page.title()).includes(title), "the window has the settings");
   }
 
-  /** How often the extension started a server, by its log. */
+  /** How often the extension started a server, as far as its log is written. */
   serverStarts() {
     const logs = `${this.bench.out}/user/logs`;
     const names = readdirSync(logs, { recursive: true }).filter((name) => /Tiro.*\.log$/.test(name));
     return names.flatMap((name) => readFileSync(join(logs, name), "utf8").match(/Starting .*serve/g) ?? []).length;
   }
 
-  /** Open a file by its name, which VS Code may not find yet where it has just come. */
-  async openFile(name) {
-    const first = this.page.locator(".quick-input-list .monaco-list-row").first(); // what Enter takes
-    await this.#retry(`${name} is found`, async (timeout) => {
-      await this.page.keyboard.press("Control+P");
-      await this.page.locator(".quick-input-widget input").fill(name);
-      await first.filter({ hasText: name }).waitFor({ timeout });
-    });
-    await this.page.keyboard.press("Enter");
-    await this.page.locator(`.tab[aria-label^="${name}"]`).first().waitFor();
+  /** The one server of this run; while it is replaced there are more, or none. */
+  async serverPid() {
+    const [pid] = await until(() => {
+      const pids = serverPids(this.bench.out);
+      return pids.length === 1 ? pids : undefined;
+    }, "one server runs");
+    return pid;
   }
 
-  /** Do something in the quick input until it works, each time with more patience. */
-  async #retry(label, action) {
+  /** Press a key that does no harm twice, until it has worked. */
+  async press(key, hasWorked, label) {
+    await until(async () => {
+      await this.page.keyboard.press(key);
+      return until(hasWorked, label, 1_000).catch(() => false);
+    }, label);
+  }
+
+  /** Open a file by its name, and wait until the active editor holds it. */
+  async openFile(name) {
+    await this.#find("Control+P", name, name);
+    await this.page.locator(`.tab.active[aria-label^="${name}"]`).waitFor();
+    await this.page.locator(`.editor-group-container.active .editor-instance .monaco-editor[data-uri$="/${name}"]`).waitFor();
+  }
+
+  /**
+   * Find something by its name and take it. The input closes when the focus moves on, and may not know
+   * the name yet, so this is done until it works: the row is taken in the step that sees it.
+   */
+  async #find(key, text, label) {
+    const input = this.page.locator(".quick-input-widget input");
+    const name = this.page.locator(".quick-input-list .label-name").getByText(label, { exact: true });
     let timeout = 500;
     await until(async () => {
       timeout *= 2;
-      return action(timeout).then(() => true, () => this.page.keyboard.press("Escape"));
-    }, label);
+      await this.page.keyboard.press(key);
+      const isSeen = await input
+        .fill(text, { timeout })
+        .then(() => name.first().waitFor({ timeout }))
+        .then(() => true, () => false);
+      const isTaken = isSeen && (await this.page.evaluate(takeRow, label));
+      if (!isTaken && (await input.isVisible())) {
+        await this.page.keyboard.press("Escape");
+      }
+      return isTaken;
+    }, `${label} is found`);
   }
 
   /** The lines of the active editor. */
@@ -247,9 +306,24 @@ export class Ui {
     await this.page.keyboard.type(text);
   }
 
+  /** Take a picture, unless only that of a failure is wanted. */
   async shot(name) {
     this.#shots += 1;
+    if (process.env.TIRO_SHOTS === "failed" && name !== "failed") {
+      return;
+    }
     const number = String(this.#shots).padStart(2, "0");
     await this.page.screenshot({ path: join(this.bench.out, `${number}-${name}.png`) });
   }
+}
+
+/** Click on the row of the quick input that has this name, if it is there; runs in the page. */
+function takeRow(label) {
+  const { document, MouseEvent } = globalThis;
+  const names = [...document.querySelectorAll(".quick-input-list .label-name")];
+  const name = names.find((one) => one.textContent === label && one.checkVisibility());
+  for (const type of ["mousedown", "mouseup", "click"]) {
+    name?.dispatchEvent(new MouseEvent(type, { bubbles: true, cancelable: true, view: globalThis, detail: 1 }));
+  }
+  return name !== undefined;
 }

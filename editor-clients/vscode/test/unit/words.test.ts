@@ -6,7 +6,7 @@ import { contextSizeHint, contextSizePicks, contextSizeText, tokensText } from "
 import { actionsForError, kindOf, messageOf, ServerStoppedError } from "../../src/failure";
 import { changeNotice } from "../../src/notices";
 import { pageHtml } from "../../src/page";
-import { hitPicks, modelPicks, sessionPicks } from "../../src/pick";
+import { hitPicks, modelPicks, sessionPicks, shortTime } from "../../src/pick";
 import type { ContextSize, SearchHit, SessionRow } from "../../src/protocol";
 import { sessionItem } from "../../src/sessionsTree";
 import { statusText } from "../../src/statusBar";
@@ -29,6 +29,13 @@ const SIZE: ContextSize = {
   ratio: 0.3767,
   breakdown: { ...NO_TOKENS, system: 300, user: 12_045 },
 };
+
+test("a time is as short as it can be told by", () => {
+  const now = new Date(2026, 10, 28, 19, 30);
+  expect(shortTime(new Date(2026, 10, 28, 9, 5), now)).toMatch(/^\D*9\D05\D*$/);
+  expect(shortTime(new Date(2026, 10, 27, 9, 5), now)).toMatch(/^(?=.*27)[^:]*$/);
+  expect(shortTime(new Date(2025, 10, 28, 9, 5), now)).toContain("2025");
+});
 
 test("the size of the next request in short and in full", () => {
   expect(tokensText(SIZE)).toBe("12.3k tokens (38 %)");
