@@ -4,7 +4,16 @@ from typing import Any
 
 import pytest
 
-from tiro.permission_text import decision, named, possible, question
+from tiro.agents.permissions import STRICT_SET, Permission, decide
+from tiro.permission_text import (
+    ALL_EDITS,
+    KEEPS_ASKING,
+    decision,
+    lasting,
+    named,
+    possible,
+    question,
+)
 
 LASTING: dict[str, Any] = {"always": ["edit: a.py allow (in the workspace)"]}
 ONCE: dict[str, Any] = {"always": []}
@@ -36,6 +45,21 @@ def test_what_would_not_last_is_not_offered_for_always() -> None:
     assert "[a]lways" not in question(ONCE)
     assert "a for the rest of this session" in possible(LASTING)
     assert " a for" not in possible(ONCE)
+
+
+def test_a_question_about_an_edit_tells_what_lets_all_edits_pass() -> None:
+    """M5.7: by the rule that holds everywhere; not where another one asks, as a user's own may."""
+    asking = {"edit_file": "edit", "write_file": "write"}
+    settled: Permission = {"edit": "allow", "write": "allow"}
+    assert ALL_EDITS.endswith("permission: {edit: allow, write: allow}")
+    for name, key in asking.items():
+        given = {"path": "a.py"}
+        rule = decide(None, name, given, default=STRICT_SET).rule
+        told = lasting({"always": [f"{key}: a.py allow"], "rule": rule})
+        assert told == [f"[a]lways adds to this session: {key}: a.py allow", ALL_EDITS]
+        assert decide(None, name, given, config=settled, default=STRICT_SET).kind == "allow"
+    for rule in ("edit: src/* ask", "bash: ask", "edit: .vscode/x ask", "write: *.env deny"):
+        assert lasting({"always": [], "rule": rule}) == [KEEPS_ASKING]
 
 
 def test_a_tool_use_shows_no_list_of_tables() -> None:

@@ -25,6 +25,8 @@ KEEPS_ASKING = "No answer lasts: it is asked about each time"
 NOBODY = (
     "Nobody is here to be asked, so it was not run; `tiro chat` in a terminal asks. {otherwise}"
 )
+EDIT_RULES = ("edit: * ask", "write: * ask")
+ALL_EDITS = "To let all edits pass, put in config.yaml: permission: {edit: allow, write: allow}"
 NO_RULE = "No rule in config.yaml allows just this"
 BY_RULE = "To allow it always, put in config.yaml: permission: {{{key}: {patterns}}}"
 
@@ -38,9 +40,9 @@ def named(use: Mapping[str, Any]) -> str:
 
 
 def lasting(params: Mapping[str, Any]) -> list[str]:
-    """What the answer "always" to a permission request would add, a line each."""
+    """What the answer "always" to a permission request would add; of an edit, what allows all."""
     added = [f"[a]lways adds to this session: {rule}" for rule in params["always"]]
-    return added or [KEEPS_ASKING]
+    return [*(added or [KEEPS_ASKING]), *([ALL_EDITS] if params["rule"] in EDIT_RULES else [])]
 
 
 def question(params: Mapping[str, Any]) -> str:

@@ -150,6 +150,7 @@ git checkout -q topic && black q/k
 git checkout -q topic && ruff check --fix q/k
 git checkout -q topic && bsdtar tf q/k
 git checkout -q topic && black -q --diff q/k
+git checkout -q topic && git hash-object -w q/k
 """.strip().split("\n")
 """What an earlier command of the line makes of a path."""
 

@@ -24,7 +24,7 @@ _GIT_STILL = word_set(
     " ls-remote diff-tree diff-index diff-files whatchanged show-ref for-each-ref"
 )
 """What git does without changing a file of the working tree into a link."""
-_GIT_BY_PATH = word_set("clone apply am init worktree submodule")
+_GIT_BY_PATH = word_set("clone apply am init worktree submodule hash-object")
 """What git does with paths as the system takes them; its own never lead through a link."""
 _LINKERS = word_set("ln gln link rsync ditto")
 """What puts a link wherever it is told, or copies those that it finds unless it is told not to."""
