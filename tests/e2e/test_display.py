@@ -41,7 +41,8 @@ def test_b44_20000_deltas_are_joined(server: Server, provider: Provider) -> None
     done = ask(server)
     assert done["text"] == joined(events(server, done)) == text
     told = [n for n in server.notifications if n["params"].get("type") == "text"]
-    seconds = told[-1]["at"] - told[0]["at"]
+    (began, _), *_ = provider.last.sent
+    seconds = told[-1]["at"] - began  # this process may see late what came in time
     assert len(told) <= 31 * seconds + 3
     assert server.frames - frames <= len(told) + 10
     assert server.bytes - size < 3 * len(text) + len(text)  # the answer holds the text once more

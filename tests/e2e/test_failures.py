@@ -116,7 +116,7 @@ def test_b33_it_gives_up_after_a_few_tries(server: Server, provider: Provider) -
 def test_a_provider_that_falls_silent_is_a_failure(
     start: StartServer, home: Home, provider: Provider
 ) -> None:
-    home.write_config(providers={"fake": home.fake(timeout_seconds=1)})
+    home.write_config(providers={"fake": home.fake(timeout_seconds=4)})
     server = start()
     provider.script(replies.stream(replies.text_chunk("half"), replies.Hold()))
     _, found = failed_turn(server)

@@ -102,13 +102,14 @@ def test_b50_requests_are_answered_while_a_command_reads_stdin(
 def test_b50_a_timed_out_command_tells_what_it_had_printed(
     server: Server, provider: Provider
 ) -> None:
-    turn, pid = begin(server, provider, "echo $$; yes", timeout_seconds=1)
+    command = "echo $$; yes | head -n 9999; sleep 300"
+    turn, pid = begin(server, provider, command, timeout_seconds=4)
     turn.result()
     told = result_of(server)
     assert told["is_error"]
     assert told["content"].startswith(f"{pid}\ny\n")
-    assert "[timed out after 1 seconds" in told["content"]
-    assert not is_running(int(pid))
+    assert "[timed out after 4 seconds" in told["content"]
+    wait_gone(int(pid))
 
 
 def test_b51_a_background_child_is_told_and_ends_with_the_server(
