@@ -35,6 +35,9 @@ Place = tuple[str, str, str]
 BESIDE = {
     ("search_index.py", "_throw_away", "unlink"): "a cache: its loss costs time only (U9.9)",
     ("blobs.py", "remove_unreferenced", "unlink"): "what nothing refers to stays, with a warning",
+    ("sqlite.py", "try_take", "open"): "no lock: the numbers of changes do (test_shelf_manager)",
+    ("sqlite.py", "holder", "open"): "only the name of who holds a lock",
+    ("sqlite.py", "release", "unlink"): "only a lock's file stays",
     ("copies.py", "remove_session", "unlink"): "a delete: test_edits and test_manager",
 }
 """Places that no fault of can cost a message, and why."""

@@ -52,6 +52,11 @@ from tiro.stores.notices import Notice
 from tiro.tools.editor import Editor
 from tiro.tools.workspace import Workspace
 
+LATE_STORE = (
+    "`store` can only be set in the user's configuration file, and is read when the server starts:"
+    " until then sessions are kept by the kind {!r}"
+)
+
 
 class Assistant:
     """One user's assistant: one current session, one running turn at most.
@@ -86,6 +91,7 @@ class Assistant:
         self._client: tuple[Sequence[Path], Mapping[str, Any], bool] = ([], {}, True)
         self.setup = Setup.load(self._config_dir, [], {})
         self.manager = self.setup.manager(self._config_dir / "sessions", self._noticed)
+        self._store = self.setup.settings.store
         self.saved = SavedSessions(self.manager, self.turns, self._weigh, self.setup.patience)
         self.edits = FileEdits(
             self.workspace,
@@ -95,8 +101,7 @@ class Assistant:
             lambda session_id, times: commands_beside(self.manager, session_id, times),
         )
         self.messages, self.state = Messages(self), State(self)
-        self.memory = Memory(self, self._noticed)
-        self.titles = Titles(self, self._noticed)
+        self.memory, self.titles = Memory(self, self._noticed), Titles(self, self._noticed)
         self.calibrations = Calibrations(cache_directory())
         self.models = self._open_models()
         self._former: list[Models] = []
@@ -116,7 +121,7 @@ class Assistant:
         self._client = (roots, settings, workspace_trusted)
         setup = await self._read_setup()
         await self._set_up(setup)
-        return [*setup.problems, *setup.instructions.problems]
+        return self._configured_wrong()
 
     async def read_corrections(self) -> None:
         """Read the configuration again where it was in doubt who may be asked, or what may run."""
@@ -394,7 +399,7 @@ class Assistant:
         """How this server is set up, and what is wrong with it."""
         await self._look_at_agents()
         model = self.current_model()
-        problems = [*self.setup.problems, *self.setup.instructions.problems]
+        problems = self._configured_wrong()
         problems += self.setup.missing(self.session)
         problems += self.too_long()
         problems += filter(None, [crowded(self.setup.budget(self.context_size()))])
@@ -420,6 +425,12 @@ class Assistant:
     async def _read_setup(self) -> Setup:
         given, patience = (*self._client, self.editor), self.setup.patience
         return await asyncio.to_thread(Setup.load, self._config_dir, *given, patience)
+
+    def _configured_wrong(self) -> list[str]:
+        """What is wrong with the configuration, one sentence each."""
+        setup = self.setup
+        late = [] if setup.settings.store == self._store else [LATE_STORE.format(self._store.kind)]
+        return [*setup.problems, *setup.instructions.problems, *late]
 
     async def _set_up(self, setup: Setup) -> None:
         await asyncio.to_thread(setup.look_at, self.workspace)

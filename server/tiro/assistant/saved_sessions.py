@@ -101,7 +101,7 @@ class SavedSessions:
         await to_be_written(path, self._patience)
         session = self._manager.get()
         written = await asyncio.to_thread(self._manager.save, session, path)
-        return Saved(written, session.id or "", written.stat().st_size)
+        return Saved(written, session.id or "", self._manager.stored_bytes(session, written))
 
     async def load(
         self, path: Path | None = None, id: str | None = None, latest: bool | None = None

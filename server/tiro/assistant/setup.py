@@ -23,7 +23,7 @@ from tiro.assistant.instructions import Instructions, read_instructions
 from tiro.assistant.model_choice import Models
 from tiro.config import files
 from tiro.config.directories import cache_directory
-from tiro.config.settings import Settings
+from tiro.config.settings import Settings, StoreSettings
 from tiro.errors import AgentNotFoundError
 from tiro.models.model import ModelFacts
 from tiro.models.observer import Observer
@@ -290,8 +290,12 @@ class Setup(msgspec.Struct, kw_only=True):
         return models
 
     def manager(self, directory: Path, on_notice: Callable[[Notice], None]) -> SessionManager:
-        """The keeper of the sessions in this directory."""
-        manager = SessionManager(directory, on_notice=on_notice, cache_directory=cache_directory())
+        """The keeper of the sessions in this directory, or where `store` says."""
+        if self.settings.store.kind == "files":
+            cache = cache_directory()
+            manager = SessionManager(directory, on_notice=on_notice, cache_directory=cache)
+        else:
+            manager = _shared_manager(self.settings.store, directory, on_notice)
         self.apply_to(manager)
         return manager
 
@@ -340,3 +344,14 @@ class Setup(msgspec.Struct, kw_only=True):
 
 async def _no_turn(info: AgentInfo, task: str, run: ToolRun) -> Turn:
     raise AssertionError("a tool that is only shown is not run")
+
+
+def _shared_manager(
+    store: StoreSettings, directory: Path, on_notice: Callable[[Notice], None]
+) -> SessionManager:
+    """The keeper of the sessions in SQLite or on a Redis server."""
+    from tiro.stores.shelf_manager import manager_of  # who has files never pays for it
+
+    path = directory.parent / Path(store.path or "sessions.db").expanduser()
+    place = store.url or "" if store.kind == "redis" else path
+    return manager_of(place, on_notice, cache_directory())

@@ -1,15 +1,17 @@
 """The commands that a turn ran, out of its session: an undo of its edits leaves that done."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tiro.agents.tool_uses import COMMANDS, NOTHING_RUN
 from tiro.errors import TiroError
-from tiro.session.core import Core
 from tiro.session.messages import Message, seq_of, tool_results_of, tool_uses_of
 from tiro.session.times import from_rfc3339
 from tiro.stores.manager import SessionManager
-from tiro.stores.reading import read_session
 from tiro.tools.shell import is_reading, visible
+
+if TYPE_CHECKING:
+    from tiro.session.core import Core
 
 MAX_CHARS = 100
 """So much of a command is told, on one line."""
@@ -35,8 +37,7 @@ def commands_beside(
 def _messages(manager: SessionManager, id: str | None) -> Sequence[Message]:
     session: Core | None = manager.current
     if id is not None and (session is None or session.id != id):
-        session = Core(manager.clock)
-        read_session(manager.find(id)).restore(session)
+        session = manager.read(id)
     if session is None:
         return []
     with session.lock:

@@ -1,6 +1,7 @@
 """What can be set: a configuration file as a type, and the settings that all sources come to."""
 
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -88,7 +89,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def secrets(self) -> list[str]:
         """The exact values of configured keys and headers; they belong into no file or log."""
-        return [value for provider in self.providers.values() for value in secrets_of(provider)]
+        values = [value for provider in self.providers.values() for value in secrets_of(provider)]
+        password = urlsplit(self.store.url or "").password
+        return [*values, password] if password else values
 
     def key_variables(self) -> set[str]:
         """The environment variables that hold providers' keys, also of those not in use."""

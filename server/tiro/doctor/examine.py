@@ -45,15 +45,20 @@ def examine() -> Findings:
     model, because, is_ready = _model_of(settings, standings)
     local = _local()
     unlisted = _unlisted(settings.model, standings, local)
+    sessions, out_of_reach = _sessions_of(setup)
     findings = Findings(
         version=__version__,
         python=platform.python_version(),
         platform=platform.platform(),
         config_directory=str(config_directory()),
         config_files=[str(path) for path in setup.files],
-        problems=[*setup.problems, *instructions_on_disk(roots, setup.patience).problems],
+        problems=[
+            *setup.problems,
+            *instructions_on_disk(roots, setup.patience).problems,
+            *out_of_reach,
+        ],
         is_config_broken=setup.is_broken,
-        sessions=_sessions(sessions_directory()),
+        sessions=sessions,
         doubt=_doubt(settings),
         unlisted=unlisted,
         providers=[_found(one, _remark(one, unlisted, local), settings) for one in standings],
@@ -147,6 +152,23 @@ def _model_of(settings: Settings, standings: list[Standing]) -> tuple[str | None
 
 
 # --- this machine --------------------------------------------------------------------------
+
+
+def _sessions_of(setup: Setup) -> tuple[SessionsFound, list[str]]:
+    """The sessions, wherever `store` keeps them, and why they are out of reach."""
+    if setup.settings.store.kind == "files":
+        return _sessions(sessions_directory()), []
+    saved, problems = 0, []
+    with setup.manager(sessions_directory(), lambda notice: None) as manager:
+        try:
+            saved = len(manager.list_saved())
+        except TiroError as error:
+            problems.append(str(error))
+    place = str(manager.directory)
+    found = SessionsFound(
+        directory=place, is_writable=True, free_bytes=None, saved=saved, damaged=[]
+    )
+    return found, problems
 
 
 def _sessions(directory: Path) -> SessionsFound:

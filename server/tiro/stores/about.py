@@ -24,6 +24,8 @@ class About(msgspec.Struct, frozen=True):
     archived: int
     """Those that have left it and were not taken back."""
     saved_at: str
+    bytes: int
+    """The size of the snapshot and the changes since."""
 
 
 class Heading:
@@ -45,7 +47,7 @@ class Heading:
         self._archived += len(core.archive_rows) - self._rows
         self._rows = len(core.archive_rows)
 
-    def about(self, core: Core, saved_at: str) -> About:
+    def about(self, core: Core, saved_at: str, size: int) -> About:
         """The session in a few words, as it is now."""
         return About(
             title=core.title or self._first,
@@ -53,6 +55,7 @@ class Heading:
             messages=len(core.newest_first),
             archived=self._archived,
             saved_at=saved_at,
+            bytes=size,
         )
 
     def _count(self, core: Core) -> None:

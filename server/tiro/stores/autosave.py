@@ -368,19 +368,3 @@ def _forget_lost_agent(session: Core, changes: tuple[Change, ...]) -> None:
     """Once somebody selects an agent, the name of the one that is gone leaves the file (M4.3)."""
     if any(isinstance(change, Set) and "agent" in change.fields for change in changes):
         del session.unknown["agent"]
-
-
-class Due:
-    """A session's autosave as work of the background thread; keeps the session alive meanwhile."""
-
-    def __init__(self, autosave: Autosave, session: Core) -> None:
-        self._autosave = autosave
-        self._session = session
-
-    def due(self) -> float | None:
-        """When it is due, by the monotonic clock; None when nothing is left to do."""
-        return self._autosave.due()
-
-    def run(self, now: float) -> None:
-        """Do what is due by `now`."""
-        self._autosave.run(self._session, now)

@@ -35,8 +35,7 @@ def stored_form(manager: SessionManager, id: str | None = None) -> dict[str, Any
     if id is None:
         session = manager.get()
     elif session is None or session.id != id:
-        session = Core(manager.clock)
-        read_session(manager.find(id)).restore(session)
+        session = manager.read(id)
     with session.lock:
         fields = session.snapshot()
         lists = {name: fields.pop(name) for name in LISTS}

@@ -13,7 +13,7 @@ import time
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -69,6 +69,22 @@ class _Cache(msgspec.Struct):
     directory: str
     rows: dict[str, _Row]
     """The newest first."""
+
+
+class Listing(Protocol):
+    """A list of saved sessions."""
+
+    def sessions(self) -> list[SavedSession]:
+        """All of them, newest first."""
+        ...
+
+    def versions(self) -> list[tuple[str, Version | None]]:
+        """The path of every readable one with its version, newest first."""
+        ...
+
+    def close(self) -> None:
+        """Keep what the next process may want to know."""
+        ...
 
 
 class Index:

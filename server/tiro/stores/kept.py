@@ -7,17 +7,15 @@ writer is told and never wins.
 """
 
 import threading
-from collections.abc import Iterable, Mapping
-from datetime import datetime
-from typing import Protocol
+from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
-from tiro.errors import SessionChangedError, SessionFormatError
-from tiro.session.changes import Change, decode_change
+from tiro.errors import SessionChangedError
+from tiro.session.changes import Change
 from tiro.session.core import Core
 from tiro.session.session import Session
-from tiro.session.snapshot import read_snapshot
 from tiro.session.times import Clock, utc_now
+from tiro.stores.shelf import Kept, Shelf, is_long
 from tiro.stores.store import (
     CLEANUP_SECONDS,
     SharedVerbs,
@@ -28,73 +26,8 @@ from tiro.stores.store import (
     not_found,
 )
 
-SMALL_BYTES = 64_000
-"""Changes of up to this size are not folded into a snapshot."""
 MOST_CHANGES = 10_000
 """How many changes of an unsaved session are remembered one by one; more are saved as a whole."""
-
-
-class Kept(Protocol):
-    """One session on a shelf, as it was last seen there; its writes are called one at a time."""
-
-    @property
-    def expires_at(self) -> float | None:
-        """The moment after which it has expired, in seconds since 1970; None: never."""
-        ...
-
-    @property
-    def snapshot_bytes(self) -> int:
-        """The size of the snapshot."""
-        ...
-
-    @property
-    def changes_bytes(self) -> int:
-        """The size of the changes since."""
-        ...
-
-    def restore(self, session: Core) -> None:
-        """Bring a session to what was read."""
-        ...
-
-    def append(self, session: Core, first_n: int, changes: tuple[Change, ...]) -> bool:
-        """Add the changes from this number on; False, and nothing done, if others wrote since."""
-        ...
-
-    def replace(self, session: Core) -> bool:
-        """Write the whole session; False, and nothing done, if others wrote since."""
-        ...
-
-    def delete(self) -> bool:
-        """Remove it, whatever others wrote to it; False if it is gone, or another has its id."""
-        ...
-
-
-class Shelf(Protocol):
-    """Where sessions are kept. What it cannot read or write raises StorageError."""
-
-    def insert(self, session: Core) -> Kept | None:
-        """Keep a new session, all of it; None, and nothing done, where its id is taken."""
-        ...
-
-    def find(self, id: str) -> Kept | None:
-        """Read the session with this id, also one that has expired."""
-        ...
-
-    def delete(self, id: str) -> bool:
-        """Remove the session with this id; False where there is none."""
-        ...
-
-    def delete_expired(self, now: datetime) -> int:
-        """Remove all that have expired by then; how many those were."""
-        ...
-
-    def count(self, now: datetime) -> int:
-        """How many there are that have not expired by then."""
-        ...
-
-    def close(self) -> None:
-        """Let go of files and connections; whatever is called next opens them again."""
-        ...
 
 
 class KeptStore(SharedVerbs):
@@ -192,21 +125,6 @@ class KeptStore(SharedVerbs):
         )
 
 
-def replay(session: Core, snapshot: bytes, changes: Iterable[bytes], n: int) -> None:
-    """Bring a session to a snapshot and the lines of changes since, the last of number `n`.
-
-    Raises SessionFormatError where they do not belong together.
-    """
-    session.restore(read_snapshot(snapshot))
-    for line in (line for lines in changes for line in lines.splitlines()):
-        number, change = decode_change(line)
-        session.commit(change)
-        session.n = number
-    if session.n != n:
-        reason = f"Changes are missing: there are {session.n} of {n}"
-        raise SessionFormatError(f"The session {session.id!r} is damaged", reason=reason)
-
-
 class _Followed:
     """A live session of a store: what is kept of it, and what has changed since."""
 
@@ -229,7 +147,7 @@ class _Followed:
         kept = self._kept
         if session.n == self._stored_n:
             return True
-        if self._is_long or kept.changes_bytes > max(SMALL_BYTES, kept.snapshot_bytes):
+        if self._is_long or is_long(kept):
             is_stored = kept.replace(session)
         else:
             is_stored = kept.append(session, self._stored_n + 1, tuple(self._changes))

@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -123,8 +122,12 @@ def wait_for(
 
 
 def in_use(holder_path: Path | None) -> SessionInUseError:
+    """As `held_by`, by whoever said in this file that it holds the session."""
+    return held_by(read_holder(holder_path) if holder_path else Holder())
+
+
+def held_by(holder: Holder) -> SessionInUseError:
     """The error for a session that another process holds, with that process's number and host."""
-    holder = read_holder(holder_path) if holder_path else Holder()
     who = f" (process {holder.pid} on {holder.host})" if holder.pid else ""
     return SessionInUseError(
         f"Another process{who} is answering in this session right now; try again when it is done",
@@ -133,14 +136,18 @@ def in_use(holder_path: Path | None) -> SessionInUseError:
     )
 
 
+def this_process() -> Holder:
+    """What others are told of this process."""
+    return Holder(os.getpid(), socket.gethostname())
+
+
 def write_holder(path: Path) -> None:
     """Say who holds the lock; a failure only costs the others a name."""
-    holder: dict[str, Any] = {"pid": os.getpid(), "host": socket.gethostname()}
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     with contextlib.suppress(OSError):
         descriptor = os.open(path, flags, FILE_MODE)
         try:
-            os.write(descriptor, encode(holder))
+            os.write(descriptor, encode(this_process()))
         finally:
             os.close(descriptor)
 

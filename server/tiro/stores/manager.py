@@ -28,19 +28,20 @@ from tiro.session.redact import Redactor
 from tiro.session.session import Session
 from tiro.session.snapshot import StoredSession
 from tiro.session.times import Clock, utc_now
-from tiro.stores.autosave import Autosave, Due
-from tiro.stores.blobs import nothing
+from tiro.stores.autosave import Autosave
+from tiro.stores.blobs import Held, nothing
 from tiro.stores.by_key import ByKey
 from tiro.stores.copies import locked, remove_session, write_copy
 from tiro.stores.disk import Disk, real_path
-from tiro.stores.index import Index, SavedSession, Version
+from tiro.stores.index import Index, Listing, SavedSession, Version
 from tiro.stores.lock import never
 from tiro.stores.names import check_id, file_stem, safe_id, with_suffixes
 from tiro.stores.notices import Notice, Notices
-from tiro.stores.reading import SNAPSHOT_ENDING, Reading, read_session
+from tiro.stores.reading import SNAPSHOT_ENDING, read_session
 from tiro.stores.saving import Fsync
 from tiro.stores.schedule import Schedule
 from tiro.stores.session_files import encode_snapshot
+from tiro.stores.upkeep import Due, Upkeep
 
 
 class Agents(Protocol):
@@ -84,12 +85,12 @@ class SessionManager:
         self.disk = disk or Disk()
         self.current: Session | None = None
         self._notices = Notices(on_notice)
-        self._autosaves: WeakKeyDictionary[Core, Autosave] = WeakKeyDictionary()
+        self._upkeeps: WeakKeyDictionary[Core, Upkeep] = WeakKeyDictionary()
         self._by_key = ByKey()
         self._lock = threading.RLock()
         self._schedule = Schedule()
         self.cache_directory = Path(cache_directory) if cache_directory else None
-        self._index = Index(self.directory, self.cache_directory, self.disk)
+        self._index: Listing = Index(self.directory, self.cache_directory, self.disk)
 
     def __enter__(self) -> "SessionManager":
         return self
@@ -146,7 +147,7 @@ class SessionManager:
             session = self._by_key.get(key)
             if session is None:
                 path = self._path_for(key)
-                session = self.load(path) if path.exists() else self._make(None, None, key)
+                session = self.load(path) if self._is_saved(key) else self._make(None, None, key)
             self._by_key.put(key, session)
             return session
 
@@ -175,7 +176,7 @@ class SessionManager:
         in place. Raises SessionInUseError when another process holds it for more than a second;
         `is_given_up`, asked while waiting, ends the wait earlier.
         """
-        autosave = self._autosave_of(session)
+        autosave = self._upkeep_of(session)
         autosave.enter(session, is_given_up)
         try:
             autosave.name_holder(session)
@@ -188,41 +189,45 @@ class SessionManager:
     @contextmanager
     def changing(self, session: Session) -> Iterator[None]:
         """Hold the session for one change outside a turn; a few microseconds when it is free."""
-        autosave = self._autosave_of(session)
+        autosave = self._upkeep_of(session)
         autosave.enter(session)
         try:
             yield
         finally:
             autosave.leave(session)
 
-    def read_news(self) -> Reading | None:
-        """What another process wrote to the current session while nobody has a turn in it.
+    def read_news(self) -> Any:
+        """What another process wrote to the current session while nobody has a turn in it, or None.
 
         Waits for the disk alone, also where that never answers. Raises OSError.
         """
         session = self.current
-        return self._autosave_of(session).read_news(session) if session is not None else None
+        return self._upkeep_of(session).read_news(session) if session is not None else None
 
-    def take_news(self, news: Reading) -> None:
+    def take_news(self, news: Any) -> None:
         """Take it into the current session, unless more has happened; a notice tells of it.
 
         Raises OSError.
         """
         if self.current is not None:
-            self._autosave_of(self.current).take_news(self.current, news)
+            self._upkeep_of(self.current).take_news(self.current, news)
 
     def is_stored(self, session: Session) -> bool:
         """Whether everything in the session survives a kill of this process from now on."""
-        return self._autosave_of(session).is_stored(session)
+        return self._upkeep_of(session).is_stored(session)
 
     def path_of(self, session: Session) -> Path | None:
         """Where the session lives; None before it was stored."""
-        files = self._autosave_of(session).files
-        return files.path if files else None
+        return self._upkeep_of(session).path
+
+    def stored_bytes(self, session: Session, path: Path) -> int:
+        """The size of what was just saved: of the session there, or of a copy of it."""
+        upkeep = self._upkeep_of(session)
+        return upkeep.stored_bytes() if path == upkeep.path else path.stat().st_size
 
     def saved_at(self, session: Session) -> datetime | None:
         """When the session was stored last."""
-        return self._autosave_of(session).saved_at
+        return self._upkeep_of(session).saved_at
 
     def save(self, session: Session, file: str | Path | None = None) -> Path:
         """Write the session where it lives, or a copy to `file`; returns the path (M2.11).
@@ -231,7 +236,7 @@ class SessionManager:
         """
         if file is not None:
             return self.copy_to(session, file)
-        path = self._autosave_of(session).save(session)
+        path = self._upkeep_of(session).save(session)
         with self._lock:
             if session.id is not None and session.id in self._by_key:
                 self._by_key.put(session.id, session)
@@ -259,7 +264,7 @@ class SessionManager:
         """
         stored.fields |= {"journal_n": 0, "rules": []}
         session = self._make(None, None, None)
-        autosave = self._autosave_of(session)
+        autosave = self._upkeep_of(session)
         with self._lock, session.lock, autosave.silent():
             wanted = with_suffixes(safe_id(stored.fields["id"] or "") or self._time_id())
             stored.fields["id"] = next(filter(self._is_free, wanted))
@@ -274,15 +279,15 @@ class SessionManager:
 
     def end(self, session: Session) -> Path | None:
         """Bring a session to rest: stored, in one file; its path, None where nothing is stored."""
-        autosave = self._autosave_of(session)
+        autosave = self._upkeep_of(session)
         autosave.finish(session)
-        return autosave.files.path if autosave.files else None
+        return autosave.path
 
     def close(self) -> None:
         """Write all that is not yet where it belongs; may be called any number of times."""
         self._schedule.close()
         with self._lock:
-            live = list(self._autosaves.items())
+            live = list(self._upkeeps.items())
             self._schedule = Schedule()
         for session, autosave in live:
             autosave.finish(session)
@@ -299,10 +304,15 @@ class SessionManager:
         """
         path = real_path(Path(file))
         reading = read_session(path)
-        session, current = self._make(None, None, None), self.current
-        is_open = current is not None and self.path_of(current) == path
-        held = self._autosave_of(current).held(current) if current and is_open else nothing
-        self._autosave_of(session).restore(session, path, reading, held)
+        session, current = self._new_session(None, None, None), self.current
+        here = self._upkeep_of(current) if current is not None else None
+        held: Held = nothing
+        if current is not None and isinstance(here, Autosave) and here.path == path:
+            held = here.held(current)
+        autosave = Autosave(session, self, self.directory)
+        with self._lock:
+            self._upkeeps[session] = autosave
+        autosave.restore(session, path, reading, held)
         return session
 
     def load_id(self, id: str) -> Session:
@@ -315,6 +325,18 @@ class SessionManager:
         if path is None:
             raise SessionNotFoundError(f"No saved session has the id {id!r}", id=id)
         return path
+
+    def read(self, id: str) -> Core:
+        """The saved session with this id, to look at; raises as `load_id`."""
+        core = Core(self.clock)
+        read_session(self.find(id)).restore(core)
+        return core
+
+    def look_at(self, path: str) -> tuple[Core, datetime]:
+        """The saved session with this path, to look at, and when it was saved; raises as `load`."""
+        core, reading = Core(self.clock), read_session(Path(path))
+        reading.restore(core)
+        return core, reading.saved_at(core)
 
     def lost_agent(self, session: Session) -> str | None:
         """The name of the agent that the session had and that does not exist any more."""
@@ -368,7 +390,7 @@ class SessionManager:
             self._forget(id)
             return remove_session(self.disk, path)
 
-    # What a session's autosave asks for (`autosave.Owner`)
+    # What a session's autosave asks for (`saving.Owner`)
 
     def now(self) -> datetime:
         """The time of the manager's clock."""
@@ -386,7 +408,7 @@ class SessionManager:
         """Pass a notice on; a directory's failure and its end are told once each."""
         if reason == "renamed":
             self.invalidate(detail["old_id"])
-        autosave = self._autosaves.get(session)
+        autosave = self._upkeeps.get(session)
         directory = autosave.directory if autosave else self.directory
         self._notices.tell(Notice(reason, session, detail), directory)
 
@@ -401,14 +423,19 @@ class SessionManager:
         session.agent = None
         session.unknown["agent"] = name  # fields kept verbatim win when the file is written
 
-    def schedule(self, autosave: Autosave, session: Core) -> None:
-        """Have the autosave's work done when it is due."""
-        self._schedule.add(id(autosave), Due(autosave, session))
+    def schedule(self, upkeep: Upkeep, session: Core) -> None:
+        """Have the work on what is stored of the session done when it is due."""
+        self._schedule.add(id(upkeep), Due(upkeep, session))
 
     # Helpers
 
     def _make(self, max_history: int | None, agent: str | None, id: str | None) -> Session:
-        session = Session(
+        session = self._new_session(max_history, agent, id)
+        self._upkeep_of(session)
+        return session
+
+    def _new_session(self, max_history: int | None, agent: str | None, id: str | None) -> Session:
+        return Session(
             self.settings,
             id=id,
             max_history=max_history,
@@ -416,34 +443,34 @@ class SessionManager:
             clock=self.clock,
             new_id=lambda: None,
         )
-        self._autosave_of(session)
-        return session
 
-    def _autosave_of(self, session: Core) -> Autosave:
+    def _upkeep_of(self, session: Core) -> Upkeep:
         with self._lock:
-            autosave = self._autosaves.get(session)
-            if autosave is None:
-                autosave = self._autosaves[session] = Autosave(session, self, self.directory)
-            return autosave
+            upkeep = self._upkeeps.get(session)
+            if upkeep is None:
+                upkeep = self._upkeeps[session] = self._new_upkeep(session)
+            return upkeep
+
+    def _new_upkeep(self, session: Core) -> Upkeep:
+        return Autosave(session, self, self.directory)
 
     def _live(self, id: str) -> Sequence[Session]:
         with self._lock:
-            return [s for s in self._autosaves if isinstance(s, Session) and s.id == id]
+            return [s for s in self._upkeeps if isinstance(s, Session) and s.id == id]
 
     def _forget(self, id: str) -> None:
         """Stop storing live objects of this session."""
         self.invalidate(id)
         for session in self._live(id):
-            self._autosaves.pop(session).detach(session)
+            self._upkeeps.pop(session).detach(session)
 
     def _path_for(self, id: str) -> Path:
         return self.directory / (file_stem(id) + SNAPSHOT_ENDING)
 
     def _saved_path(self, id: str) -> Path | None:
         """The file of a saved session; raises InvalidSessionIdError for what never was one."""
-        path = self._path_for(id)
-        if os.path.lexists(path):
-            return path
+        if self._is_saved(id):
+            return self._path_for(id)
         found = next((Path(r.path) for r in self._index.sessions() if r.id == id), None)
         if found is None:
             check_id(id)
@@ -456,4 +483,7 @@ class SessionManager:
         return not self._is_taken(id)
 
     def _is_taken(self, id: str) -> bool:
-        return os.path.lexists(self._path_for(id)) or bool(self._live(id))
+        return self._is_saved(id) or bool(self._live(id))
+
+    def _is_saved(self, id: str) -> bool:
+        return os.path.lexists(self._path_for(id))

@@ -3,6 +3,7 @@
 import heapq
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
 
@@ -20,6 +21,9 @@ Progress = Callable[[int, int], None]
 
 Raises EndedError to end the search.
 """
+
+LookAt = Callable[[str], tuple[Core, datetime]]
+"""The saved session with this path, and when it was saved."""
 
 log = logging.getLogger(__name__)
 
@@ -65,16 +69,21 @@ def places_in(core: Core, path: str | None, saved_at: str | None) -> Iterator[Pl
         )
 
 
-def saved_places(path: str) -> list[Place]:
+def look_at_file(path: str) -> tuple[Core, datetime]:
+    """The session in this file, and when it was saved; raises as `read_session`."""
+    core, reading = Core(), read_session(Path(path))
+    reading.restore(core)
+    return core, reading.saved_at(core)
+
+
+def saved_places(path: str, look_at: LookAt = look_at_file) -> list[Place]:
     """All messages of a saved session; none of one that cannot be read."""
-    core = Core()
     try:
-        reading = read_session(Path(path))
+        core, saved_at = look_at(path)
     except (SessionFormatError, SessionNotFoundError, StorageError) as error:
         log.info("Not searched: %s", error)
         return []
-    reading.restore(core)
-    return list(places_in(core, path, rfc3339(reading.saved_at(core))))
+    return list(places_in(core, path, rfc3339(saved_at)))
 
 
 def matching(places: Iterable[Place], wanted: Sequence[Phrase]) -> Iterator[Place]:

@@ -10,7 +10,7 @@ import contextlib
 import math
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -19,16 +19,21 @@ import msgspec
 from tiro.errors import StorageError
 from tiro.session.changes import Change
 from tiro.session.core import Core
+from tiro.session.json_text import encode
 from tiro.session.times import Clock, rfc3339, utc_now
-from tiro.stores.about import Heading
+from tiro.stores.about import About, Heading
 from tiro.stores.journal import change_lines
-from tiro.stores.kept import KeptStore, replay
+from tiro.stores.kept import KeptStore
+from tiro.stores.lock import Holder, this_process
 from tiro.stores.session_files import encode_snapshot
-from tiro.stores.store import CLEANUP_SECONDS, expires_at
+from tiro.stores.shelf import Keys, NoKeys, Row, replay
+from tiro.stores.store import CLEANUP_SECONDS, expires_at, has_expired
 
 ANSWER_SECONDS = 5.0
 """How long an answer, or a connection, is waited for before it is tried again."""
 TRIES = 3
+LEASE_SECONDS = 30.0
+"""How long a lock outlives its holder, and how often that says that it lives: thrice in this."""
 
 # In all scripts: KEYS are the session, its changes, what lists say, when sessions expire.
 _INSERT = """
@@ -74,6 +79,14 @@ redis.call('DEL', KEYS[1], KEYS[2])
 redis.call('ZREM', KEYS[4], ARGV[1])
 return redis.call('HDEL', KEYS[3], ARGV[1])
 """
+_RENEW = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0
+"""
+_RELEASE = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0
+"""
 _DELETE_EXPIRED = """
 local moment = redis.call('ZSCORE', KEYS[4], ARGV[1])
 if not moment or tonumber(moment) >= tonumber(ARGV[2]) then return 0 end
@@ -97,28 +110,47 @@ class RedisStore(KeptStore):
         clock: Clock = utc_now,
         prefix: str = "tiro:",
     ) -> None:
-        super().__init__(Server(url, clock, prefix), cleanup_interval_seconds, clock)
+        server = Server(url, clock, prefix)
+        server.connect()
+        super().__init__(server, cleanup_interval_seconds, clock)
 
 
 class Server:
     """The sessions on one Redis server, as a shelf."""
 
-    def __init__(self, url: str, clock: Clock, prefix: str) -> None:
+    def __init__(
+        self,
+        url: str,
+        clock: Clock = utc_now,
+        prefix: str = "tiro:",
+        answer_seconds: float = ANSWER_SECONDS,
+        tries: int = TRIES,
+    ) -> None:
         self.clock = clock
+        self.keys: Keys = NoKeys()
+        self.address = _without_secrets(url)
         self._prefix = prefix.encode()
-        self._address = _without_secrets(url)
-        self._errors, self._client = _client_at(url)
+        self._url = url
+        self._patience = answer_seconds, tries
+        self._errors: tuple[type[Exception], ...] = ()
+        self._client: Any = None
         self._scripts: dict[str, Any] = {}
 
     def __repr__(self) -> str:
-        return f"<Redis at {self._address}>"
+        return f"<Redis at {self.address}>"
+
+    def connect(self) -> Any:
+        """The client of the library, made where there is none; StorageError without the library."""
+        if self._client is None:
+            self._errors, self._client = _client_at(self._url, *self._patience)
+        return self._client
 
     def insert(self, session: Core) -> "_KeptKeys | None":
         """Make the keys of a new session; None where there are some."""
         heading, birth, moment = Heading(session), uuid4().hex, expires_at(session)
-        data = encode_snapshot(session, self.clock())
+        data = self.encoded(session)
         values = (session.n, data, "" if moment is None else repr(moment))
-        about = self.about(session, heading)
+        about = self.about(session, heading, (birth, session.n, moment), len(data))
         if not self.run(_INSERT, session.id, birth, *values, about, self._left_ms(moment)):
             return None
         kept = _KeptKeys(self, session.id or "", (birth, session.n, moment), (data, []))
@@ -129,13 +161,50 @@ class Server:
         """Read the keys of a session."""
         session, changes, *_ = self._keys(id)
         with self._told("read"):
-            together = self._client.pipeline(transaction=True)
+            together = self.connect().pipeline(transaction=True)
             fields, lines = together.hgetall(session).lrange(changes, 0, -1).execute()
         if not fields:
             return None
         moment = float(fields[b"expires_at"]) if fields[b"expires_at"] else None
         state = (fields[b"birth"].decode(), int(fields[b"n"]), moment)
         return _KeptKeys(self, id, state, (fields[b"snapshot"], lines))
+
+    def has(self, id: str) -> bool:
+        """Whether a session has keys."""
+        with self._told("read"):
+            return bool(self.connect().exists(self._keys(id)[0]))
+
+    def state_of(self, id: str) -> tuple[str, int] | None:
+        """What tells a session from later ones of its id, and its last change."""
+        with self._told("read"):
+            birth, n = self.connect().hmget(self._keys(id)[0], "birth", "n")
+        return None if birth is None else (birth.decode(), int(n))
+
+    def value_of(self, key: bytes) -> bytes | None:
+        """The text under a key; None where there is none."""
+        with self._told("read"):
+            value: bytes | None = self.connect().get(key)
+            return value
+
+    def rows(self, now: datetime) -> list[Row]:
+        """What lists say of all sessions, without the expired."""
+        with self._told("read"):
+            fields = self.connect().hgetall(self._prefix + b"sessions")
+        rows = []
+        for id, text in fields.items():
+            (birth, n, moment), about = _LISTED.decode(text)
+            if not has_expired(moment, now):
+                rows.append(Row(id.decode("utf-8", "surrogatepass"), birth, n, about))
+        return sorted(rows, key=lambda row: (row.about.saved_at, row.id), reverse=True)
+
+    def lock(self, id: str) -> "_Lease":
+        """The lock of a session: a key that is gone a while after its holder."""
+        return _Lease(self, self._prefix + b"lock:" + _bytes(id))
+
+    def ping(self) -> None:
+        """Raise StorageError where nothing can be read."""
+        with self._told("read"):
+            self.connect().ping()
 
     def delete(self, id: str) -> bool:
         """Remove the keys of a session."""
@@ -145,13 +214,13 @@ class Server:
         """Remove all that is left of sessions that have expired."""
         with self._told("read"):
             moment = repr(now.timestamp())
-            ids = self._client.zrangebyscore(self._prefix + b"expiring", "-inf", f"({moment}")
+            ids = self.connect().zrangebyscore(self._prefix + b"expiring", "-inf", f"({moment}")
         return sum(self.run(_DELETE_EXPIRED, id, moment) for id in ids)
 
     def count(self, now: datetime) -> int:
         """How many sessions there are, without the expired."""
         with self._told("read"):
-            together = self._client.pipeline(transaction=True)
+            together = self.connect().pipeline(transaction=True)
             together.hlen(self._prefix + b"sessions")
             together.zcount(self._prefix + b"expiring", "-inf", f"({now.timestamp()!r}")
             everything, expired = together.execute()
@@ -159,20 +228,29 @@ class Server:
 
     def close(self) -> None:
         """Let go of all connections."""
-        with self._told("read"):
-            self._client.close()
+        if self._client is not None:
+            with self._told("read"):
+                self._client.close()
 
-    def about(self, session: Core, heading: Heading) -> bytes:
+    def encoded(self, session: Core) -> bytes:
+        """A snapshot of a session."""
+        return self.keys.redact(encode_snapshot(session, self.clock()))
+
+    def about(self, session: Core, heading: Heading, state: "_State", size: int) -> bytes:
         """What lists say of a session."""
-        return msgspec.json.encode(heading.about(session, rfc3339(self.clock())))
+        about = heading.about(session, rfc3339(self.clock()), size)
+        return self.keys.redact(encode((state, about)))
 
     def run(self, script: str, id: str | bytes | None, *values: object) -> bool:
         """Run a script on a session's keys, with its id and these values; what it answers."""
-        if script not in self._scripts:
-            self._scripts[script] = self._client.register_script(script)
-        keys = self._keys(id or "")
+        return self.run_on(script, self._keys(id or ""), _bytes(id or ""), *values)
+
+    def run_on(self, script: str, keys: list[bytes], *values: object) -> bool:
+        """Run a script on these keys with these values; what it answers."""
         with self._told("written"):
-            return bool(self._scripts[script](keys=keys, args=[_bytes(id or ""), *values]))
+            if script not in self._scripts:
+                self._scripts[script] = self.connect().register_script(script)
+            return bool(self._scripts[script](keys=keys, args=list(values)))
 
     def _keys(self, id: str | bytes) -> list[bytes]:
         names = (b"session:" + _bytes(id), b"changes:" + _bytes(id), b"sessions", b"expiring")
@@ -190,7 +268,7 @@ class Server:
             yield
         except self._errors as error:
             raise StorageError(
-                f"The sessions on the Redis server {self._address} could not be {verb}: {error}"
+                f"The sessions on the Redis server {self.address} could not be {verb}: {error}"
             ) from error
 
 
@@ -201,13 +279,13 @@ class _KeptKeys:
         self,
         server: Server,
         id: str,
-        state: tuple[str, int, float | None],
+        state: "_State",
         texts: tuple[bytes, list[bytes]],
     ) -> None:
         self.heading: Heading | None = None
         self._server = server
         self._id = id
-        self._birth, self._n, self.expires_at = state
+        self.birth, self.n, self.expires_at = state
         self._texts: tuple[bytes, list[bytes]] | None = texts
         self.snapshot_bytes = len(texts[0])
         self.changes_bytes = sum(map(len, texts[1]))
@@ -215,15 +293,16 @@ class _KeptKeys:
     def restore(self, session: Core) -> None:
         """Bring a session to what was read; called once."""
         assert self._texts is not None
-        replay(session, *self._texts, self._n)
+        replay(session, *self._texts, self.n)
         self._texts, self.heading = None, Heading(session)
 
     def append(self, session: Core, first_n: int, changes: tuple[Change, ...]) -> bool:
         """Add one item with these changes to the list."""
         assert self.heading is not None
         self.heading.follow(session, changes)
-        lines = change_lines(first_n, changes)
-        if not self._write(_APPEND, session, lines):
+        lines = self._server.keys.redact(change_lines(first_n, changes))
+        size = self.snapshot_bytes + self.changes_bytes + len(lines)
+        if not self._write(_APPEND, session, lines, size):
             return False
         self.changes_bytes += len(lines)
         return True
@@ -231,27 +310,61 @@ class _KeptKeys:
     def replace(self, session: Core) -> bool:
         """Write the snapshot anew and empty the list of changes."""
         self.heading = Heading(session)
-        data = encode_snapshot(session, self._server.clock())
-        if not self._write(_REPLACE, session, data):
+        data = self._server.encoded(session)
+        if not self._write(_REPLACE, session, data, len(data)):
             return False
         self.snapshot_bytes, self.changes_bytes = len(data), 0
         return True
 
     def delete(self) -> bool:
         """Remove the keys, whatever others wrote to them."""
-        return self._server.run(_DELETE, self._id, self._birth)
+        return self._server.run(_DELETE, self._id, self.birth)
 
-    def _write(self, script: str, session: Core, text: bytes) -> bool:
+    def is_current(self) -> bool:
+        """Whether the keys are still as they were last seen."""
+        return self._server.state_of(self._id) == (self.birth, self.n)
+
+    def _write(self, script: str, session: Core, text: bytes, size: int) -> bool:
         assert self.heading is not None
-        about = self._server.about(session, self.heading)
-        state = (self._birth, self._n, session.n)
-        if not self._server.run(script, self._id, *state, text, about):
+        state = (self.birth, session.n, self.expires_at)
+        about = self._server.about(session, self.heading, state, size)
+        if not self._server.run(script, self._id, self.birth, self.n, session.n, text, about):
             return False
-        self._n = session.n
+        self.n = session.n
         return True
 
 
-def _client_at(url: str) -> tuple[tuple[type[Exception], ...], Any]:
+class _Lease:
+    """The lock of one session, by a key with a time to live."""
+
+    renew_seconds = LEASE_SECONDS / 3
+
+    def __init__(self, server: Server, key: bytes) -> None:
+        self._server = server
+        self._key = key
+        self._value = encode((this_process(), uuid4().hex))
+
+    def try_take(self) -> bool:
+        """Take it if it is free."""
+        return self._server.run_on(_RENEW, [self._key], self._value, int(LEASE_SECONDS * 1000))
+
+    def renew(self) -> None:
+        """Go on holding it, or take it again where it was lost."""
+        self.try_take()
+
+    def release(self) -> None:
+        """Give it back."""
+        self._server.run_on(_RELEASE, [self._key], self._value)
+
+    def holder(self) -> Holder | None:
+        """Who holds it."""
+        value = self._server.value_of(self._key)
+        return None if value is None else _HELD.decode(value)[0]
+
+
+def _client_at(
+    url: str, answer_seconds: float, tries: int
+) -> tuple[tuple[type[Exception], ...], Any]:
     """The errors of the library, and a client for this address; StorageError without the library.
 
     A call is tried again, on a new connection, when its answer does not come.
@@ -265,17 +378,24 @@ def _client_at(url: str) -> tuple[tuple[type[Exception], ...], Any]:
         raise StorageError(sentence) from error
     client = redis.Redis.from_url(
         url,
-        socket_timeout=ANSWER_SECONDS,
-        socket_connect_timeout=ANSWER_SECONDS,
-        retry=Retry(ExponentialBackoff(cap=0.1, base=0.01), TRIES),
+        socket_timeout=answer_seconds,
+        socket_connect_timeout=answer_seconds,
+        retry=Retry(ExponentialBackoff(cap=0.1, base=0.01), tries),
     )
     return (redis.RedisError, OSError), client
 
 
 def _without_secrets(url: str) -> str:
     parts = urlsplit(url)
-    return f"{parts.hostname}:{parts.port or 6379}" if parts.hostname else parts.path
+    place = f"{parts.hostname}:{parts.port or 6379}" if parts.hostname else ""
+    return place + parts.path.rstrip("/")
 
 
 def _bytes(id: str | bytes) -> bytes:
     return id if isinstance(id, bytes) else id.encode("utf-8", "surrogatepass")
+
+
+_State: TypeAlias = tuple[str, int, float | None]
+"""What tells a session from later ones of its id, its last change, when it expires."""
+_LISTED = msgspec.json.Decoder(tuple[_State, About])
+_HELD = msgspec.json.Decoder(tuple[Holder, str])

@@ -93,6 +93,15 @@ class Saving:
         """Where the session lives; None until the first stored message claims a name."""
         return self._turns.files
 
+    @property
+    def path(self) -> Path | None:
+        """Where the session lives; None until the first stored message claims a name."""
+        return self.files.path if self.files else None
+
+    def stored_bytes(self) -> int:
+        """The size of the snapshot, when it was written last."""
+        return self.files.snapshot_bytes if self.files else 0
+
     def is_stored(self, session: Core) -> bool:
         """Whether everything in the session survives a kill of this process."""
         with session.lock:

@@ -35,11 +35,21 @@ class Schedule:
         self._work: dict[int, Work] = {}
         self._thread: threading.Thread | None = None
         self._is_closed = False
+        self._wakes_at = 0.0
+        """Until when the thread sleeps, by the monotonic clock."""
 
     def add(self, key: int, work: Work) -> None:
-        """Have this work run when it is due; what already waits under the key is kept."""
+        """Have this work run when it is due; what already waits under the key is kept.
+
+        Called again when work that waits is due earlier than it was.
+        """
         with self._changed:
-            if self._is_closed or key in self._work:
+            if self._is_closed:
+                return
+            if key in self._work:
+                due = self._work[key].due()
+                if due is not None and due < self._wakes_at:
+                    self._changed.notify()
                 return
             self._work[key] = work
             if self._thread is None:
@@ -80,5 +90,6 @@ class Schedule:
                 seconds = (at or 0.0) - time.monotonic()
                 if seconds <= 0:
                     return self._work[key]
+                self._wakes_at = at or 0.0
                 self._changed.wait(seconds)
         return None

@@ -105,7 +105,7 @@ class Search:
             for number, (path, _) in enumerate(versions):
                 on_progress(number, len(versions))
                 if path not in living:
-                    yield from matching(saved_places(path), wanted)
+                    yield from matching(saved_places(path, self._manager.look_at), wanted)
 
         return newest(read(), limit)
 
@@ -157,4 +157,5 @@ def _index_of(manager: SessionManager) -> "SearchIndex | None":
     except ImportError:
         return None
     name = hashlib.sha256(os.fsencode(manager.directory)).hexdigest()[:16]
-    return SearchIndex(manager.cache_directory / f"search-{name}.db", manager.disk)
+    path = manager.cache_directory / f"search-{name}.db"
+    return SearchIndex(path, manager.disk, manager.look_at)

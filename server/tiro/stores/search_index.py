@@ -23,7 +23,15 @@ import msgspec
 from tiro.session.words import Phrase, for_index
 from tiro.stores.disk import FILE_MODE, Disk, make_directories
 from tiro.stores.index import Version
-from tiro.stores.places import EndedError, Place, Progress, matching, saved_places
+from tiro.stores.places import (
+    EndedError,
+    LookAt,
+    Place,
+    Progress,
+    look_at_file,
+    matching,
+    saved_places,
+)
 
 _FORM = 1
 BATCH_CHARACTERS = 8_000_000
@@ -62,9 +70,10 @@ log = logging.getLogger(__name__)
 class SearchIndex:
     """The index of one directory of sessions; used by one thread at a time."""
 
-    def __init__(self, path: Path, disk: Disk) -> None:
+    def __init__(self, path: Path, disk: Disk, look_at: LookAt = look_at_file) -> None:
         self._path = path
         self._disk = disk
+        self._look_at = look_at
         self._tables: _Tables | None = None
 
     def places(
@@ -107,7 +116,7 @@ class SearchIndex:
             self.close()
         if self._tables is None:
             make_directories(self._disk, self._path.parent)
-            self._tables = _Tables(self._path)
+            self._tables = _Tables(self._path, self._look_at)
         return self._tables
 
     def _throw_away(self) -> None:
@@ -124,7 +133,8 @@ class SearchIndex:
 class _Tables:
     """The tables of an index, open."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, look_at: LookAt) -> None:
+        self._look_at = look_at
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, FILE_MODE))  # for its owner only
         self._path = path
         self._file_id = _file_id(path)
@@ -171,7 +181,7 @@ class _Tables:
             for path, version in reversed(versions)  # SQLite likes the oldest to come first
             if (version is None or self._known.get(path) != version) and path not in living
         ]
-        for done, batch in _read(changed, on_progress):
+        for done, batch in _batches(changed, self._look_at, on_progress):
             self._next.clear()
             with self._writing():
                 new = [row for read in batch for row in self._take(*read)]
@@ -307,14 +317,14 @@ class _Tables:
             self._sql.execute("INSERT INTO words (words) VALUES ('optimize')")
 
 
-def _read(
-    changed: Sequence[tuple[str, Version | None]], on_progress: Progress
+def _batches(
+    changed: Sequence[tuple[str, Version | None]], look_at: LookAt, on_progress: Progress
 ) -> Iterator[tuple[int, list[tuple[str, Version | None, list[Place]]]]]:
     """The changed files with their messages in batches, and how many were read by then."""
     batch, size = [], 0
     for done, (path, version) in enumerate(changed, 1):
         on_progress(done - 1, len(changed))
-        places = saved_places(path)
+        places = saved_places(path, look_at)
         batch.append((path, version, places))
         size += sum(len(place.text) for place in places)
         if size >= BATCH_CHARACTERS or done == len(changed):

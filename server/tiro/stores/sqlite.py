@@ -12,18 +12,25 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from sqlite3 import connect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tiro.errors import SessionFormatError, StorageError
 from tiro.session.changes import Change
 from tiro.session.core import Core
 from tiro.session.times import Clock, rfc3339, utc_now
-from tiro.stores.about import Heading
+from tiro.stores.about import About, Heading
 from tiro.stores.disk import FILE_MODE, Disk, make_directories
 from tiro.stores.journal import change_lines
-from tiro.stores.kept import KeptStore, replay
+from tiro.stores.kept import KeptStore
+from tiro.stores.lock import Holder, read_holder, try_lock, unlock, write_holder
+from tiro.stores.names import file_stem
+from tiro.stores.reading import storage_error
 from tiro.stores.session_files import encode_snapshot
+from tiro.stores.shelf import Keys, NoKeys, Row, replay
 from tiro.stores.store import CLEANUP_SECONDS, expires_at
+
+if TYPE_CHECKING:
+    from tiro.stores.search import Hit, Search
 
 BUSY_SECONDS = 10.0
 """How long to wait for another process that writes."""
@@ -38,7 +45,7 @@ MIGRATIONS: list[tuple[str, ...]] = [
         # A number is never given twice, so it also tells a session from a later one of its id.
         "CREATE TABLE sessions (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
         " n INTEGER NOT NULL, expires_at REAL, title TEXT, agent TEXT, messages INTEGER NOT NULL,"
-        " archived INTEGER NOT NULL, saved_at TEXT NOT NULL)",
+        " archived INTEGER NOT NULL, saved_at TEXT NOT NULL, bytes INTEGER NOT NULL)",
         "CREATE INDEX sessions_by_expiry ON sessions (expires_at) WHERE expires_at IS NOT NULL",
         "CREATE TABLE snapshots (session INTEGER PRIMARY KEY"
         " REFERENCES sessions ON DELETE CASCADE, data BLOB NOT NULL)",
@@ -59,15 +66,40 @@ class SQLiteStore(KeptStore):
         cleanup_interval_seconds: float = CLEANUP_SECONDS,
         clock: Clock = utc_now,
     ) -> None:
-        super().__init__(Database(Path(path).absolute(), clock), cleanup_interval_seconds, clock)
+        self._path = Path(path).absolute()
+        self._search: Search | None = None
+        super().__init__(Database(self._path, clock), cleanup_interval_seconds, clock)
+
+    def search(self, query: str, limit: int = 20) -> "list[Hit]":
+        """The newest messages that hold every word and every "phrase" of the query.
+
+        A full-text index beside the file (FTS5) is brought up to date first.
+        """
+        if self._search is None:
+            from tiro.stores.search import Search
+            from tiro.stores.shelf_manager import ShelfManager
+
+            reader = ShelfManager(
+                Database(self._path, self.clock), self._path, cache_directory=self._path.parent
+            )
+            self._search = Search(reader)
+        return self._search.find(query, limit)
+
+    def close(self) -> None:
+        """As `Store.close`."""
+        super().close()
+        search, self._search = self._search, None
+        if search is not None:
+            search.close()
 
 
 class Database:
     """The sessions in one SQLite file, as a shelf."""
 
-    def __init__(self, path: Path, clock: Clock) -> None:
+    def __init__(self, path: Path, clock: Clock = utc_now) -> None:
         self.path = path
         self.clock = clock
+        self.keys: Keys = NoKeys()
         self._lock = threading.RLock()
         self._sql: sqlite3.Connection | None = None
         self._file_id: tuple[int, int] | None = None
@@ -75,12 +107,12 @@ class Database:
     def insert(self, session: Core) -> "_KeptRows | None":
         """Make the rows of a new session; None where there are some."""
         heading, expiry = Heading(session), expires_at(session)
-        data = encode_snapshot(session, self.clock())
+        data = self.encoded(session)
         with self.writing() as sql:
             number = sql.execute(
                 "INSERT OR IGNORE INTO sessions (id, n, expires_at, title, agent, messages,"
-                " archived, saved_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (session.id, session.n, expiry, *self.about(session, heading)),
+                " archived, saved_at, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (session.id, session.n, expiry, *self.about(session, heading, len(data))),
             )
             if not number.rowcount:
                 return None
@@ -104,13 +136,43 @@ class Database:
             lines = [lines for (lines,) in sql.execute(query, (number,))]
         return _KeptRows(self, number, n, expiry, (data, lines))
 
+    def has(self, id: str) -> bool:
+        """Whether a session has rows."""
+        with self.reading() as sql:
+            query = "SELECT 1 FROM sessions WHERE id = ?"
+            return sql.execute(query, (id,)).fetchone() is not None
+
+    def rows(self, now: datetime) -> list[Row]:
+        """What the columns for a list say of all sessions, without the expired."""
+        with self.reading() as sql:
+            rows = sql.execute(
+                "SELECT id, number, n, title, agent, messages, archived, saved_at, bytes"
+                " FROM sessions WHERE expires_at IS NULL OR expires_at >= ?"
+                " ORDER BY saved_at DESC, id DESC",
+                (now.timestamp(),),
+            ).fetchall()
+        return [Row(id, str(number), n, About(*about)) for id, number, n, *about in rows]
+
+    def lock(self, id: str) -> "_LockFile":
+        """The lock of a session: a file beside the sessions, since the system then drops it."""
+        return _LockFile(self.path.with_name(self.path.name + ".locks") / file_stem(id))
+
+    def ping(self) -> None:
+        """Raise StorageError where nothing can be read."""
+        with self.reading():
+            pass
+
     def delete(self, id: str) -> bool:
         """Remove the rows of a session."""
+        if not self.path.exists():
+            return False
         with self.writing() as sql:
             return sql.execute("DELETE FROM sessions WHERE id = ?", (id,)).rowcount > 0
 
     def delete_expired(self, now: datetime) -> int:
         """Remove the rows of all sessions that have expired."""
+        if not self.path.exists():
+            return 0
         with self.writing() as sql:
             moment = (now.timestamp(),)
             return sql.execute("DELETE FROM sessions WHERE expires_at < ?", moment).rowcount
@@ -123,22 +185,32 @@ class Database:
             return count
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file; whatever is called next opens it again."""
         with self._lock:
             if self._sql is not None:
                 self._sql.close()
                 self._sql = None
 
-    def about(self, session: Core, heading: Heading) -> tuple[Any, ...]:
+    def encoded(self, session: Core) -> bytes:
+        """A snapshot of a session."""
+        return self.keys.redact(encode_snapshot(session, self.clock()))
+
+    def about(self, session: Core, heading: Heading, size: int) -> tuple[Any, ...]:
         """What the columns for a list say of a session."""
-        about = heading.about(session, rfc3339(self.clock()))
-        return about.title, about.agent, about.messages, about.archived, about.saved_at
+        about = heading.about(session, rfc3339(self.clock()), size)
+        title = about.title and self.keys.redact_text(about.title)
+        return title, about.agent, about.messages, about.archived, about.saved_at, about.bytes
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """One state of the file for all that is read inside."""
-        with self._transaction("BEGIN", "read") as sql:
-            yield sql
+        """One state of the file for all that is read inside; a missing one is not made for it."""
+        if self.path.exists():
+            with self._transaction("BEGIN", "read") as sql:
+                yield sql
+        else:
+            with contextlib.closing(connect(":memory:")) as sql:
+                _migrate(sql, self.path)
+                yield sql
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -194,9 +266,10 @@ class _KeptRows:
     ) -> None:
         self.expires_at = expires_at
         self.heading: Heading | None = None
+        self.birth = str(number)
+        self.n = n
         self._database = database
         self._number = number
-        self._n = n
         self._texts: tuple[bytes, list[bytes]] | None = texts
         self.snapshot_bytes = len(texts[0])
         self.changes_bytes = sum(map(len, texts[1]))
@@ -204,32 +277,40 @@ class _KeptRows:
     def restore(self, session: Core) -> None:
         """Bring a session to what was read; called once."""
         assert self._texts is not None
-        replay(session, *self._texts, self._n)
+        replay(session, *self._texts, self.n)
         self._texts, self.heading = None, Heading(session)
 
     def append(self, session: Core, first_n: int, changes: tuple[Change, ...]) -> bool:
         """Add one row with these changes."""
-        lines = change_lines(first_n, changes)
+        lines = self._database.keys.redact(change_lines(first_n, changes))
+        size = self.snapshot_bytes + self.changes_bytes + len(lines)
         with self._database.writing() as sql:
-            if not self._go_on(sql, session, changes):
+            if not self._go_on(sql, session, changes, size):
                 return False
             row = (self._number, first_n, lines)
             sql.execute("INSERT INTO changes VALUES (?, ?, ?)", row)
-        self._n = session.n
+        self.n = session.n
         self.changes_bytes += len(lines)
         return True
 
     def replace(self, session: Core) -> bool:
         """Write the snapshot anew and remove the rows of changes."""
-        data = encode_snapshot(session, self._database.clock())
+        data = self._database.encoded(session)
+        self.heading = Heading(session)
         with self._database.writing() as sql:
-            self.heading = Heading(session)
-            if not self._go_on(sql, session, ()):
+            if not self._go_on(sql, session, (), len(data)):
                 return False
             sql.execute("UPDATE snapshots SET data = ? WHERE session = ?", (data, self._number))
             sql.execute("DELETE FROM changes WHERE session = ?", (self._number,))
-        self._n, self.snapshot_bytes, self.changes_bytes = session.n, len(data), 0
+        self.n, self.snapshot_bytes, self.changes_bytes = session.n, len(data), 0
         return True
+
+    def is_current(self) -> bool:
+        """Whether the rows are still as they were last seen."""
+        with self._database.reading() as sql:
+            query = "SELECT n FROM sessions WHERE number = ?"
+            found: tuple[int] | None = sql.execute(query, (self._number,)).fetchone()
+            return found == (self.n,)
 
     def delete(self) -> bool:
         """Remove the rows, whatever others wrote to them."""
@@ -237,16 +318,70 @@ class _KeptRows:
             query = "DELETE FROM sessions WHERE number = ?"
             return sql.execute(query, (self._number,)).rowcount > 0
 
-    def _go_on(self, sql: sqlite3.Connection, session: Core, changes: tuple[Change, ...]) -> bool:
+    def _go_on(
+        self, sql: sqlite3.Connection, session: Core, changes: tuple[Change, ...], size: int
+    ) -> bool:
         """Bring the session's row to what it is now, if it is as it was last seen."""
         assert self.heading is not None
         self.heading.follow(session, changes)
         done = sql.execute(
             "UPDATE sessions SET n = ?, title = ?, agent = ?, messages = ?, archived = ?,"
-            " saved_at = ? WHERE number = ? AND n = ?",
-            (session.n, *self._database.about(session, self.heading), self._number, self._n),
+            " saved_at = ?, bytes = ? WHERE number = ? AND n = ?",
+            (session.n, *self._database.about(session, self.heading, size), self._number, self.n),
         )
         return done.rowcount > 0
+
+
+class _LockFile:
+    """The lock of one session, by a file that is open while it is held."""
+
+    renew_seconds = None
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._disk = Disk()
+        self._descriptor: int | None = None
+
+    def try_take(self) -> bool:
+        """Take it if it is free; raises StorageError where no lock can be had."""
+        try:
+            make_directories(self._disk, self._path.parent)
+            while True:
+                descriptor = self._disk.open(self._path, os.O_RDWR | os.O_CREAT)
+                if not try_lock(descriptor):
+                    os.close(descriptor)
+                    return False
+                if _is_in_place(descriptor, self._path):
+                    break
+                os.close(descriptor)  # its holder took it away: that lock is on nothing
+        except OSError as error:
+            raise storage_error(self._path, error, "write") from error
+        self._descriptor = descriptor
+        write_holder(self._path)
+        return True
+
+    def renew(self) -> None:
+        """Nothing: the system drops it when its holder dies, and not before."""
+
+    def release(self) -> None:
+        """Give it back."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            with contextlib.suppress(OSError):
+                self._disk.unlink(self._path)
+            unlock(descriptor)
+            os.close(descriptor)
+
+    def holder(self) -> Holder | None:
+        """Who holds it."""
+        try:
+            descriptor = self._disk.open(self._path, os.O_RDWR)
+        except OSError:
+            return None
+        try:
+            return None if try_lock(descriptor) else read_holder(self._path)
+        finally:
+            os.close(descriptor)
 
 
 def _migrate(sql: sqlite3.Connection, path: Path) -> None:
@@ -279,6 +414,11 @@ def _all_or_nothing(sql: sqlite3.Connection, begin: str) -> Iterator[None]:
         if sql.in_transaction:
             sql.execute("ROLLBACK")
         raise
+
+
+def _is_in_place(descriptor: int, path: Path) -> bool:
+    found = os.fstat(descriptor)
+    return _file_id(path) == (found.st_dev, found.st_ino)
 
 
 def _file_id(path: Path) -> tuple[int, int] | None:

@@ -15,7 +15,14 @@ from tests.stores.contract.conftest import Open
 from tests.stores.contract.stores import LASTING, SHARED, Stored
 from tests.stores.look import texts
 from tiro import Session, SessionChangedError, SessionExistsError, SessionNotFoundError
+from tiro.session.entries import (
+    Entry,
+    new_message_entry,
+    new_tool_call_entry,
+    new_tool_result_entry,
+)
 from tiro.session.times import from_rfc3339, rfc3339
+from tiro.stores.memory import MemoryStore
 
 lasting = pytest.mark.parametrize("kind", LASTING)
 shared = pytest.mark.parametrize("kind", SHARED)
@@ -378,6 +385,36 @@ def test_sessions_made_by_many_threads_are_all_there(store: Stored) -> None:
         thread.join()
     assert store.count() == 81
     assert [store.get("wanted by all").metadata["thread"]] == won
+
+
+def test_a_thousand_entries_of_ten_threads_are_all_there(store: Stored, open_another: Open) -> None:
+    """G4.12, U6: entries of each type, also after they were read again."""
+    session = store.create("x")
+    made: list[Entry] = []
+
+    def work(thread: int) -> None:
+        for number in range(25):
+            call = new_tool_call_entry("find", {"n": number})
+            entries = [
+                new_message_entry("user", f"{thread}:{number}"),
+                call,
+                new_tool_result_entry("find", {"of": call.id}, None),
+                new_message_entry("assistant", "found"),
+            ]
+            for entry in entries:
+                session.add_entry(entry)
+            made.extend(entries)
+        store.save(session)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(10)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    reader = store if isinstance(store, MemoryStore) else open_another()
+    found = reader.get("x").get_history(0)
+    assert len(found) == 1000
+    assert sorted(entry.id for entry in found) == sorted(entry.id for entry in made)
 
 
 # --- close --------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """What only the Redis store promises: Redis' own expiry, no secret in an error, the extra named."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,7 +13,8 @@ import redis
 from tests.stores.contract.redis_server import RedisServer
 from tests.stores.contract.test_contract import until
 from tiro import SessionNotFoundError, StorageError
-from tiro.stores.redis import RedisStore
+from tiro.stores import redis as redis_store
+from tiro.stores.redis import LEASE_SECONDS, RedisStore, Server
 
 NEVER = 1e6
 
@@ -67,9 +69,46 @@ def test_a_deleted_session_leaves_no_key(store: RedisStore, raw: Any, prefix: st
     assert raw.keys(f"{prefix}*") == []
 
 
+def test_the_lock_of_a_holder_that_died_lapses(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """U9.8: a lease, which its holder renews while it lives."""
+    first, second = (Server(redis_server.url, prefix=f"{tmp_path}:") for _ in range(2))
+    monkeypatch.setattr(redis_store, "LEASE_SECONDS", 0.05)
+    assert first.lock("x").try_take()
+    until(second.lock("x").try_take)
+    for server in (first, second):
+        server.close()
+
+
+def test_a_lock_is_renewed_and_given_back_by_its_holder_only(
+    redis_server: RedisServer, raw: Any, prefix: str
+) -> None:
+    server = Server(redis_server.url, prefix=prefix)
+    mine, other = server.lock("x"), server.lock("x")
+    assert mine.try_take()
+    assert not other.try_take()
+    holder = other.holder()
+    assert holder is not None
+    assert holder.pid == os.getpid()
+    assert raw.pexpire(f"{prefix}lock:x", 100_000_000)
+    other.renew()
+    assert raw.pttl(f"{prefix}lock:x") > 1_000_000
+    mine.renew()
+    assert raw.pttl(f"{prefix}lock:x") <= LEASE_SECONDS * 1000
+    other.release()
+    assert not other.try_take()
+    mine.release()
+    assert other.holder() is None
+    assert other.try_take()
+    mine.release()
+    assert raw.exists(f"{prefix}lock:x")
+    server.close()
+
+
 def test_an_error_names_the_server_and_no_secret(tmp_path: Path) -> None:
     with RedisStore("redis://ada:secret@127.0.0.1:1/0", NEVER) as store:
-        with pytest.raises(StorageError, match=r"127\.0\.0\.1:1 ") as told:
+        with pytest.raises(StorageError, match=r"127\.0\.0\.1:1/0 ") as told:
             store.get("x")
         assert "secret" not in f"{told.value!r} {told.value} {told.value.data} {store.shelf!r}"
 

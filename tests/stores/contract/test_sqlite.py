@@ -17,8 +17,11 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_nothing_is_made_before_the_first_session(path: Path) -> None:
-    with SQLiteStore(path):
-        assert not path.parent.exists()
+    with SQLiteStore(path) as store:
+        assert (store.count(), store.delete_expired(), store.search("x")) == (0, 0, [])
+        with pytest.raises(SessionNotFoundError):
+            store.get("x")
+        assert not path.exists()
 
 
 def test_the_file_is_its_owners(path: Path) -> None:
@@ -45,6 +48,22 @@ def test_it_can_be_queried(path: Path) -> None:
     assert sql.execute(query).fetchall() == [("x", "Find 0", "build", 5)]
     assert sql.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     sql.close()
+
+
+def test_what_was_said_is_found_by_its_words(path: Path) -> None:
+    """The search of the server, over the sessions of a store."""
+    with SQLiteStore(path) as store:
+        session = store.create("x")
+        session.add_message("user", "Where is the Straßenbahn?")
+        session.add_message("assistant", "東京の地下鉄")
+        store.save(session)
+        assert [(hit.id, hit.seq) for hit in store.search("where STRASSENBAHN")] == [("x", 1)]
+        assert [hit.seq for hit in store.search("地下鉄")] == [2]
+        session.add_message("user", "the tram again")
+        store.save(session)
+        assert [hit.seq for hit in store.search('"tram again"')] == [3]
+        store.delete("x")
+        assert store.search("tram") == []
 
 
 def test_older_tables_are_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,219 @@
+"""What a shelf is: where sessions lie as a snapshot each and the changes since, by number.
+
+Every write says which state it follows on and does nothing when others wrote since. What several
+servers share has a lock for their turns besides, and a list.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from tiro.errors import SessionFormatError
+from tiro.session.changes import Change, decode_change
+from tiro.session.core import Core
+from tiro.session.snapshot import read_snapshot
+from tiro.stores.about import About
+from tiro.stores.lock import Holder
+
+SMALL_BYTES = 64_000
+"""Changes of up to this size are not folded into a snapshot."""
+
+
+class Kept(Protocol):
+    """One session on a shelf, as it was last seen there; its writes are called one at a time."""
+
+    @property
+    def expires_at(self) -> float | None:
+        """The moment after which it has expired, in seconds since 1970; None: never."""
+        ...
+
+    @property
+    def snapshot_bytes(self) -> int:
+        """The size of the snapshot."""
+        ...
+
+    @property
+    def changes_bytes(self) -> int:
+        """The size of the changes since."""
+        ...
+
+    def restore(self, session: Core) -> None:
+        """Bring a session to what was read."""
+        ...
+
+    def append(self, session: Core, first_n: int, changes: tuple[Change, ...]) -> bool:
+        """Add the changes from this number on; False, and nothing done, if others wrote since."""
+        ...
+
+    def replace(self, session: Core) -> bool:
+        """Write the whole session; False, and nothing done, if others wrote since."""
+        ...
+
+    def delete(self) -> bool:
+        """Remove it, whatever others wrote to it; False if it is gone, or another has its id."""
+        ...
+
+
+class Shelf(Protocol):
+    """Where sessions are kept. What it cannot read or write raises StorageError."""
+
+    def insert(self, session: Core) -> Kept | None:
+        """Keep a new session, all of it; None, and nothing done, where its id is taken."""
+        ...
+
+    def find(self, id: str) -> Kept | None:
+        """Read the session with this id, also one that has expired."""
+        ...
+
+    def delete(self, id: str) -> bool:
+        """Remove the session with this id; False where there is none."""
+        ...
+
+    def delete_expired(self, now: datetime) -> int:
+        """Remove all that have expired by then; how many those were."""
+        ...
+
+    def count(self, now: datetime) -> int:
+        """How many there are that have not expired by then."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections; whatever is called next opens them again."""
+        ...
+
+
+class SharedKept(Kept, Protocol):
+    """One session on a shelf that servers share."""
+
+    @property
+    def birth(self) -> str:
+        """What tells it from a later session of the same id."""
+        ...
+
+    @property
+    def n(self) -> int:
+        """The last change in it."""
+        ...
+
+    def is_current(self) -> bool:
+        """Whether it is still there as it was last seen; costs little."""
+        ...
+
+
+class Row(NamedTuple):
+    """One session in a list, and what tells its versions apart."""
+
+    id: str
+    birth: str
+    n: int
+    about: About
+
+
+class Keys(Protocol):
+    """Knows what no shelf may hold: the exact values of configured keys (U9.11)."""
+
+    def redact(self, data: bytes) -> bytes:
+        """The same JSON without them."""
+        ...
+
+    def redact_text(self, text: str) -> str:
+        """The same text without them."""
+        ...
+
+
+class NoKeys:
+    """Knows none."""
+
+    def redact(self, data: bytes) -> bytes:
+        """The same JSON."""
+        return data
+
+    def redact_text(self, text: str) -> str:
+        """The same text."""
+        return text
+
+
+class TurnLock(Protocol):
+    """The lock of one session: servers answer in it in turn (U9.8)."""
+
+    @property
+    def renew_seconds(self) -> float | None:
+        """How often it has to be renewed while it is held; None: never."""
+        ...
+
+    def try_take(self) -> bool:
+        """Take it if it is free."""
+        ...
+
+    def renew(self) -> None:
+        """Go on holding it."""
+        ...
+
+    def release(self) -> None:
+        """Give it back."""
+        ...
+
+    def holder(self) -> Holder | None:
+        """Who holds it; None where it is free."""
+        ...
+
+
+class SharedShelf(Protocol):
+    """A shelf that servers share."""
+
+    keys: Keys
+
+    def insert(self, session: Core) -> SharedKept | None:
+        """As `Shelf.insert`."""
+        ...
+
+    def find(self, id: str) -> SharedKept | None:
+        """As `Shelf.find`."""
+        ...
+
+    def has(self, id: str) -> bool:
+        """Whether there is a session with this id, also one that has expired."""
+        ...
+
+    def delete(self, id: str) -> bool:
+        """As `Shelf.delete`."""
+        ...
+
+    def rows(self, now: datetime) -> Sequence[Row]:
+        """All that have not expired by then, those saved last first."""
+        ...
+
+    def lock(self, id: str) -> TurnLock:
+        """The lock of the session with this id."""
+        ...
+
+    def ping(self) -> None:
+        """Raise StorageError where nothing can be read."""
+        ...
+
+    def close(self) -> None:
+        """As `Shelf.close`."""
+        ...
+
+
+def is_long(kept: Kept) -> bool:
+    """Whether its changes should be folded into a new snapshot: now and then, more and more seldom.
+
+    So all saves together cost a small multiple of what was said.
+    """
+    return kept.changes_bytes > max(SMALL_BYTES, kept.snapshot_bytes)
+
+
+def replay(session: Core, snapshot: bytes, changes: Iterable[bytes], n: int) -> None:
+    """Bring a session to a snapshot and the lines of changes since, the last of number `n`.
+
+    Raises SessionFormatError where they do not belong together.
+    """
+    session.restore(read_snapshot(snapshot))
+    for line in (line for lines in changes for line in lines.splitlines()):
+        number, change = decode_change(line)
+        session.commit(change)
+        session.n = number
+    if session.n != n:
+        reason = f"Changes are missing: there are {session.n} of {n}"
+        raise SessionFormatError(f"The session {session.id!r} is damaged", reason=reason)

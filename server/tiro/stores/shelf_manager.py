@@ -1,0 +1,204 @@
+"""`ShelfManager`: the sessions of a server in SQLite or on a Redis server, like those in files.
+
+Clients know a session by its id and its path. There are no files here, so a path is only a name:
+`<store>/<id>.json`, where nothing lies; real files can still be loaded, and copies written.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tiro.errors import SessionNotFoundError, StorageError
+from tiro.session.core import Core
+from tiro.session.session import Session
+from tiro.stores.index import SavedSession, Version
+from tiro.stores.lock import Holder, held_by, wait_for
+from tiro.stores.manager import SessionManager
+from tiro.stores.names import check_id
+from tiro.stores.notices import Notice
+from tiro.stores.shelf import Row, SharedKept, SharedShelf
+from tiro.stores.shelf_upkeep import ShelfUpkeep
+from tiro.stores.store import has_expired
+from tiro.stores.upkeep import Upkeep
+
+ANSWER_SECONDS = 1.0
+"""How long a Redis server is waited for while somebody waits for an answer of ours."""
+DEFAULT_URL = "redis://127.0.0.1:6379/0"
+
+
+def manager_of(
+    place: str | Path, on_notice: Callable[[Notice], None], cache_directory: Path | None
+) -> "ShelfManager":
+    """The manager of the sessions in this SQLite file, or on the Redis server at this address.
+
+    Opens nothing: what is out of reach is told when something is to be stored.
+    """
+    if isinstance(place, Path):
+        from tiro.stores.sqlite import Database
+
+        shelf: SharedShelf = Database(place)
+        directory = place
+    else:
+        from tiro.stores.redis import Server
+
+        shelf = server = Server(place or DEFAULT_URL, answer_seconds=ANSWER_SECONDS, tries=1)
+        directory = Path("/redis") / server.address.lstrip("/")
+    return ShelfManager(shelf, directory, on_notice=on_notice, cache_directory=cache_directory)
+
+
+class ShelfManager(SessionManager):
+    """A manager whose sessions are on a shelf; `directory` is what clients call that."""
+
+    def __init__(
+        self,
+        shelf: SharedShelf,
+        directory: Path,
+        *,
+        on_notice: Callable[[Notice], None] | None = None,
+        cache_directory: str | Path | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(directory, on_notice=on_notice, cache_directory=cache_directory, **options)
+        self.shelf = shelf
+        shelf.keys = self
+        self._index = _Listing(self)
+
+    def load(self, file: str | Path) -> Session:
+        """The session with this path, which is one of ours or a real file's.
+
+        Raises SessionNotFoundError, SessionFormatError, StorageError.
+        """
+        path = Path(file).absolute()
+        if path.parent != self.directory:
+            return super().load(path)
+        return self._live_from(self._kept_at(path))
+
+    def load_id(self, id: str) -> Session:
+        """The saved session with this id; raises as `load`, and InvalidSessionIdError."""
+        return self._live_from(self._found(id))
+
+    def read(self, id: str) -> Core:
+        """The saved session with this id, to look at; raises as `load_id`."""
+        core = Core(self.clock)
+        self._found(id).restore(core)
+        return core
+
+    def look_at(self, path: str) -> tuple[Core, datetime]:
+        """The saved session with this path, to look at, and when it was saved; raises as `load`."""
+        core = Core(self.clock)
+        self._kept_at(Path(path)).restore(core)
+        return core, core.updated
+
+    def delete(self, id: str) -> bool:
+        """Remove a saved session; False where there is none.
+
+        Live objects of it are no longer stored. Raises SessionInUseError while another process
+        answers in it, StorageError, InvalidSessionIdError.
+        """
+        if not self.shelf.has(id):
+            check_id(id)
+            self._forget(id)
+            return False
+        lock = self.shelf.lock(id)
+        if not wait_for(lock.try_take):
+            raise held_by(lock.holder() or Holder())
+        try:
+            self._forget(id)
+            return self.shelf.delete(id)
+        finally:
+            lock.release()
+
+    def close(self) -> None:
+        """Store all that is not stored yet; may be called any number of times."""
+        super().close()
+        self.shelf.close()
+
+    def path_of_id(self, id: str) -> Path:
+        """What clients call the place of the session with this id."""
+        return self._path_for(id)
+
+    def id_at(self, path: Path) -> str | None:
+        """The id of the session with this path; None where there is none."""
+        stem = path.name.removesuffix(path.suffix)
+        if self._path_for(stem).name == path.name:
+            return stem
+        return next((row.id for row in self._index.sessions() if row.path == str(path)), None)
+
+    def kept(self, id: str) -> SharedKept | None:
+        """What is kept under this id, unless it has expired."""
+        found = self.shelf.find(id)
+        return None if found is None or has_expired(found.expires_at, self.now()) else found
+
+    # Helpers
+
+    def _new_upkeep(self, session: Core) -> Upkeep:
+        return ShelfUpkeep(session, self, self.shelf, self.directory)
+
+    def _live_from(self, kept: SharedKept) -> Session:
+        session = self._make(None, None, None)
+        upkeep = self._upkeep_of(session)
+        assert isinstance(upkeep, ShelfUpkeep)
+        upkeep.restore(session, kept)
+        return session
+
+    def _kept_at(self, path: Path) -> SharedKept:
+        id = self.id_at(path)
+        kept = None if id is None else self.kept(id)
+        if kept is None:
+            raise SessionNotFoundError(f"There is no session {str(path)!r}", path=str(path))
+        return kept
+
+    def _found(self, id: str) -> SharedKept:
+        kept = self.kept(id)
+        if kept is None:
+            check_id(id)
+            raise SessionNotFoundError(f"No saved session has the id {id!r}", id=id)
+        return kept
+
+    def _is_saved(self, id: str) -> bool:
+        try:
+            return self.shelf.has(id)
+        except StorageError:
+            return False  # a taken id is seen when the session is stored
+
+
+class _Listing:
+    """The list of saved sessions, asked of the shelf each time."""
+
+    def __init__(self, manager: ShelfManager) -> None:
+        self._manager = manager
+
+    def sessions(self) -> list[SavedSession]:
+        """All saved sessions, newest first."""
+        return [self._saved(row) for row in self._rows()]
+
+    def versions(self) -> list[tuple[str, Version | None]]:
+        """The path of every session with what tells its version, newest first."""
+        path_of = self._manager.path_of_id
+        return [(str(path_of(row.id)), _version(row)) for row in self._rows()]
+
+    def close(self) -> None:
+        """Nothing: nothing is kept of it."""
+
+    def _rows(self) -> Sequence[Row]:
+        return self._manager.shelf.rows(self._manager.now())
+
+    def _saved(self, row: Row) -> SavedSession:
+        about = row.about
+        return SavedSession(
+            id=row.id,
+            path=str(self._manager.path_of_id(row.id)),
+            title=about.title,
+            agent=about.agent,
+            messages=about.messages,
+            archived=about.archived,
+            saved_at=about.saved_at,
+            bytes=about.bytes,
+            error=None,
+        )
+
+
+def _version(row: Row) -> Version:
+    """A session's birth and last change, in the form of a file's signature."""
+    return (row.n, int(row.birth, 16) & 0x7FFF_FFFF_FFFF_FFFF, 0), None
