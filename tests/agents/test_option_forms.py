@@ -202,6 +202,8 @@ python3 -mpip install x
 python -Bmpip install x
 python -I -mpip install x
 python -W ignore -mpip install x
+python -Ximporttime -mpip install x
+python -Wmodule -m pip install x
 python3 -m pip.__main__ install x
 python3 -mpip.__main__ install x
 python.exe -mpip install x
@@ -367,11 +369,13 @@ def test_no_rule_for_python_speaks_for_a_module_behind_it() -> None:
     for line in (
         *("python3 -mpytest -p evil", "python3 -mpip install --target X evil"),
         *("python3 -mrunpy evil", "python3 -mpip.__main__ install --target X evil"),
+        *("python3 -Ximporttime -mevil", "python3 -Ximporttime -m evil"),
         *("git.exe -c core.pager=./evil log", "python.exe -mevil"),
     ):
         assert risk_of(line.split(), 1) is not None, line
     for line in ("python3 -mpip install --target X evil", "python3 -mpytest -q -p evil"):
         assert risk_of(line.split(), 2) is not None, line
+    assert risk_of(["python3", "-Ximporttime", "-m", "pytest", "-p", "evil"], 4) is not None
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,8 @@ LANGUAGES = word_set(
 
 _PYTHONS = word_set("python pypy py pythonw ipython")
 _MODULE_OPTION = re.compile("-[a-zA-Z]*m")
-_GLUED_MODULE = re.compile(r"-([a-zA-Z]*?)m([A-Za-z_][\w.]*)?")
+_GLUED_MODULE = re.compile(r"-([bBdEhiIOPqRsStuvVx]*)m([A-Za-z_][\w.]*)?")
+"""Python's `-m` behind options that take no value: `-Ximporttime` is none."""
 _TEXT_OPTIONS = re.compile(r"-[a-zA-Z]*[ceEprRiIx]|--(eval|print|exec|require|import|run)\b.*|-")
 
 _GIT_RUNNERS = word_set(
