@@ -48,7 +48,7 @@ With a prefix argument FORCE one even where the window is under its limits."
   "Show PREVIEW, the answer to previewResize, as a form."
   (cond
    ((null (plist-get preview :draftId))
-    (message "Tiro: nothing would go, the window is under its limits; %s resizes it all the same"
+    (message "Tiro: nothing would go, the window is under its limits; %s looks what a resize would take"
              (substitute-command-keys "\\[universal-argument] \\[tiro-resize]")))
    ((tiro-memory--gains-nothing-p preview)
     (message "Tiro: there is nothing to gain: all %s would stay, and so would the %s tokens"

@@ -77,6 +77,8 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
       (format "%s\n@@ %d more lines: d shows all @@"
               (string-join (butlast lines more) "\n") more))))
 
+(defvar-local tiro-permission--shown nil "The question whose preview this buffer shows.")
+
 (defun tiro-permission-show-preview (question)
   "Show all that the tool use of QUESTION would do."
   (let ((preview (or (gethash (car question) tiro-permission--previews)
@@ -91,8 +93,6 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
             tiro-permission--shown question
             header-line-format (concat " " (string-replace "%" "%%" (tiro-permission--keys))))
       (display-buffer (current-buffer)))))
-
-(defvar-local tiro-permission--shown nil "The question whose preview this buffer shows.")
 
 (defun tiro-permission--put-away (question)
   "Give the windows that show the preview of QUESTION what they showed before."

@@ -15,6 +15,7 @@
 (require 'json)
 (require 'subr-x)
 (require 'tiro-session)
+(require 'tiro-transcript)
 
 (defvar tiro-view-mode-map
   (let ((map (make-sparse-keymap)))

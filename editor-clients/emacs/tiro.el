@@ -179,18 +179,21 @@ Ask QUESTION first where that is a turn of another session."
                                 (tiro-view-age (plist-get turn :at))
                                 (mapconcat #'file-name-nondirectory (plist-get turn :paths) ", "))))
       (tiro--tell-edits
-       deed (tiro-session-call method (and turn (list :turnId (plist-get turn :turnId))))))))
+       deed (plist-get turn :at)
+       (tiro-session-call method (and turn (list :turnId (plist-get turn :turnId))))))))
 
 (defconst tiro--max-told-commands 5
   "How many commands of an undone turn are told.")
 
-(defun tiro--tell-edits (deed result)
-  "Say that DEED was done to the files in RESULT."
+(defun tiro--tell-edits (deed at result)
+  "Say that DEED was done to the files in RESULT, by a turn of the time AT.
+The newest turn may have changed none: its time tells which one it was."
   (let* ((paths (append (plist-get result :paths) nil))
          (unsaved (seq-filter #'tiro-edit-unsaved-p paths))
          (commands (append (plist-get result :commands) nil)))
     (message "Tiro: %s %s%s%s" deed
-             (if paths (concat "the changes of " (mapconcat #'abbreviate-file-name paths ", "))
+             (if paths (format "the changes of %s, %s old"
+                               (mapconcat #'abbreviate-file-name paths ", ") (tiro-view-age at))
                "nothing: all of it was done already")
              (if unsaved (format "; not saved: %s" (mapconcat #'file-name-nondirectory unsaved ", "))
                "")

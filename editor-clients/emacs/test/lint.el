@@ -10,6 +10,7 @@
 (require 'checkdoc)
 (require 'cl-lib)
 (require 'package)
+(require 'subr-x)
 
 (setq native-comp-deferred-compilation nil
       ;; It takes every "while a turn runs" for a sentence to be mended.
@@ -23,12 +24,20 @@
   (princ (concat (apply #'format format arguments) "\n")))
 
 (defun tiro-lint-compile (file)
-  "Byte-compile FILE into a scratch folder, warnings being errors."
-  (let* ((folder (make-temp-file "elc" t))
-         (byte-compile-error-on-warn t)
-         (byte-compile-dest-file-function
-          (lambda (name) (expand-file-name (concat (file-name-nondirectory name) "c") folder))))
-    (unless (byte-compile-file file) (tiro-lint-say "%s: byte-compile failed" file))
+  "Byte-compile FILE into a scratch folder, warnings being errors.
+In an Emacs of its own, as native compilation does: what another file has loaded is not known."
+  (let ((folder (make-temp-file "elc" t)))
+    (with-temp-buffer
+      (unless (eq 0 (call-process
+                     (expand-file-name invocation-name invocation-directory) nil t nil
+                     "-Q" "--batch" "-L" "." "--eval"
+                     (prin1-to-string
+                      `(setq byte-compile-error-on-warn t
+                             byte-compile-dest-file-function
+                             (lambda (name)
+                               (expand-file-name (file-name-nondirectory name) ,folder))))
+                     "-f" "batch-byte-compile" file))
+        (tiro-lint-say "%s: byte-compile failed: %s" file (string-trim (buffer-string)))))
     (delete-directory folder t)))
 
 (defun tiro-lint-checkdoc (file)
