@@ -138,7 +138,7 @@ export function changeSettings(out, scope, changes) {
 }
 
 /** How long to wait for what must come: a busy machine fails no test, what hangs is still seen. */
-export const PATIENCE_MS = 60_000;
+export const PATIENCE_MS = 180_000;
 
 /** Wait until a condition holds; the label says what was waited for. */
 export async function until(condition, label, timeoutMs = PATIENCE_MS) {

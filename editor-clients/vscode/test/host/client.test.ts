@@ -43,7 +43,7 @@ suite("Tiro", () => {
     assert.equal(result.text, "You said: hello");
   });
 
-  test("Show Session is the exact text, in a read-only document", async () => {
+  test("Show Session is the exact text, in a read-only document (M2.10, M6.2)", async () => {
     await ask("Find all .el files");
     await ask("tool please");
     const text = await run<string>("tiro.showSession");
@@ -66,11 +66,11 @@ suite("Tiro", () => {
     await until(() => after?.getText() === text, "the document is brought up to date");
   });
 
-  test("an empty session has no text", async () => {
+  test("an empty session has no text (M2.10)", async () => {
     assert.equal(await run("tiro.showSession"), null);
   });
 
-  test("Clear Session saves what was there", async () => {
+  test("Clear Session saves what was there (M6.1)", async () => {
     await ask("remember this");
     const { cleared, savedAs } = await run<ClearResult>("tiro.clearSession");
     assert.equal(cleared, 2);
@@ -78,7 +78,7 @@ suite("Tiro", () => {
     assert.deepEqual(await run("tiro.clearSession"), { cleared: 0, savedAs: null });
   });
 
-  test("a saved session is loaded by its id and by its path", async () => {
+  test("a saved session is loaded by its id and by its path (M4.5)", async () => {
     await ask("keep me");
     const { path, id } = await run<SaveResult>("tiro.saveSession");
     assert.ok(existsSync(path));
@@ -90,13 +90,13 @@ suite("Tiro", () => {
     }
   });
 
-  test("an unknown session is an error, and the current one stays", async () => {
+  test("an unknown session is an error, and the current one stays (M7.3)", async () => {
     await ask("still here");
     assert.equal(await run("tiro.loadSession", "session-19990101-000000"), undefined);
     assert.match(await run<string>("tiro.showSession"), /still here/);
   });
 
-  test("a session is searched, exported, and comes back as another one", async () => {
+  test("a session is searched, exported, and comes back as another one (P12, U7.4)", async () => {
     await ask("the word quokka");
     const { id } = await run<SaveResult>("tiro.saveSession");
     const { hits } = await run<SearchResult>("tiro.searchSessions", "QUOKKA");
@@ -108,7 +108,7 @@ suite("Tiro", () => {
     assert.deepEqual([other, total], [`${id}-01`, 2]);
   });
 
-  test("the agent is selected, shown and used", async () => {
+  test("the agent is selected, shown and used (M6.3, M6.4)", async () => {
     const { agent } = await run<AgentResult>("tiro.selectAgent", "plan");
     assert.equal(agent?.name, "plan");
     assert.equal((await run<AgentResult>("tiro.showCurrentAgent")).agent?.name, "plan");
@@ -116,7 +116,7 @@ suite("Tiro", () => {
     assert.equal((await run<AgentResult>("tiro.showCurrentAgent")).agent?.name, "plan");
   });
 
-  test("Context Size is the sum of its parts", async () => {
+  test("Context Size is the sum of its parts (P7)", async () => {
     await ask("how long is it?");
     const { tokens, breakdown } = await run<ContextSize>("tiro.contextSize");
     const parts = Object.values<number>({ ...breakdown });
@@ -126,7 +126,7 @@ suite("Tiro", () => {
     );
   });
 
-  test("an answer is cancelled in mid-stream, and the next one comes", async () => {
+  test("an answer is cancelled in mid-stream, and the next one comes (B43)", async () => {
     const { running } = await askSlowly();
     assert.deepEqual(await run("tiro.cancel"), { cancelled: true });
     const result = await running;
@@ -166,7 +166,7 @@ suite("Tiro", () => {
     assert.doesNotMatch(await run<string>("tiro.showSession"), /too late/);
   });
 
-  test("Explain Next Request shows what would be sent, and sends nothing", async () => {
+  test("Explain Next Request shows what would be sent, and sends nothing (P11)", async () => {
     await ask("hello");
     const count = (await lastRequests()).length;
     const explained = await run<ExplainResult>("tiro.explainRequest", "and now?");
@@ -182,7 +182,7 @@ suite("Tiro", () => {
     assert.doesNotMatch(await run<string>("tiro.showSession"), /and now/);
   });
 
-  test("a second prompt while one is answered is refused, and nothing of it is stored", async () => {
+  test("a second prompt while one is answered is refused, and nothing of it is stored (B45, M6.5)", async () => {
     const { running } = await askSlowly();
     assert.equal(await ask("me too"), undefined);
     await run("tiro.cancel");
@@ -190,7 +190,7 @@ suite("Tiro", () => {
     assert.doesNotMatch(await run<string>("tiro.showSession"), /me too/);
   });
 
-  test("Clear Session in mid-answer ends it, and nothing of it comes later", async () => {
+  test("Clear Session in mid-answer ends it, and nothing of it comes later (B62)", async () => {
     const { running } = await askSlowly();
     await run<ClearResult>("tiro.clearSession");
     assert.equal((await running)?.stopReason, "cancelled");
@@ -199,7 +199,7 @@ suite("Tiro", () => {
     assert.equal(text, "Session Summary:\n\n[USER] hello\n[ASSISTANT] You said: hello");
   });
 
-  test("a tool reads what the editor holds, not what the disk holds", async () => {
+  test("a tool reads what the editor holds, not what the disk holds (B55, P5)", async () => {
     const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
     assert.ok(folder);
     const document = await vscode.workspace.openTextDocument(vscode.Uri.joinPath(folder, "a.py"));
@@ -250,7 +250,7 @@ suite("Tiro", () => {
     assert.match((await lastRequests()).at(-1) ?? "", /def greet\(name\)/);
   });
 
-  test("a changed setting reaches the running server", async () => {
+  test("a changed setting reaches the running server (M3.1)", async () => {
     const configuration = vscode.workspace.getConfiguration("tiro");
     await configuration.update("session.maxHistory", 7, vscode.ConfigurationTarget.Global);
     await until(
@@ -260,7 +260,7 @@ suite("Tiro", () => {
     await configuration.update("session.maxHistory", undefined, vscode.ConfigurationTarget.Global);
   });
 
-  test("a server killed in mid-answer is not started again, and nothing is lost", async () => {
+  test("a server killed in mid-answer is not started again, and nothing is lost (P3, U9.3)", async () => {
     await ask("before the crash");
     const { running } = await askSlowly();
     const [pid] = serverPids();

@@ -59,7 +59,7 @@ suite("Edits", () => {
     vscode.window.showWarningMessage = ask as unknown as typeof showWarningMessage;
   }
 
-  test("a turn's edits are made, undone and redone, byte for byte", async () => {
+  test("a turn's edits are made, undone and redone, byte for byte (P6, B54)", async () => {
     await openAll();
     const before = state();
     answerWith(() => "Allow Once");
@@ -74,7 +74,7 @@ suite("Edits", () => {
     assert.deepEqual(state(), edited(ALL));
   });
 
-  test("a turn that is cancelled in the middle is undone and redone as far as it came", async () => {
+  test("a turn that is cancelled in the middle is undone and redone as far as it came (P6, B03)", async () => {
     await openAll();
     const before = state();
     answerWith(() => (questions.length === 3 ? run("tiro.cancel").then(() => undefined) : "Allow Once"));
@@ -94,7 +94,7 @@ suite("Edits", () => {
     assert.match(questions[0] ?? "", /^Take back what another session did at .* to .*b\.txt, .*a\.txt\?$/);
   });
 
-  test("VS Code's own undo takes back one step a file", async () => {
+  test("VS Code's own undo takes back one step a file (P5, B55)", async () => {
     await openAll();
     const before = state();
     answerWith(() => "Allow Once");
@@ -111,7 +111,7 @@ suite("Edits", () => {
     assert.deepEqual(texts(state()), texts(edited(OPEN)));
   });
 
-  test("what was typed while the question waited stays, and the change is not made", async () => {
+  test("what was typed while the question waited stays, and the change is not made (B55)", async () => {
     const document = await show("a.txt");
     answerWith(async () => {
       await type(document, "typed ", 0);
@@ -122,7 +122,7 @@ suite("Edits", () => {
     assert.deepEqual(readFileSync(pathOf("a.txt")), DISK["a.txt"]);
   });
 
-  test("what was typed since is kept by an undo, or named where it cannot be", async () => {
+  test("what was typed since is kept by an undo, or named where it cannot be (P6)", async () => {
     const document = await show("c.txt");
     answerWith(() => "Allow Once");
     await edit(["c.txt"]);
@@ -146,7 +146,7 @@ suite("Edits", () => {
     assert.equal(document.getText(), "mine c ONE c\r\nzwei é\r\nmine\r\n");
   });
 
-  test("Show Diff shows the text of now and the one after, then asks again", async () => {
+  test("Show Diff shows the text of now and the one after, then asks again (P8, B55)", async () => {
     await openAll();
     const before = state();
     const shown: string[][] = [];

@@ -18,7 +18,7 @@ suite("Memory", () => {
 
   teardown(() => setLimit(undefined));
 
-  test("a resize is shown before it happens, edited, applied and undone", async () => {
+  test("a resize is shown before it happens, edited, applied and undone (P2)", async () => {
     await ask(`alpha ${"long ".repeat(40)}`);
     await ask("beta");
     const size = (await run<ContextSize>("tiro.contextSize")).tokens;
@@ -68,7 +68,7 @@ suite("Memory", () => {
     await until(() => activeText().startsWith("#") && !activeText().includes("mine"), "another form is shown");
   });
 
-  test("memo and summary are edited, and what is not edited is not sent", async () => {
+  test("memo and summary are edited, and what is not edited is not sent (U1.7, U5)", async () => {
     await ask("hello");
     await run("tiro.editMemory");
     await edit("{}", '{"name": "Ada"}');
@@ -83,7 +83,7 @@ suite("Memory", () => {
     assert.match(system, /They met\./);
   });
 
-  test("a pinned message stays, whatever leaves", async () => {
+  test("a pinned message stays, whatever leaves (U2.8)", async () => {
     await ask("keep this");
     await ask("two");
     await ask("three");
@@ -94,7 +94,7 @@ suite("Memory", () => {
     assert.deepEqual((await run<PinResult>("tiro.unpinMessage", { seq: 1 })).pins, []);
   });
 
-  test("Compact Session folds the window into a summary, and Undo Resize takes it back", async () => {
+  test("Compact Session folds the window into a summary, and Undo Resize takes it back (M7.1)", async () => {
     await ask(`alpha ${"long ".repeat(300)}`);
     await ask("beta");
     await run("tiro.compactSession");
@@ -104,7 +104,7 @@ suite("Memory", () => {
     assert.match(await run<string>("tiro.showSession"), /beta/);
   });
 
-  test("Rewind takes back what came after, once the user says so", async () => {
+  test("Rewind takes back what came after, once the user says so (U1.4)", async () => {
     await ask("one");
     await ask("two");
     const refused = await answering(undefined, () => run("tiro.rewind", 2));
@@ -115,7 +115,7 @@ suite("Memory", () => {
     assert.match(await errorOf(() => run("tiro.rewind", 2)), /Nothing came after/);
   });
 
-  test("a message is edited, and the model sees the new wording", async () => {
+  test("a message is edited, and the model sees the new wording (U1.2)", async () => {
     await ask("color");
     await run("tiro.editMessage", 1);
     await shows(/^color$/);
@@ -136,7 +136,7 @@ suite("Memory", () => {
     assert.equal(result, undefined);
   });
 
-  test("what a turn excludes is refused while one runs", async () => {
+  test("what a turn excludes is refused while one runs (M7.1)", async () => {
     const { running } = await askSlowly();
     for (const command of ["tiro.compactSession", "tiro.previewResize", "tiro.retry", "tiro.rewind", "tiro.editMessage"]) {
       assert.match(await errorOf(() => run(command)), /still answering/, command);

@@ -9,7 +9,7 @@ import { build } from "esbuild";
 import { finish } from "../../scripts/report.mjs";
 import { EXTENSION, outFolder, startWorkbench } from "../workbench.mjs";
 
-const TIMEOUT_MS = 600_000;
+const TIMEOUT_MS = 1_000_000;
 const MAX_LINE_CHARACTERS = 1_500;
 
 const out = outFolder("host");

@@ -6,7 +6,7 @@ import Mocha from "mocha";
 
 /** Run all tests; a failure rejects, and the workbench exits with 1. */
 export async function run(): Promise<void> {
-  const mocha = new Mocha({ ui: "tdd", timeout: 120_000, reporter: "min" });
+  const mocha = new Mocha({ ui: "tdd", timeout: 600_000, reporter: "min" });
   if (process.env.TIRO_TEST_ONLY !== undefined) {
     mocha.grep(process.env.TIRO_TEST_ONLY);
   }

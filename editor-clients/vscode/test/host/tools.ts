@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import type { TurnResult } from "../../src/protocol";
 
 /** How long to wait for what must come: a busy machine fails no test, what hangs is still seen. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 
 export function run<T>(command: string, ...args: unknown[]): Thenable<T> {
   return vscode.commands.executeCommand<T>(command, ...args);

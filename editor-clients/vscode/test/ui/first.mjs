@@ -1,7 +1,7 @@
 // The first day: no server yet and no folder, then one that is not trusted yet, and VS Code's own
 // Chat.
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 import { environment, EXTENSION, SERVER_COMMAND, serverPids, until } from "../workbench.mjs";
@@ -39,10 +39,12 @@ export const FIRST = {
   },
 
   "an installation runs in a terminal, and its failure is told": async (ui) => {
-    writeFileSync(`${ui.bench.out}/home/.venvs`, "in the way of the environment that is made there");
+    const home = `${ui.bench.out}/home`;
+    writeFileSync(`${home}/.venvs`, "in the way of the environment that is made there");
+    mkdirSync(`${home}/begins-here`);
     await ui.toast("The Tiro server is not installed").getByRole("button", { name: "Install Server" }).click();
     const input = ui.page.locator(".quick-input-widget input");
-    await ui.row("cache").waitFor(); // the dialog has arrived where it begins, and takes what is typed
+    await ui.row("begins-here").waitFor(); // the dialog has arrived where it begins, and takes what is typed
     await input.fill(`${CLONE}/`);
     await ui.row("editor-clients").waitFor(); // it has arrived there
     await ui.page.locator(".quick-input-widget").getByRole("button", { name: "Install from Here" }).click();
@@ -92,7 +94,7 @@ export const FIRST = {
     await ui.prompts.filter({ hasText: "no folder" }).waitFor();
   },
 
-  "a workspace that is not trusted has reading tools only, until it is": async (ui) => {
+  "a workspace that is not trusted has reading tools only, until it is (P8)": async (ui) => {
     const tools = () => ui.provider.requests.at(-1).tools.map((tool) => tool.function.name);
     await ui.ask("what may you do?");
     await ui.answered("You said: what may you do?");
@@ -144,7 +146,7 @@ export const FIRST = {
     await ui.prompts.last().getByText("a.py").first().waitFor();
   },
 
-  "to stop it in the Chat cancels the turn, and a second prompt is refused": async (ui) => {
+  "to stop it in the Chat cancels the turn, and a second prompt is refused (B43, B45)": async (ui) => {
     const chat = new NativeChat(ui);
     await ui.ask("slow");
     await ui.answers.last().filter({ hasText: "word3" }).waitFor();

@@ -6,7 +6,7 @@ import { until } from "../workbench.mjs";
 import { Emacs } from "./emacs.mjs";
 
 export const HANDOFF = {
-  "what is asked here goes on in Emacs, what is asked there is here, and one waits for the other": async (ui) => {
+  "what is asked here goes on in Emacs, what is asked there is here, and one waits for the other (P4, U9.8)": async (ui) => {
     const said = (text) => ui.view.locator(".item").filter({ hasText: text });
     const folder = `${ui.bench.out}/tiro/sessions`;
     const emacs = new Emacs(ui.bench.out);

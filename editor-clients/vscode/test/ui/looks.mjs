@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 
-import { until } from "../workbench.mjs";
+import { PATIENCE_MS, until } from "../workbench.mjs";
 import { isAtEnd } from "./reading.mjs";
+import { scrollToFirst, writeLongSession } from "./scrolling.mjs";
 
 export const LOOKS = {
   "it can be read in a dark theme and in high contrast": async (ui) => {
@@ -49,17 +50,12 @@ export const LOOKS = {
   },
 
   "a long session is shown from its end, and earlier messages come to a reader who scrolls up (P10)": async (ui) => {
-    const messages = Array.from({ length: 500 }, (_, index) => ({
-      role: index % 2 === 0 ? "user" : "assistant",
-      content: `message ${index + 1}\n\n${"```py\nx = 1\n```\n".repeat(index % 3)}`,
-    }));
-    const path = `${ui.bench.out}/tiro/sessions/long.json`;
-    writeFileSync(path, JSON.stringify({ id: "long", messages, timestamp: "2025-02-21T14:30:15-0800" }));
+    writeLongSession(ui.bench.out, 500);
     await ui.command("Tiro: Load Session");
     await ui.pick("long");
     await ui.answers.last().filter({ hasText: "message 500" }).waitFor();
     const transcript = ui.view.locator("#transcript");
-    const { moved, most, slowest } = await transcript.evaluate(scrollToFirst);
+    const { moved, most, slowest } = await transcript.evaluate(scrollToFirst, PATIENCE_MS);
     console.log(`   ${most} items on the page at most, ${slowest} ms the slowest frame`);
     assert.ok(most <= 160, `${most} items were on the page`);
     assert.deepEqual(moved, [], "the reader was moved");
@@ -70,26 +66,3 @@ export const LOOKS = {
     await until(() => transcript.evaluate(isAtEnd), "the end is shown");
   },
 };
-
-/** Scroll up, frame by frame, until the first message is there; runs in the page. */
-async function scrollToFirst(element) {
-  const seen = () => {
-    const top = element.getBoundingClientRect().top;
-    return [...element.querySelectorAll(".item")].find((item) => item.getBoundingClientRect().bottom > top);
-  };
-  const frame = () => new Promise((resolve) => globalThis.requestAnimationFrame(resolve));
-  const moved = [];
-  let [most, slowest, last] = [0, 0, await frame()];
-  for (let frames = 0; frames < 2_000 && !element.querySelector(".item")?.textContent.trim().endsWith("message 1"); frames += 1) {
-    element.scrollTop -= 700;
-    const [item, place] = [seen(), seen()?.getBoundingClientRect().top];
-    const now = await frame();
-    if (Math.abs(item.getBoundingClientRect().top - place) > 60) {
-      moved.push(item.textContent);
-    }
-    most = Math.max(most, element.querySelectorAll(".item").length);
-    slowest = Math.max(slowest, Math.round(now - last));
-    last = now;
-  }
-  return { moved, most, slowest };
-}

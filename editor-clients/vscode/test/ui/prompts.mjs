@@ -17,7 +17,7 @@ export const PROMPTS = {
     await ui.shot("failure");
   },
 
-  "the selection goes along, and can be left out": async (ui) => {
+  "the selection goes along, and can be left out (P5)": async (ui) => {
     await ui.openFile("a.py");
     await ui.editor.click();
     await ui.page.keyboard.press("Control+Home");

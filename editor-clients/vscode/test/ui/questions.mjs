@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 
 export const QUESTIONS = {
-  "the real server asks before a tool runs, and the answer holds": async (ui) => {
+  "the real server asks before a tool runs, and the answer holds (P8, M5.6)": async (ui) => {
     await ui.changeSettings({ "tiro.settings": { permission: { read: "ask" } } });
     const asks = "build wants to run read_file [read]";
     const status = ui.view.locator("details.tool .status");
@@ -69,7 +69,7 @@ export const QUESTIONS = {
     await ui.statusBar.filter({ hasText: "echo" }).waitFor();
   },
 
-  "a question that is withdrawn goes away, and one that was answered for the session is not asked again": async (ui) => {
+  "a question that is withdrawn goes away, and one that was answered for the session is not asked again (B43)": async (ui) => {
     await ui.ask("tool use: withdrawn");
     await ui.question("read_file").waitFor();
     await ui.prompt.press("Escape");

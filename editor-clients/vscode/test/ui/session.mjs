@@ -17,7 +17,7 @@ export const SESSION = {
     await ui.page.getByText("Cannot edit in read-only editor").first().waitFor();
   },
 
-  "Context Size says what the next request takes": async (ui) => {
+  "Context Size says what the next request takes (P7)": async (ui) => {
     await ui.command("Tiro: Context Size");
     await ui.page.getByText(/The next request: about [\d,]+ of 8,192 tokens/).first().waitFor();
     await ui.row(/System prompt\s*[\d,]+ tokens · \d+ %/).waitFor();
@@ -76,7 +76,7 @@ export const SESSION = {
     await ui.shot("resize-undone");
   },
 
-  "an agent is selected and shown": async (ui) => {
+  "an agent is selected and shown (M6.3, M6.4)": async (ui) => {
     await ui.command("Tiro: Select Agent");
     await ui.row("build").waitFor();
     await ui.shot("select-agent");
@@ -105,7 +105,7 @@ export const SESSION = {
     await ui.page.keyboard.press("Escape");
   },
 
-  "Save Session says where, Clear Session empties the view": async (ui) => {
+  "Save Session says where, Clear Session empties the view (M4.2, M6.1)": async (ui) => {
     await ui.command("Tiro: Save Session");
     const toast = ui.toast("Saved as");
     await toast.waitFor();
@@ -138,7 +138,7 @@ export const SESSION = {
     await ui.shot("loaded");
   },
 
-  "the sessions are a tree: opened by a click, deleted after a question": async (ui) => {
+  "the sessions are a tree: opened by a click, deleted after a question (M4.5)": async (ui) => {
     await ui.page.getByRole("button", { name: "Sessions Section" }).click();
     const rows = ui.page.locator(".tree-explorer-viewlet-tree-view .monaco-list-row");
     const row = (text) => rows.filter({ hasText: text }).first();
