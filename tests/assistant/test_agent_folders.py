@@ -79,7 +79,8 @@ def test_what_a_slow_disk_did_not_give_out_is_read_when_it_is_back(
 ) -> None:
     """Names may come from a cache while contents do not: no file changes when they do."""
     path = put(tmp_path, "agents/mine.md", SEEN)
-    folders = AgentFolders(tmp_path, [], "build", Patience(0.05))
+    patience = Patience(PATIENCE, PATIENCE)
+    folders = AgentFolders(tmp_path, [], "build", patience)
     path.write_text(SEEN + "more")
     back, opened = threading.Event(), os.open
 
@@ -89,7 +90,9 @@ def test_what_a_slow_disk_did_not_give_out_is_read_when_it_is_back(
         return opened(name, *given, **named)
 
     monkeypatch.setattr(os, "open", slow)
+    patience.seconds = 0.05
     assert "does not answer" in folders.look()[0]
+    patience.seconds = PATIENCE
     assert "mine" not in folders.registry.names()
     back.set()
     for thread in threading.enumerate():

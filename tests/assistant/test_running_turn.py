@@ -16,10 +16,11 @@ from tiro.assistant.running_turn import entered
 def test_a_lock_whose_wait_is_cancelled_is_given_back(cancels: int) -> None:
     """B43: a cancel at any point, and any number of them, leaves the session usable."""
     told: list[str] = []
-    free = threading.Event()
+    begun, free = threading.Event(), threading.Event()
 
     @contextmanager
     def lock() -> Iterator[None]:
+        begun.set()
         free.wait(PATIENCE)
         told.append("taken")
         yield
@@ -31,7 +32,7 @@ def test_a_lock_whose_wait_is_cancelled_is_given_back(cancels: int) -> None:
 
     async def cancelled() -> None:
         waiting = asyncio.create_task(wait_for_it())
-        await asyncio.sleep(0.05)
+        assert await asyncio.to_thread(begun.wait, PATIENCE)
         for _ in range(cancels):
             waiting.cancel()
             await asyncio.sleep(0.01)
@@ -57,7 +58,7 @@ def test_a_lock_is_given_back_though_its_release_is_cancelled() -> None:
     async def use(used: asyncio.Event) -> None:
         async with entered(lock()):
             used.set()
-            asyncio.get_running_loop().run_in_executor(None, busy.wait, 5)
+            asyncio.get_running_loop().run_in_executor(None, busy.wait, PATIENCE)
 
     async def cancelled() -> None:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))

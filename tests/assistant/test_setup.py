@@ -190,7 +190,7 @@ def test_a_disk_that_does_not_answer_is_told_and_read_when_it_does(
 
     monkeypatch.setattr(os, "stat", lambda path, **k: real_stat(waited(path), **k))
     monkeypatch.setattr(os, "open", lambda path, *a, **k: real_open(waited(path), *a, **k))
-    setup = Setup.load(tmp_path / "own", [root], {}, patience=Patience(0.05))
+    setup = Setup.load(tmp_path / "own", [root], {}, patience=Patience(1.0))
     assert [problem.partition(":")[0] for problem in setup.problems] == [
         f"{root}/.tiro/config.yaml cannot be read",
         f"{folder} cannot be read",

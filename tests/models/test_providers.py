@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.models.wire import SECRET, settings
+from tests.sizes import PATIENCE
 from tiro.errors import ModelNotConfiguredError
 from tiro.models.anthropic import AnthropicModel
 from tiro.models.local import LocalModel
@@ -64,7 +65,7 @@ def server() -> Iterator[ListServer]:
 
 
 def offered(cache: Path | None = None, **given: Any) -> Offer:
-    return asyncio.run(offer(settings(**given), Patience(1.0, 1.0), local_cache=cache))
+    return asyncio.run(offer(settings(**given), Patience(PATIENCE, PATIENCE), local_cache=cache))
 
 
 def test_a_hosted_provider_with_a_key_is_not_asked_first(server: ListServer) -> None:
@@ -111,7 +112,7 @@ def test_what_stands_in_the_address_is_blamed_and_not_a_key_that_is_not_sent(
 def test_a_server_that_takes_connections_and_says_nothing_is_slow() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
-        found = asyncio.run(offer(settings(base_url=url), Patience(0.03, 0.02)))
+        found = asyncio.run(offer(settings(base_url=url), Patience(1.5, 0.02)))
     fault = f"it takes connections at {url}, but its models were not listed within 0.02 s"
     assert found == Offer(fault=fault, is_slow=True)
 

@@ -146,8 +146,11 @@ def test_secret_that_is_known_later_is_kept_out_from_then_on(path: Path) -> None
     assert json.loads(read_recording(path).messages_in[0].data) == ["[secret]", "[secret]"]
 
 
-def test_start_of_a_secret_is_not_waited_for_for_ever(recorder: Recorder, path: Path) -> None:
+def test_start_of_a_secret_is_not_waited_for_for_ever(
+    recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What came last before a hang must be in the file, not in memory."""
+    monkeypatch.setattr(recorder_module, "HOLD_SECONDS", 0.1)
     recorder.sent(b'{"delta": "It ends in sk-c0f"}')
     recorder.sent(b'{"id": 1}')
     _wait_until_written(path, b'"id": 1')

@@ -29,7 +29,7 @@ def test_what_is_answered_or_raised_is_passed_on() -> None:
 def test_a_silent_disk_is_given_up_and_not_asked_again_until_it_answers(
     back: threading.Event,
 ) -> None:
-    patience = Patience(0.05)
+    patience = Patience(0.05, PATIENCE)
     asked: list[int] = []
 
     def question() -> str:
@@ -46,6 +46,7 @@ def test_a_silent_disk_is_given_up_and_not_asked_again_until_it_answers(
     for thread in threading.enumerate():
         if thread.name == "tiro-disk":
             thread.join(PATIENCE)
+    patience.seconds = PATIENCE
     assert patience.ask("a", question) == "here"
 
 
