@@ -376,6 +376,8 @@ def _denied_patterns(tables: Sequence[Permission], key: str) -> Iterator[str]:
 
 def _denies_all(permission: Permission, key: str) -> bool:
     """Whether a table denies every use of a key."""
+    if permission is None:  # as most are, and this is asked of each at every tool
+        return False
     table = _as_table(permission)
     value = table.get(key, table.get("*"))
     if value is None or isinstance(value, str):

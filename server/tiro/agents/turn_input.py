@@ -20,7 +20,7 @@ from tiro.session.secrets import KnownSecrets
 from tiro.tools.editor import PermissionAnswer, PermissionRequest
 from tiro.tools.seen import SeenTexts
 from tiro.tools.silent_disk import WORK_SECONDS, Patience
-from tiro.tools.tool import EditRecorder, Tool, Unrecorded, shown_schema
+from tiro.tools.tool import EditRecorder, Tool, Unrecorded
 from tiro.tools.workspace import Workspace
 
 
@@ -95,9 +95,7 @@ def tools_of(turn: Turn) -> list[Tool]:
 
 def schemas_of(tools: Sequence[Tool]) -> list[ToolSchema]:
     """The tools as a request carries them."""
-    return [
-        ToolSchema(tool.name, tool.description, shown_schema(tool.input_schema)) for tool in tools
-    ]
+    return [ToolSchema(tool.name, tool.description, tool.shown) for tool in tools]
 
 
 def request_of(turn: Turn) -> ModelRequest:

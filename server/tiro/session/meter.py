@@ -31,6 +31,9 @@ IMAGE_TOKENS = 1600
 MESSAGE_TOKENS = 4
 """What the frame of a message costs: its role and the marks around it."""
 
+MOST_TEXTS = 8
+"""How many texts besides the messages have known weights."""
+
 Part: TypeAlias = tuple[str, Weights]
 """What something counts for, and under which name of the breakdown."""
 
@@ -160,6 +163,8 @@ class Meter:
         self.calibration = Calibration()
         self._family = ""
         self._known: dict[int, tuple[Message, list[Part]]] = {}
+        self._texts: dict[str, Weights] = {}
+        """Of prompt, tools, memo and summary, which are the same from one look to the next."""
 
     def use(self, model: str | None, calibration: Calibration) -> None:
         """Measure for this model from now on."""
@@ -170,7 +175,7 @@ class Meter:
 
     def text(self, text: str) -> int:
         """About how many tokens a text is."""
-        return self.calibration.tokens(weigh(text, self._family))
+        return self.calibration.tokens(self._weighed(text))
 
     def message(self, message: Message) -> int:
         """What one message counts for; one that is known is not read again."""
@@ -207,7 +212,7 @@ class Meter:
     def fork(self) -> "Meter":
         """A copy that weighs on its own; it shares the calibration."""
         forked = copy.copy(self)
-        forked._known = self._known.copy()
+        forked._known, forked._texts = self._known.copy(), self._texts.copy()
         return forked
 
     def forget(self, seq: int) -> None:
@@ -217,6 +222,7 @@ class Meter:
     def clear(self) -> None:
         """Forget all weights."""
         self._known.clear()
+        self._texts.clear()
 
     def _sums(
         self,
@@ -228,7 +234,7 @@ class Meter:
         draft: str = "",
     ) -> dict[str, Weights]:
         texts = {"system": system, "tools": tools, "memo": memo, "summary": summary}
-        parts = [(name, weigh(text, self._family)) for name, text in texts.items() if text]
+        parts = [(name, self._weighed(text)) for name, text in texts.items() if text]
         if draft:
             parts += [("user", weigh(draft, self._family)), ("user", FRAME)]
         words, code, wide = (dict.fromkeys(Breakdown.__struct_fields__, 0.0) for _ in range(3))
@@ -242,6 +248,15 @@ class Meter:
             code[name] += weights[1]
             wide[name] += weights[2]
         return {name: (words[name], code[name], wide[name]) for name in words}
+
+    def _weighed(self, text: str) -> Weights:
+        found = self._texts.get(text)
+        if found is None:
+            found = weigh(text, self._family)
+            if len(self._texts) >= MOST_TEXTS:
+                self._texts.clear()
+            self._texts[text] = found
+        return found
 
     def _parts(self, message: Message) -> list[Part]:
         """The parts of the breakdown that a message counts for."""

@@ -145,6 +145,11 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
     It is called before `run`, with the same ToolRun; a ToolError ends the tool use unasked.
     """
+    shown: dict[str, Any] = {}
+    """The schema of the input as a model is shown it, which follows from `input_schema`."""
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "shown", shown_schema(self.input_schema))
 
 
 def object_schema(properties: dict[str, Any], *required: str) -> dict[str, Any]:
