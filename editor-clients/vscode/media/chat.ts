@@ -162,6 +162,16 @@ function receive(message: ToView): void {
   follow.keep();
 }
 
+/** Lead to a message, also for whoever listens to the page. */
+function goTo(id: string): void {
+  const element = transcript.goTo(id);
+  if (element !== undefined) {
+    element.tabIndex = -1;
+    element.focus({ preventScroll: true });
+    follow.goTo(element);
+  }
+}
+
 function paint(change: TranscriptChange): void {
   switch (change.type) {
     case "reset":
@@ -188,6 +198,9 @@ function paint(change: TranscriptChange): void {
       break;
     case "remove":
       transcript.remove(change.id);
+      break;
+    case "goTo":
+      goTo(change.id);
       break;
   }
 }

@@ -60,6 +60,14 @@ export class Follow {
     jump.hidden = true;
   }
 
+  /** Lead the reader to something that is painted. */
+  goTo(element: HTMLElement): void {
+    this.#isAtEnd = false;
+    element.scrollIntoView({ block: "start" });
+    this.#lastTop = this.place.scroller.scrollTop;
+    this.look();
+  }
+
   /** Read where the reader is now, and tell when an end is near. */
   look(): void {
     const below = this.#read();

@@ -151,6 +151,15 @@ export class Transcript {
     this.#dropTop();
   }
 
+  /** What is shown of an item, painted with what is around it; undefined where it is not known. */
+  goTo(id: string): HTMLElement | undefined {
+    const at = this.#items.findIndex((item) => item.id === id);
+    if (at !== -1 && !this.#painted.has(id)) {
+      this.#paintRun(Math.max(0, at - PAGE_ITEMS), Math.min(this.#items.length, at + PAGE_ITEMS));
+    }
+    return this.#painted.get(id)?.element;
+  }
+
   /** Paint the end, if it is not painted. */
   toEnd(): void {
     if (this.hasBelow) {
@@ -159,10 +168,13 @@ export class Transcript {
   }
 
   #paintEnd(): void {
+    this.#paintRun(Math.max(0, this.#items.length - END_ITEMS), this.#items.length);
+  }
+
+  #paintRun(from: number, to: number): void {
     this.#painted.clear();
-    this.#to = this.#items.length;
-    this.#from = Math.max(0, this.#to - END_ITEMS);
-    this.root.replaceChildren(...this.#items.slice(this.#from).map((item) => this.#paint(item)));
+    [this.#from, this.#to] = [from, to];
+    this.root.replaceChildren(...this.#items.slice(from, to).map((item) => this.#paint(item)));
   }
 
   #dropTop(): void {

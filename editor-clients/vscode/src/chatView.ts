@@ -13,6 +13,7 @@ import type { Attachments } from "./attachment";
 import { useCode } from "./code";
 import { messageOf } from "./failure";
 import type { Forms } from "./forms";
+import { placeOf } from "./items";
 import { attachDropped, attachMention, findMentions } from "./mentions";
 import { pageHtml } from "./page";
 import { counted } from "./pick";
@@ -32,6 +33,9 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
   #draft: string | undefined;
   /** Where in the page the focus goes as soon as it is ready. */
   #wantsFocus: "focus" | "focusQuestion" | undefined;
+
+  /** The item that the reader is led to as soon as the page is ready. */
+  #target: string | undefined;
 
   readonly #actions: Actions = {
     ready: () => {
@@ -140,6 +144,18 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
     return this.#leadTo("focus");
   }
 
+  /** Bring the view to the front, at the message with this number. */
+  async goTo(seq: number): Promise<void> {
+    const { conversation } = this.session;
+    const missing = (conversation.oldestSeq ?? 0) - seq;
+    if (missing > 0) {
+      await this.session.showEarlier(missing);
+    }
+    this.#target = placeOf(conversation.items, seq);
+    await vscode.commands.executeCommand(`${ChatView.id}.focus`);
+    this.#goToTarget();
+  }
+
   dispose(): void {
     for (const subscription of this.#subscriptions) {
       subscription.dispose();
@@ -176,6 +192,7 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
     this.#showQuestion();
     this.#giveBackDraft();
     this.#giveFocus();
+    this.#goToTarget();
   }
 
   #showQuestion(): void {
@@ -212,6 +229,16 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
     if (this.#isReady && this.#wantsFocus !== undefined) {
       this.#post({ type: this.#wantsFocus });
       this.#wantsFocus = undefined;
+    }
+  }
+
+  /** The page may not know the message yet, so it gets all that is known here. */
+  #goToTarget(): void {
+    if (this.#isReady && this.#target !== undefined) {
+      const { items, hasEarlier } = this.session.conversation;
+      this.#post({ type: "reset", items: [...items], hasEarlier });
+      this.#post({ type: "goTo", id: this.#target });
+      this.#target = undefined;
     }
   }
 

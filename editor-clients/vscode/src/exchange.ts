@@ -43,12 +43,17 @@ async function openHit(parts: Parts, query: string, hits: protocol.SearchHit[]):
   }
   const pick = await vscode.window.showQuickPick(hitPicks(hits), {
     title: "Search Sessions",
-    placeHolder: "The newest come first; choose one to load its session",
+    placeHolder: "The newest come first; choose one to go to it",
     matchOnDescription: true,
   });
-  if (pick?.value.path && pick.value.id !== parts.session.id) {
-    await vscode.commands.executeCommand("tiro.loadSession", pick.value.path);
+  if (pick === undefined) {
+    return;
   }
+  const { id, path, seq } = pick.value;
+  if (path !== null && id !== parts.session.id) {
+    await vscode.commands.executeCommand("tiro.loadSession", path);
+  }
+  await parts.view.goTo(seq);
 }
 
 /** The current session, or a row of the tree; as a format and to a file that are given or chosen. */

@@ -34,6 +34,17 @@ export function itemsOf(messages: readonly Message[]): Item[] {
   return items;
 }
 
+/** The item that shows the message with this number, or the answer that it belongs to. */
+export function placeOf(items: readonly Item[], seq: number): string | undefined {
+  return items.findLast((item) => (numberOf(item) ?? Infinity) <= seq)?.id;
+}
+
+/** The number of the stored message that an item shows; undefined where that is not known. */
+function numberOf(item: Item): number | undefined {
+  const [, seq] = /^m(\d+)(?:\.|$)/.exec(item.id) ?? [];
+  return "seq" in item ? item.seq : seq === undefined ? undefined : Number(seq);
+}
+
 /** A tool's input in one short line: the value that names its subject, else all of it. */
 export function summaryOf(input: unknown): string {
   const fields = (typeof input === "object" ? input : null) as Record<string, unknown> | null;

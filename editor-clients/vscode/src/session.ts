@@ -167,12 +167,12 @@ export class Session implements vscode.Disposable {
   }
 
   /** Show the messages before the oldest one shown. */
-  async showEarlier(): Promise<void> {
+  async showEarlier(limit = PAGE_MESSAGES): Promise<void> {
     const beforeSeq = this.conversation.oldestSeq;
     if (beforeSeq === undefined) {
       return;
     }
-    const params = { limit: PAGE_MESSAGES, beforeSeq };
+    const params = { limit, beforeSeq };
     const view = await this.client.request(protocol.sessionGet, params);
     this.#paint(this.conversation.prepend(messagesOf(view)));
   }

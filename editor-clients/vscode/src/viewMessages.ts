@@ -142,14 +142,15 @@ export interface QuestionItem {
   always: string[];
 }
 
-/** One step that changes the painted transcript. */
+/** One step that changes the painted transcript, or where its reader is. */
 export type TranscriptChange =
   | { type: "reset"; items: Item[]; hasEarlier: boolean }
   | { type: "prepend"; items: Item[]; hasEarlier: boolean }
   | { type: "put"; item: Item }
   | { type: "append"; id: string; delta: string }
   | { type: "seq"; id: string; seq: number }
-  | { type: "remove"; id: string };
+  | { type: "remove"; id: string }
+  | { type: "goTo"; id: string };
 
 export type ToView =
   | TranscriptChange

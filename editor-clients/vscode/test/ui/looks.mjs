@@ -65,4 +65,19 @@ export const LOOKS = {
     await ui.answers.last().filter({ hasText: "message 500" }).waitFor();
     await until(() => transcript.evaluate(isAtEnd), "the end is shown");
   },
+
+  "what a search found is gone to, on an earlier page of another session too": async (ui) => {
+    await ui.command("Tiro: Clear Session");
+    await ui.prompts.first().waitFor({ state: "detached" });
+    await ui.command("Tiro: Search Sessions");
+    await ui.page.locator(".quick-input-widget input").fill('"message 124"');
+    await ui.page.keyboard.press("Enter");
+    await ui.row("message 124").click();
+    const found = ui.view.locator('.item[data-seq="124"]');
+    await found.waitFor();
+    await until(() => found.evaluate((one) => one === one.ownerDocument.activeElement), "it has the focus");
+    await ui.shot("found");
+    await ui.view.getByRole("button", { name: "Jump to the End" }).click();
+    await ui.answers.last().filter({ hasText: "message 500" }).waitFor();
+  },
 };

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import { Conversation } from "../../src/conversation";
+import { placeOf } from "../../src/items";
 import type { TurnEvent } from "../../src/protocol";
 import type { Item } from "../../src/viewMessages";
 
@@ -242,4 +243,23 @@ test("a view gets the last items, and the others before those it has", () => {
   expect(texts(conversation.before("m151"))).toEqual([100, "m51", true]);
   expect(texts(conversation.before("m51"))).toEqual([50, "m1", false]);
   expect([conversation.before("m1"), conversation.before("gone")]).toEqual([undefined, undefined]);
+});
+
+test("a message that was found is shown where it was said, a result in the answer that asked for it", () => {
+  const conversation = new Conversation();
+  conversation.reset([
+    { seq: 3, role: "user", content: "look" },
+    { seq: 4, role: "assistant", content: [{ type: "text", text: "ok" }, { type: "tool_use", ...READ }] },
+    { seq: 5, role: "tool", content: [{ type: "tool_result", tool_use_id: "c1", content: "print()" }] },
+    { seq: 6, role: "user", content: "thanks" },
+  ]);
+  play(conversation, { ...STARTED, seq: 7 }, { type: "text", delta: "it is being written" });
+  expect([2, 3, 4, 5, 6, 99].map((seq) => placeOf(conversation.items, seq))).toEqual([
+    undefined,
+    "m3",
+    "m4.1",
+    "m4.1",
+    "m6",
+    "m6",
+  ]);
 });

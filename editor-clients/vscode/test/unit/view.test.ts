@@ -223,6 +223,17 @@ test("however long a conversation is, the page holds a bounded run of it that mo
   expect([run(), transcript.hasBelow, transcript.prompts().length]).toEqual(["361-400 (40)", false, 402]);
 });
 
+test("whoever is led to an item sees it with what is around it", () => {
+  const transcript = long(400);
+  expect(transcript.goTo("u100")?.textContent).toContain("prompt 100");
+  expect([run(), transcript.hasAbove, transcript.hasBelow]).toEqual(["80-119 (40)", true, true]);
+  transcript.growDown();
+  expect([transcript.goTo("u130")?.textContent, run()]).toEqual(["Youprompt 130", "80-139 (60)"]);
+  expect(transcript.goTo("u400")).toBeDefined();
+  expect([run(), transcript.hasBelow]).toEqual(["380-400 (21)", false]);
+  expect(transcript.goTo("nowhere")).toBeUndefined();
+});
+
 test("a reader at the end is followed by a run that stays bounded, any other one keeps what is seen", () => {
   const transcript = long(20);
   for (let number = 21; number <= 300; number += 1) {
