@@ -18,6 +18,7 @@ from tiro.config.files import Config, load
 from tiro.config.settings import Doubts, Settings
 from tiro.errors import ModelNotConfiguredError
 from tiro.models.model import ModelFacts, Price
+from tiro.models.providers import Patience, offer
 
 EVERYTHING = """
 model: anthropic/claude-sonnet-4-5
@@ -761,6 +762,29 @@ def test_an_address_in_the_environment_gives_way_to_a_configured_one(
     assert providers["anthropic"].base_url == "https://api.anthropic.com"
     mine = "providers: {openai: {base_url: 'http://127.0.0.1:8/v1'}}"
     assert loaded(tmp_path, mine).settings.providers["openai"].base_url == "http://127.0.0.1:8/v1"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("http://h:1/v1/chat/completions", "http://h:1/v1"),
+        ("http://me:SECRET@h:1/v1/chat/completions/?key=SECRET", "http://h:1/v1"),
+        ("https://h/v1/messages", "https://h/v1"),
+        ("https://h/v1/responses", "https://h/v1"),
+    ],
+)
+def test_an_address_of_a_request_is_told_with_the_one_to_write(
+    tmp_path: Path, written: str, meant: str
+) -> None:
+    """Documents of providers show it; the path would be there twice, and the answer a bare 404."""
+    found = loaded(tmp_path, f"providers: {{mine: {{api: openai, base_url: '{written}'}}}}")
+    problem = only_problem(found)
+    assert "providers.mine.base_url must end before /" in problem
+    assert f": write {meant};" in problem
+    assert "SECRET" not in problem
+    for api in ("openai", "anthropic"):
+        provider = msgspec.structs.replace(found.settings.providers["mine"], api=api)
+        assert "base_url" in (asyncio.run(offer(provider, Patience(1.0, 1.0))).fault or "")
 
 
 def test_a_wrong_address_in_the_environment_is_told_and_nobody_else_is_asked(

@@ -11,6 +11,8 @@ _HERE = re.compile(r"(localhost|127\.[\d.]+|\[::1\])(?=[:/]|$)")
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)*(\.[\w-]+|:\d+)(?=[:/]|$)")
 """What is taken for one: it has a dot or a port. Anything else may be a key in the wrong place."""
 
+_OF_A_REQUEST = re.compile(r"(/(?:(?:chat/)?completions|messages|responses))/*$")
+
 
 def problem_of_address(text: str, schemes: tuple[str, ...] = ("http", "https")) -> str | None:
     """The end of a sentence that begins with the setting, or None; no password is quoted."""
@@ -29,9 +31,19 @@ def problem_of_address(text: str, schemes: tuple[str, ...] = ("http", "https")) 
     if not parts.hostname or re.search(r"[\s\x00]", text):
         return _NO_ADDRESS
     try:
-        return None if parts.port != 0 else _NO_PORT
+        if parts.port == 0:
+            return _NO_PORT
     except ValueError:
         return _NO_PORT
+    if found := of_a_request(text):
+        before = found.string[: found.start()]
+        return f"must end before {found[1]}, which is added to it: write {before}"
+    return None
+
+
+def of_a_request(text: str) -> re.Match[str] | None:
+    """The end of an address as providers show it in the documents of their requests."""
+    return _OF_A_REQUEST.search(bare_url(text))
 
 
 _NO_ADDRESS = f"is no address, write one such as {EXAMPLE}"

@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import msgspec
 
+from tiro.models.address import of_a_request
 from tiro.models.anthropic_answer import AnswerReader
 from tiro.models.anthropic_request import OPTIONAL_PARTS, output_limit, to_wire_request
 from tiro.models.http_model import HttpModel
@@ -72,7 +73,7 @@ def anthropic_transport(
 def with_version_path(provider: ProviderSettings) -> ProviderSettings:
     """The provider with a base_url that ends in /v1; people write it with and without."""
     address, separator, query = provider.base_url.partition("?")
-    if address.rstrip("/").endswith("/v1"):
+    if address.rstrip("/").endswith("/v1") or of_a_request(address):
         return provider
     url = f"{address.rstrip('/')}/v1{separator}{query}"
     return msgspec.structs.replace(provider, base_url=url)

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 import httpx
 
 from tiro.models import failures
+from tiro.models.address import of_a_request
 from tiro.models.answer_limits import EMPTY, EMPTY_SECONDS
 from tiro.models.http_answer import Answer, ending_of
 from tiro.models.model import ProviderSettings, bare_url
@@ -221,6 +222,8 @@ def address(text: str) -> httpx.URL:
         url = httpx.URL(text)
     except httpx.InvalidURL as error:
         raise ValueError("This is no address") from error
+    if of_a_request(text):
+        raise ValueError("This is the address of a request")
     if url.port is not None and not 0 < url.port < 1 << 16:
         raise ValueError("There is no such port")
     if "%" in url.host.partition(":")[0]:  # in what is no IPv6 address it stands for garbage
