@@ -16,18 +16,19 @@ import os, sys, threading
 DEAD, FROM = {dead!r}, {start!r}
 
 def wait(path, *_, **__):
+    path = named(f"/proc/self/fd/{{path}}") if isinstance(path, int) else path
     if isinstance(path, (str, os.PathLike)) and os.fspath(path).startswith(DEAD):
         if not FROM or exists(FROM):
             open(ASKED, "w").close()
             threading.Event().wait()
 
 ASKED = {asked!r}
-exists = os.path.exists
+exists, named = os.path.exists, os.readlink
 
 def hanging(call):
     return lambda path=".", *a, **k: (wait(path), call(path, *a, **k))[1]
 
-for name in ("open", "stat", "lstat", "scandir", "listdir", "readlink", "mkdir"):
+for name in ("open", "stat", "lstat", "scandir", "listdir", "readlink", "mkdir", "write"):
     setattr(os, name, hanging(getattr(os, name)))
 sys.addaudithook(lambda event, args: wait(args[0]) if event == "open" else None)
 """
@@ -175,6 +176,24 @@ def test_what_waits_for_a_silent_disk_at_the_end_is_answered(tmp_path: Path) -> 
         server.notify("exit")
         assert ending.error().code == -32800
         assert server.wait_exit() == 0
+
+
+def test_exit_ends_a_server_whose_turn_waits_for_a_silent_disk(
+    tmp_path: Path, provider: Provider
+) -> None:
+    """What a turn stores is stored before anybody hears of it: meanwhile nothing is answered."""
+    home, silent = Home(tmp_path / "home", provider), tmp_path / "silent"
+    with Server(home, env=hanging(tmp_path, home.sessions, silent)) as server:
+        server.initialize()
+        hold = replies.Hold()
+        provider.script(replies.stream(replies.text_chunk("a"), hold, replies.text_chunk("b")))
+        server.begin("tiro/turn/start", {"prompt": "x"})
+        server.wait_event("text")
+        silent.touch()
+        hold.release()
+        wait_for(tmp_path / "asked")
+        server.notify("exit")
+        assert server.wait_exit() == 1
 
 
 def tool_results(server: Server) -> dict[str, str]:

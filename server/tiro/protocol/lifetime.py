@@ -36,6 +36,7 @@ MAX_OPEN_REQUESTS = 5000
 
 ROOM_SECONDS = 0.02
 PARSE_ERROR = -32700
+EXITS = ({"jsonrpc": "2.0", "method": "exit"}, {"jsonrpc": "2.0", "method": "exit", "params": None})
 SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT")
 
 
@@ -136,6 +137,9 @@ class Lifetime:
 
         A client that has left without reading its answers gets no more of them.
         """
+        if message in EXITS:  # the loop may wait for a disk, and never hear of it
+            self._exit_code = 0 if self._protocol.state == "shut_down" else 1
+            end_process_after(LAST_SECONDS, lambda: self._exit_code)
         hung_up_at: float | None = None
         while not self._has_room():
             if hung_up_at is None and is_hung_up(self._read_fd):
