@@ -172,6 +172,20 @@ def test_what_looks_like_a_key_is_cut_though_nobody_named_it(key: str, size: int
     assert len(left) <= SHORTEST_START
 
 
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize("cut", [11, 100_000])
+def test_a_password_in_an_address_is_cut_however_it_is_spelled(size: int, cut: int) -> None:
+    """What makes it one, the @, comes behind it."""
+    shown = _shown("See https://me:hunter2pass@h.org/x?token=a1b2c3d4e5 now", size, cut)
+    assert shown == "See https://me:@h.org/x?token= now"
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_an_address_without_a_password_stays_also_at_the_end(size: int) -> None:
+    text = "It runs at http://localhost:11434/v1?n=2 or http://some-name-0123456789:11434"
+    assert _shown(text, size, 1000) == text
+
+
 @pytest.mark.parametrize("size", [5, 300, 9000])
 def test_a_private_key_is_cut(size: int) -> None:
     shown = _shown(f"See {PRIVATE}, and that is all.", size, 1000)

@@ -21,9 +21,14 @@ _HINTS = (
 _KEY = b"(?<![A-Za-z0-9_+/-])(?:%b)[A-Za-z0-9_.+/-]{0,4096}" % b"|".join(_HINTS)
 _BEARER = rb"(?i:\bbearer[ ]{1,4})([A-Za-z0-9._~+/-]{0,4096}=*)"
 _PRIVATE_KEY = rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:(?!-----)[^\"]){0,16384}"
-_OPEN = re.compile(rb"(?:%b|%b|%b)\Z" % (_KEY, _BEARER, _PRIVATE_KEY), re.DOTALL)
+_PASSWORD = rb"://[^\s/:@?#\"'<>\\]{0,200}(?::[^\s/@\"'<>\\]{0,200})?"
+_PARAMETER = rb"[?&][A-Za-z_-]{1,20}=[A-Za-z0-9._~+/%-]{0,4096}=*"
+_SHAPES = (_KEY, _BEARER, _PRIVATE_KEY, _PASSWORD, _PARAMETER)
+_OPEN = re.compile(rb"(?:%b|%b|%b|%b|%b)\Z" % _SHAPES, re.DOTALL)
 _MAY_BE = (*_HINTS, b"earer ", b"EARER ", b"PRIVATE KEY")
-_MAY_HOLD = re.compile(b"|".join(_MAY_BE))
+_MAY_HOLD = re.compile(b"|".join((*_MAY_BE, b"://", b"=")))
+_IN_ADDRESS = (b":", b"?", b"&")
+"""How what is open in an address begins: it is no secret before its end has come."""
 _HINT = re.compile(b"|".join(_HINTS))
 _IN_KEY = re.compile(rb"[A-Za-z0-9_.+/-]*+")
 _IN_PRIVATE_KEY = re.compile(rb'[^"-]*+')
@@ -86,6 +91,8 @@ def fresh_starts(data: bytes) -> list[int]:
 def tells_most(begun: bytes) -> bool:
     """Whether what `open_shape` found is more than the beginning that all such keys have."""
     begun, _ = plain(begun)
+    if begun.startswith(_IN_ADDRESS):
+        return False
     hint = max((len(hint) for hint in _MAY_BE if hint in begun), default=0)
     return len(begun) - hint > _MOST and any(48 <= byte < 58 for byte in begun)
 
@@ -98,7 +105,7 @@ def _character(escape: re.Match[bytes]) -> bytes:
 
 
 def _spans(data: bytes) -> list[tuple[int, int]]:
-    if not _MAY_HOLD.search(data) and b"=" not in data and b"://" not in data:
+    if not _MAY_HOLD.search(data):
         return []
     text = data.decode("latin-1")
     spans = []
