@@ -313,9 +313,11 @@ def test_two_servers_that_take_turns_lose_nothing(manager: ShelfManager, place: 
     ends = [json.loads(server.communicate(timeout=SECONDS - 5)[0]) for server in servers]
     assert {end["id"] for end in ends} == {"shared"}
     assert all(set(end["told"]) <= {"changed_on_disk"} for end in ends)
-    found = texts(manager.load_id("shared"))
+    found = [message.content for message in manager.load_id("shared").full_chat_history]
     for who in ("a", "b"):
-        assert [t for t in found if t.startswith(f"{who}:")] == [f"{who}:{n}" for n in range(each)]
+        assert [t for t in found if str(t).startswith(f"{who}:")] == [
+            f"{who}:{n}" for n in range(each)
+        ]
     assert len(found) == 2 * each + 1
 
 
