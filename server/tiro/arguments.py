@@ -62,6 +62,7 @@ SESSIONS_EXAMPLES = """\
   tiro sessions search 'parser "off by one"'
   tiro sessions export latest --format markdown --out talk.md
   tiro sessions import talk.json
+  tiro sessions verify --repair   reads all files and mends what can be
   tiro sessions delete session-20250221-143015"""
 
 EDITS_EXAMPLES = """\

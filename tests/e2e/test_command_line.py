@@ -175,6 +175,26 @@ def test_sessions_are_listed_shown_and_deleted(tiro: Tiro, provider: Provider) -
     assert "'trombone'" in nothing.stderr
 
 
+def test_verify_tells_what_is_damaged_and_repairs_it(tiro: Tiro, home: Home) -> None:
+    """U4, U9: exit code 1 while something is; a line says what, the next what a repair does."""
+    assert tiro("sessions", "verify").returncode == DONE
+    home.sessions.mkdir(parents=True, exist_ok=True)
+    path = home.sessions / "torn.json"
+    row = {"role": "user", "content": "Which colour?"}
+    path.write_text(f'{{"messages": [{json.dumps(row)}, {{"ro', "utf-8")
+    found = tiro("sessions", "verify")
+    assert found.returncode == FAILED
+    problem, remedy = found.stdout.splitlines()
+    assert problem.startswith(f"{path}: ")
+    assert remedy.startswith("  --repair: ")
+    told = json.loads(tiro("sessions", "verify", "--json").stdout)
+    assert [(f["path"], f["is_repaired"]) for f in told["findings"]] == [(str(path), False)]
+    mended = tiro("sessions", "verify", "--repair")
+    assert (mended.returncode, "1 message" in mended.stdout) == (DONE, True)
+    assert tiro("sessions", "verify").stdout == ""
+    assert tiro("sessions", "show", "torn").stdout == "[user] Which colour?\n"
+
+
 def test_empty_list_says_so_beside_the_list(tiro: Tiro) -> None:
     done = tiro("sessions", "list")
     assert (done.returncode, done.stdout) == (DONE, "")

@@ -48,6 +48,9 @@ def add_sessions(commands: Commands) -> None:
         "file", help="an export of Tiro or of another program; its format is found by looking"
     )
     taken.add_argument("--json", action="store_true", help="print all of it as JSON")
+    whole = add_command(group, "verify", sessions_verify, "are all sound?", SESSIONS_EXAMPLES)
+    whole.add_argument("--repair", action="store_true", help="mend what can be; deletes nothing")
+    whole.add_argument("--json", action="store_true", help="print JSON")
     gone = add_command(group, "delete", sessions_delete, "delete for good", SESSIONS_EXAMPLES)
     gone.add_argument("id", nargs="+", help="their ids")
     gone.add_argument("--yes", action="store_true", help="do not ask first; for scripts")
@@ -104,6 +107,28 @@ def sessions_delete(given: argparse.Namespace) -> int:
         else:
             output.write(f"{id} is deleted for good\n")
     return Exit.FAILED if missing else Exit.DONE
+
+
+def sessions_verify(given: argparse.Namespace) -> int:
+    """Read every session file, journal and large value; 1 when something is damaged."""
+    import msgspec
+
+    from tiro.config.directories import sessions_directory
+    from tiro.session.times import utc_now
+    from tiro.stores.verify import verify
+
+    found = verify(sessions_directory(), repair=given.repair, now=utc_now())
+    if given.json:
+        output.write_json(msgspec.to_builtins(found))
+    else:
+        for finding in found.findings:
+            output.write(f"{flat(finding.path)}: {flat(finding.problem)}\n")
+            if finding.remedy is not None:
+                does = "" if given.repair else "--repair: "
+                output.write(f"  {does}{flat(finding.remedy)}\n")
+        all_of = f"{counted(found.sessions, 'session')} read"
+        output.note(f"{all_of}; {counted(len(found.findings), 'thing')} to tell")
+    return Exit.DONE if found.is_sound() else Exit.FAILED
 
 
 def sessions_search(given: argparse.Namespace) -> int:
