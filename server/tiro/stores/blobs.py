@@ -205,6 +205,14 @@ def read_blob(path: Path) -> str | None:
     return data.decode("utf-8", "replace")
 
 
+def is_whole(path: Path) -> bool:
+    """Whether this file holds what its name says."""
+    try:
+        return hashlib.sha256(read_file(path)[0]).hexdigest() == path.name
+    except OSError:
+        return False
+
+
 def has_references(path: Path) -> bool:
     """Whether a session's file refers to large values; raises FileNotFoundError."""
     if not blobs_beside(path.parent).is_dir():

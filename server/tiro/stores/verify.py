@@ -17,7 +17,7 @@ from tiro.session.changes import Add
 from tiro.session.core import Core
 from tiro.session.json_text import encode
 from tiro.session.snapshot import SCHEMA_VERSION
-from tiro.stores.blobs import blobs_beside, read_blob
+from tiro.stores.blobs import blobs_beside, is_whole
 from tiro.stores.copies import locked
 from tiro.stores.disk import Disk, claim_file, copy_aside, is_empty, replace_file, set_aside
 from tiro.stores.journal import Journal, read_journal
@@ -153,7 +153,7 @@ class _Look:
         names = sorted(os.listdir(blobs)) if blobs.is_dir() else []
         for name in names:
             path = blobs / name
-            if len(name) == HASH_CHARACTERS and path.is_file() and read_blob(path) is None:
+            if len(name) == HASH_CHARACTERS and path.is_file() and not is_whole(path):
                 yield _Damage(
                     path,
                     "this large value is damaged: it is not what was stored",
