@@ -167,7 +167,7 @@ class History:
         """Take every answer of the burst, in order."""
         pending, self.pending = self.pending, []
         for request, answered in pending:
-            self.take(request.message(30), answered)
+            self.take(request.message(), answered)
 
     def take(self, message: dict[str, Any], answered: Answered) -> None:
         if "result" in message:
@@ -343,7 +343,7 @@ class History:
         """kill -9 after some answers of the burst have come; what had come must have stayed."""
         count = self.dice.randrange(len(self.pending) + 1)
         for request, _ in self.pending[:count]:
-            request.message(30)
+            request.message()
         self.server.kill()
         self.server.check()
         for request, answered in self.pending:
