@@ -30,7 +30,7 @@ In an Emacs of its own, as native compilation does: what another file has loaded
     (with-temp-buffer
       (unless (eq 0 (call-process
                      (expand-file-name invocation-name invocation-directory) nil t nil
-                     "-Q" "--batch" "-L" "." "--eval"
+                     "-Q" "--batch" "-L" (file-name-directory (expand-file-name file)) "--eval"
                      (prin1-to-string
                       `(setq byte-compile-error-on-warn t
                              byte-compile-dest-file-function
