@@ -15,7 +15,7 @@ from tests.e2e.replies import Pause, Reply
 from tests.sizes import PATIENCE
 from tiro import ModelNotConfiguredError
 from tiro.assistant import model_choice
-from tiro.assistant.model_choice import KEPT_SECONDS, PROBE_SECONDS, Models, load_adapters
+from tiro.assistant.model_choice import KEPT_SECONDS, LOOK_SECONDS, Models, load_adapters
 from tiro.config.settings import BUILT_IN_PROVIDERS
 from tiro.models.model import ModelFacts, ProviderSettings
 
@@ -78,7 +78,7 @@ def test_a_server_that_runs_comes_before_the_embedded_model(
 
 
 SLOW = Reply(
-    [Pause(PROBE_SECONDS + 0.2), json.dumps({"data": [{"id": MODEL}]}).encode()], framing="length"
+    [Pause(LOOK_SECONDS + 0.2), json.dumps({"data": [{"id": MODEL}]}).encode()], framing="length"
 )
 
 
@@ -94,9 +94,9 @@ async def test_whose_list_does_not_come_is_used_by_name(
     tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its key is set, so nobody else answers; nothing asks for a list where a model is named."""
-    monkeypatch.setattr(model_choice, "ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr(model_choice, "ANSWER_SECONDS", 1.0)
     monkeypatch.setattr(model_choice, "LIST_SECONDS", 0.1)
-    provider.models_answer = Reply([Pause(1.0), b"[]"], framing="length")
+    provider.models_answer = Reply([Pause(30), b"[]"], framing="length")
     found = models(tmp_path, openai={"base_url": provider.base_url, "api_key": API_KEY})
     with pytest.raises(ModelNotConfiguredError, match="name one as openai/MODEL") as caught:
         await found.choose(None)
@@ -118,7 +118,7 @@ async def test_who_is_chosen_is_asked_again_only_after_a_while(
     assert (await found.choose(None)).name == f"llamacpp/{MODEL}"
     assert len(provider.requests) == 1
     now[0] = KEPT_SECONDS
-    provider.models_answer = Reply([Pause(3 * PROBE_SECONDS), b"[]"], framing="length")
+    provider.models_answer = Reply([Pause(30), b"[]"], framing="length")
     assert (await found.choose(None)).name == f"llamacpp/{MODEL}"
     assert len(provider.requests) == 2
     provider.models_answer = Reply([b'{"data": [{"id": "other"}]}'], framing="length")

@@ -27,11 +27,13 @@ from tiro.models.wire_parts import UnknownModel
 
 T = TypeVar("T")
 
-PROBE_SECONDS = 0.3
+PROBE_SECONDS = 1.0
 """A server on this machine that nobody has set up takes a connection within this, or is not there.
 
-The one that was chosen before needs no more to be taken for the same one again.
+Where nobody listens, most systems refuse at once, and Windows only after two seconds.
 """
+LOOK_SECONDS = 0.3
+"""How long a list is waited for that only tells whether the one chosen before is still there."""
 
 ANSWER_SECONDS = 2.5
 """How long whoever runs elsewhere is waited for before the next one is tried."""
@@ -266,7 +268,7 @@ class Models:
         adapters = await asyncio.to_thread(load_adapters)
         if standing.reason is not None or not adapters.asks_first(standing.provider):
             return standing.reason is None
-        standing = await self._asked(standing, PROBE_SECONDS, PROBE_SECONDS)
+        standing = await self._asked(standing, PROBE_SECONDS, LOOK_SECONDS)
         is_there = standing.is_slow or (standing.reason is None and model in standing.names)
         if is_there:
             self._found_at = self._clock()
