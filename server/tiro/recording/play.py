@@ -4,7 +4,7 @@ import contextlib
 import json
 import shlex
 import tempfile
-import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -48,7 +48,8 @@ def play(file: str, port: int, fast: bool, provider: str | None, show: Say, tell
     ):
         (Path(directory) / "config.yaml").write_text(_config(replay), encoding="utf-8")
         show(_use(replay, directory))
-        threading.Event().wait()
+        while True:
+            time.sleep(1)  # not for ever: another thread may take the signal that ends it
     if replay.left:
         note(f"Not asked for were {replay.left} of {len(replay.exchanges)} recorded answers")
 
