@@ -18,7 +18,7 @@ from tiro.config.files import Config, load
 from tiro.config.settings import Doubts, Settings
 from tiro.errors import ModelNotConfiguredError
 from tiro.models.model import ModelFacts, Price
-from tiro.models.providers import Patience, offer
+from tiro.models.providers import Timeouts, offer
 
 EVERYTHING = """
 model: anthropic/claude-sonnet-4-5
@@ -784,7 +784,7 @@ def test_an_address_of_a_request_is_told_with_the_one_to_write(
     assert "SECRET" not in problem
     for api in ("openai", "anthropic"):
         provider = msgspec.structs.replace(found.settings.providers["mine"], api=api)
-        assert "base_url" in (asyncio.run(offer(provider, Patience(1.0, 1.0))).fault or "")
+        assert "base_url" in (asyncio.run(offer(provider, Timeouts(1.0, 1.0))).fault or "")
 
 
 def test_a_wrong_address_in_the_environment_is_told_and_nobody_else_is_asked(

@@ -18,7 +18,7 @@ from tiro.errors import ModelNotConfiguredError
 from tiro.models.anthropic import AnthropicModel
 from tiro.models.local import LocalModel
 from tiro.models.openai import OpenAIModel
-from tiro.models.providers import Offer, Patience, asks_first, names_in_order, offer, open_model
+from tiro.models.providers import Offer, Timeouts, asks_first, names_in_order, offer, open_model
 from tiro.models.weights import Weights, WeightsDirectory
 
 NOWHERE = "http://127.0.0.1:1/v1"
@@ -65,7 +65,7 @@ def server() -> Iterator[ListServer]:
 
 
 def offered(cache: Path | None = None, **given: Any) -> Offer:
-    return asyncio.run(offer(settings(**given), Patience(PATIENCE, PATIENCE), local_cache=cache))
+    return asyncio.run(offer(settings(**given), Timeouts(PATIENCE, PATIENCE), local_cache=cache))
 
 
 def test_a_hosted_provider_with_a_key_is_not_asked_first(server: ListServer) -> None:
@@ -112,7 +112,7 @@ def test_what_stands_in_the_address_is_blamed_and_not_a_key_that_is_not_sent(
 def test_a_server_that_takes_connections_and_says_nothing_is_slow() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
-        found = asyncio.run(offer(settings(base_url=url), Patience(1.5, 0.02)))
+        found = asyncio.run(offer(settings(base_url=url), Timeouts(1.5, 0.02)))
     fault = f"it takes connections at {url}, but its models were not listed within 0.02 s"
     assert found == Offer(fault=fault, is_slow=True)
 

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,3 +90,30 @@ def test_a_cancel_waits_until_the_work_has_ended_in_order(back: threading.Event)
 
     asyncio.run(cancelled())
     assert ended == ["taken back"]
+
+
+def test_a_cancel_does_not_wait_for_a_disk_that_fell_silent(back: threading.Event) -> None:
+    """What must not be left half done is waited for while its disk answers, and no longer."""
+    begun, is_silent = asyncio.Event(), threading.Event()
+
+    class Disks(Patience):
+        def ask(self, place: object, question: object) -> Any:
+            if is_silent.is_set():
+                raise SilentDiskError(place)
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await in_thread(back.wait)
+        finally:
+            await in_thread(back.wait)
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(watched(work(), lambda: ["a"], Disks(0.01)))
+        await begun.wait()
+        is_silent.set()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())

@@ -328,8 +328,8 @@ class Models:
         """With what the provider itself answers: it connects, and lists, within so many seconds."""
         provider, names = standing.provider, list(standing.names)
         adapters = await asyncio.to_thread(load_adapters)
-        patience = adapters.Patience(connect, answer)
-        offer = await adapters.offer(provider, patience, local_cache=self._cache)
+        timeouts = adapters.Timeouts(connect, answer)
+        offer = await adapters.offer(provider, timeouts, local_cache=self._cache)
         if not named_at(provider):
             names += [name for name in offer.names if name not in names]
         reason = offer.fault

@@ -63,8 +63,11 @@ def _take_file(path: Path, root: Path | None, merge: Merge, patience: Patience) 
     is_workspace = root is not None
     try:
         found = patience.ask(path, lambda: read_settings(path, root))
-    except (UnusableFileError, SilentDiskError) as error:
-        _tell_broken(path, error, is_workspace, merge)
+    except UnusableFileError as error:
+        _tell_broken(path, str(error), error.text, is_workspace, merge)
+        return True
+    except SilentDiskError as error:
+        _tell_broken(path, str(error), None, is_workspace, merge)
         return True
     if found is None:
         return False
@@ -79,10 +82,10 @@ def _take_file(path: Path, root: Path | None, merge: Merge, patience: Patience) 
 
 
 def _tell_broken(
-    path: Path, error: UnusableFileError | SilentDiskError, is_workspace: bool, merge: Merge
+    path: Path, error: str, text: str | None, is_workspace: bool, merge: Merge
 ) -> None:
     """Note a file that cannot be read: it may forbid something, and say who hears a prompt."""
-    why, text = f"{path}{error}", error.text
+    why = f"{path}{error}"
     told = f"{why}; the whole file is ignored"
     if text is None or "permission" in text:
         merge.cannot_read(path.name, is_workspace)

@@ -39,7 +39,7 @@ class Offer(Struct, frozen=True, kw_only=True):
     """What is odd about one that can be used."""
 
 
-class Patience(NamedTuple):
+class Timeouts(NamedTuple):
     """How many seconds a provider may take to accept a connection, and then to list its models."""
 
     connect: float
@@ -72,7 +72,7 @@ def lacking(provider: ProviderSettings) -> str | None:
 
 
 async def offer(
-    provider: ProviderSettings, patience: Patience, *, local_cache: Path | None = None
+    provider: ProviderSettings, timeouts: Timeouts, *, local_cache: Path | None = None
 ) -> Offer:
     """Ask a provider for its models, for no longer than this; raises for nothing it does."""
     if (lacks := lacking(provider)) is not None:
@@ -84,9 +84,9 @@ async def offer(
             return Offer(fault=f"its models cannot be read ({error.strerror})")
     at = bare_url(provider.base_url)
     try:
-        listing = await asyncio.wait_for(_list(provider, patience), sum(patience))
+        listing = await asyncio.wait_for(_list(provider, timeouts), sum(timeouts))
     except TimeoutError:  # it was connected by then
-        late = f"its models were not listed within {patience.answer:g} s"
+        late = f"its models were not listed within {timeouts.answer:g} s"
         return Offer(fault=f"it takes connections at {at}, but {late}", is_slow=True)
     except TiroError as error:
         status = error.data.get("status")
@@ -129,12 +129,12 @@ def _local_names(local_cache: Path | None) -> list[str]:
     return [row.name for row in rows if row.state == "ready" or row.is_in_use]
 
 
-async def _list(provider: ProviderSettings, patience: Patience) -> Listing:
+async def _list(provider: ProviderSettings, timeouts: Timeouts) -> Listing:
     """The list; whoever accepted the connection is waited for longer than `offer` waits."""
     open_transport = anthropic_transport if provider.api == "anthropic" else openai_transport
     transport = open_transport(provider)
     try:
-        return await list_rows(transport, 2 * sum(patience), patience.connect)
+        return await list_rows(transport, 2 * sum(timeouts), timeouts.connect)
     finally:
         await transport.close()
 

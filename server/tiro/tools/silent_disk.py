@@ -33,9 +33,6 @@ T = TypeVar("T")
 class SilentDiskError(Exception):
     """No answer came, in words that go on after the name of what was asked about."""
 
-    text = None
-    """What is in it: not even that can be read."""
-
     def __init__(self, place: object) -> None:
         super().__init__(SILENT)
         self.place = str(place)
@@ -101,24 +98,30 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
 async def watched(work: Awaitable[T], paths: Callable[[], Iterable[str]], patience: Patience) -> T:
     """The result of work that takes as long as it takes, while the disks of these paths answer.
 
-    They are asked for a sign each time so long has passed as one may take.
-
-    Raises SilentDiskError once one of them does not; the work is then cancelled, and its threads
-    are left alone.
+    They are asked for a sign each time so long has passed as one may take. Raises SilentDiskError
+    once one of them does not; the work is then cancelled, and its threads are left alone. A cancel
+    waits in the same way for what must not be left half done.
     """
     task = asyncio.ensure_future(work)
     task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     try:
-        while not (await asyncio.wait({task}, timeout=patience.seconds))[0]:
-            for path in paths():
-                await in_thread(patience.ask, path, functools.partial(touch, path))
+        await _ended(task, paths, patience)
     except asyncio.CancelledError:
         task.cancel()
-        await asyncio.wait({task})
+        with contextlib.suppress(SilentDiskError):
+            await _ended(task, paths, patience)
         raise
     finally:
         task.cancel()
     return task.result()
+
+
+async def _ended(
+    task: asyncio.Future[T], paths: Callable[[], Iterable[str]], patience: Patience
+) -> None:
+    while not (await asyncio.wait({task}, timeout=patience.seconds))[0]:
+        for path in paths():
+            await in_thread(patience.ask, path, functools.partial(touch, path))
 
 
 def touch(path: str | os.PathLike[str]) -> None:
