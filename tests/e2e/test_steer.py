@@ -68,6 +68,40 @@ def test_in_the_first_step_it_comes_behind_the_results(server: Server, provider:
     assert view(server)["metadata"] == {}
 
 
+def test_results_that_do_not_fit_stay_before_it_in_part(
+    start: StartServer, home: Home, provider: Provider
+) -> None:
+    """U2.4, B22: said while tools run whose results no model has read yet; it goes whole itself."""
+    home.write_config(
+        providers={"fake": home.fake(models={MODEL: {"context_window": 8_000}})},
+        permission={"bash": "allow"},
+    )
+    home.write("long.txt", "a line of words\n" * 3_750)
+    line = "until [ -e ready ]; do sleep 0.05; done; cat long.txt"
+    ids = [f"c{n}" for n in range(4)]
+    provider.script(
+        replies.tools(*((id_, "run_command", {"command": f"{line}; echo {id_}"}) for id_ in ids)),
+        replies.text("with tabs"),
+    )
+    server, prompt, said = start(), "look into it, " * 900, "use tabs, " * 50
+    turn = begin_ask(server, prompt)
+    server.wait_event("toolUse", status="running")
+    steer(server, said)
+    home.write("ready", "")
+    done = turn.result()
+    assert (done["text"], done["stopReason"]) == ("with tabs", "end_turn")
+    assert sent(provider)[-7:] == [
+        ("user", prompt),
+        ("assistant", "calls"),
+        *(("tool", id_) for id_ in ids),
+        ("user", said),
+    ]
+    told = [m["content"] or "" for m in provider.last.messages]
+    assert all("a line of words" in text and "left out" in text for text in told[-5:-1])
+    assert sum(map(len, told)) < 4 * 7_000
+    assert words(server)[-2:] == [said, "with tabs"]
+
+
 def test_the_other_style_takes_it_too(start: StartServer, home: Home, provider: Provider) -> None:
     """Results and what was said are one message there, the results first."""
     home.write_config(model=f"claude/{MODEL}")

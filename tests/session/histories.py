@@ -15,6 +15,11 @@ def user(text: str = "hi") -> Message:
     return Message("user", text)
 
 
+def steered(text: str = "use tabs") -> Message:
+    """What a user said to a running turn."""
+    return user(text).marked(steered=True)
+
+
 def says(text: str = "yes") -> Message:
     """An answer without tool uses."""
     return Message("assistant", text)

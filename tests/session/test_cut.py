@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.session.histories import any_history, result, says, sound_histories, user, uses
+from tests.session.histories import any_history, result, says, sound_histories, steered, user, uses
 from tiro import Message
-from tiro.session.cut import group_ends, legal_cut
+from tiro.session.cut import group_ends, legal_cut, unread_group
 from tiro.session.messages import tool_results_of, tool_uses_of
 
 
@@ -70,6 +70,25 @@ def test_cut_keeps_the_newest_group_whole_beyond_the_limit() -> None:
     """U2.4."""
     messages = [user(), uses("a", "b", "c"), result("a"), result("b")]
     assert legal_cut(messages, 3) == 1
+
+
+@pytest.mark.parametrize(
+    ("since", "expected"),
+    [
+        ([], set()),
+        ([steered(), steered()], {1, 2, 3}),
+        ([user()], set()),  # a turn of its own: they were broken off
+        ([steered(), user()], set()),
+        ([says(), steered()], set()),
+    ],
+)
+def test_what_is_said_to_a_running_turn_leaves_its_results_unread(
+    since: list[Message], expected: set[int]
+) -> None:
+    """It begins no turn."""
+    messages = [user(), uses("a", "b"), result("a"), result("b"), *since]
+    assert unread_group(messages) == expected
+    assert unread_group(messages[:1]) == unread_group([steered()]) == unread_group([]) == set()
 
 
 def test_cut_goes_behind_a_late_result() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import FixedClock
+from tests.session.histories import result, says, user, uses
 from tiro import InvalidInputError, Session
 from tiro.session.changes import Add, Change, Set
 from tiro.session.core import Core
@@ -57,6 +58,20 @@ def test_max_history_holds_for_queued_messages_too() -> None:
     add_queued(core)
     assert [m.content for m in core.oldest_first()] == ["a", "b"]
     assert [m.content for m in core.pending()] == ["old"]
+
+
+@pytest.mark.parametrize(("limit", "left"), [(2, [2, 3, 4]), (3, [2, 3, 4]), (4, [1, 2, 3, 4])])
+def test_no_text_pushes_results_out_that_no_model_has_read(limit: int, left: list[int]) -> None:
+    """U2.4."""
+    core = Core()
+    core.change(max_history=limit)
+    for message in (user(), uses("a"), result("a")):
+        core.append(message)
+    queue(core, "x")
+    add_queued(core)
+    assert [m.seq for m in core.oldest_first()] == left
+    core.append(says())
+    assert len(core.oldest_first()) <= limit
 
 
 def test_a_queue_that_somebody_wrote_by_hand_does_no_harm() -> None:

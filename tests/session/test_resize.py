@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.session.histories import result, says, sound_histories, talk, user, uses
+from tests.session.histories import result, says, sound_histories, steered, talk, user, uses
 from tiro import Message, Session
 from tiro.session.cut import group_of, opens_turn
 from tiro.session.front import front_of
@@ -81,6 +81,7 @@ def test_a_token_budget_decides_first_and_keeps_half() -> None:
 
 @given(
     messages=sound_histories(),
+    steers=st.integers(0, 2),
     tokens=st.integers(1, 300),
     fixed=st.integers(0, 300),
     window=st.integers(0, 400),
@@ -88,10 +89,19 @@ def test_a_token_budget_decides_first_and_keeps_half() -> None:
     pin=st.none() | st.integers(1, 20),
 )
 def test_a_budget_is_kept_or_nothing_more_can_go(
-    messages: list[Message], tokens: int, fixed: int, window: int, from_end: int, pin: int | None
+    messages: list[Message],
+    steers: int,
+    tokens: int,
+    fixed: int,
+    window: int,
+    from_end: int,
+    pin: int | None,
 ) -> None:
     """U2.2, U2.4, U2.8, U8.3, B20, B22: what a turn's user said, pins and the newest group stay."""
     session = Session(max_history=1000)
+    is_unread = steers > 0 and messages[-1:] != [] and messages[-1].role == "tool"
+    unread = group_of(messages, len(messages) - 1) if is_unread else set()
+    messages = [*messages, *(steered() for _ in range(steers))]
     for message in messages:
         session.append_message(message)
     session.pins = [pin] if pin is not None and pin <= len(messages) else []
@@ -100,6 +110,7 @@ def test_a_budget_is_kept_or_nothing_more_can_go(
     gone = set(to_evict(session, session.settings, budget))
     said = {m.seq for m in rows if opens_turn(m)}
     held = session.held() | {seq for seq in said if seq and seq >= hold_from}
+    held |= {rows[index].seq or 0 for index in unread}  # no model has read it
     assert not gone & held
     for index in range(len(rows)):
         group = {rows[member].seq for member in group_of(rows, index)}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.session.histories import result, user, uses
+from tests.session.histories import result, steered, user, uses
 from tiro import Message, Session, provider_view
 from tiro.session.meter import IMAGE_TOKENS
 from tiro.session.results import NO_ROOM, fitting_rows
@@ -104,6 +104,15 @@ def test_what_may_leave_the_window_is_not_cut_but_what_is_pinned_is() -> None:
     assert "left out" not in str(sent(session, 500))
     session.pin(3)
     assert "left out" in str(sent(session, 500)[2].content)
+
+
+def test_what_is_said_to_a_running_turn_leaves_its_results_unread() -> None:
+    """They are cut, beside the prompt and all that was said since, which stay whole."""
+    session = talk(WORDS * 500).append_message(steered()).append_message(steered("and be short"))
+    assert staying(session) == {1, 2, 3, 4, 5}
+    assert "left out" in str(sent(session, 500)[2].content)
+    session.append_message(user("And now?"))
+    assert staying(session) == {6}
 
 
 def test_what_only_stands_in_front_of_a_pin_gives_way_first() -> None:

@@ -31,7 +31,7 @@ from tiro.session.changes import (
     SetState,
     TakeBack,
 )
-from tiro.session.cut import group_of, legal_cut
+from tiro.session.cut import group_of, legal_cut, unread_group
 from tiro.session.handlers import Handlers
 from tiro.session.large import OUTPUT
 from tiro.session.messages import ENTRY, Message, Usage, flat, seq_of
@@ -238,9 +238,11 @@ class Core:
         if self.max_history is None or len(self.newest_first) <= self.max_history:
             return []
         free: Sequence[Message] = OldestFirst(self.newest_first)
-        if held := self.held():
+        pinned = self.held()
+        unread = {seq_of(free[index]) for index in unread_group(free)} - pinned
+        if held := pinned | unread:
             free = [m for m in self.oldest_first() if m.seq not in held]
-        start = legal_cut(free, len(free) - self.max_history)
+        start = legal_cut(free, len(free) - max(0, self.max_history - len(unread)))
         return [seq_of(free[index]) for index in range(start)]
 
     def held(self) -> set[int]:

@@ -11,6 +11,9 @@ from tiro.session.messages import Message, tool_results_of, tool_uses_of
 
 Boundary = Literal["group", "user"]
 
+STEERED = "steered"
+"""The mark on what a user said to a running turn: it begins no new one."""
+
 
 def legal_cut(messages: Sequence[Message], start: int, boundary: Boundary = "group") -> int:
     """The index at which the kept part begins when it should begin at `start`.
@@ -61,6 +64,24 @@ def group_of(messages: Sequence[Message], index: int) -> set[int]:
             if _call_index(messages, later, result.tool_use_id) == call:
                 members.add(later)
     return members
+
+
+def unread_group(messages: Sequence[Message]) -> set[int]:
+    """The indexes of the group that its user has steered since: no model has read its results.
+
+    Empty where the newest message is part of its group itself, or where another prompt came since.
+    """
+    index = len(messages) - 1
+    while index >= 0 and is_steered(messages[index]):
+        index -= 1
+    if index in (-1, len(messages) - 1) or not tool_results_of(messages[index]):
+        return set()
+    return group_of(messages, index)
+
+
+def is_steered(message: Message) -> bool:
+    """Whether a message was said to a running turn."""
+    return STEERED in message.marks()
 
 
 def opens_turn(message: Message) -> bool:

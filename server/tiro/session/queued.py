@@ -9,6 +9,7 @@ from typing import Any
 from tiro.errors import InvalidInputError
 from tiro.session.changes import Add, Change, Set
 from tiro.session.core import Core
+from tiro.session.cut import STEERED
 from tiro.session.messages import MARKS, Message
 from tiro.session.times import rfc3339
 
@@ -52,6 +53,7 @@ def add_queued(core: Core) -> list[Message]:
             Message("user", text, seq=core.next_seq + index, timestamp=rfc3339(core.updated))
             for index, text in enumerate(texts)
         ]
+        added = [message.marked(**{STEERED: True}) for message in added]
         adds: list[Change] = [Add(message, at) for message in added]
         core.commit(*adds, Set({"metadata": _with_queue(core, [])}, at))
         core.prune()

@@ -17,7 +17,7 @@ from tiro.session import history
 from tiro.session import memo as memos
 from tiro.session.changes import Change, Cover, Evict, Readmit, Set
 from tiro.session.core import Core
-from tiro.session.cut import legal_cut, opens_turn
+from tiro.session.cut import legal_cut, opens_turn, unread_group
 from tiro.session.front import front_of, held_with_front
 from tiro.session.handlers import ResizeHandler, awaited
 from tiro.session.memo_reading import Reading, Runs, read
@@ -190,10 +190,11 @@ def undoable(core: Core) -> dict[str, Any]:
 def to_evict(core: Core, settings: SessionSettings, budget: Budget | None = None) -> list[int]:
     """The seqs that the limits put out of the window: count, characters, tokens (A4.10, A4.11).
 
-    The newest message stays, whatever its size.
+    The newest message stays, whatever its size, and so do results that no model has read.
     """
-    pinned, answered = core.held(), _answered(core, budget)
-    held, window = pinned | answered, core.oldest_first()
+    pinned, window = core.held(), core.oldest_first()
+    answered = _answered(core, budget) | {window[index].seq or 0 for index in unread_group(window)}
+    held = pinned | answered
     free = [m for m in window if m.seq not in held]
     said = [m for m in window if m.seq in answered - pinned]  # what is held but pinned counts
     count, chars = settings.limit("messages"), settings.limit("chars")

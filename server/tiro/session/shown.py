@@ -7,13 +7,12 @@ said last takes more, they give way to it, memo and summary first. What is store
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any
 
 import msgspec
 
 from tiro.session.core import Core
-from tiro.session.cut import group_of, opens_turn
+from tiro.session.cut import group_of, is_steered, opens_turn, unread_group
 from tiro.session.dialogue import cut_to
 from tiro.session.front import held_with_front
 from tiro.session.memo import BOOKKEEPING
@@ -149,11 +148,15 @@ def _sum(texts: Iterable[str], size: Callable[[str], int]) -> int:
 
 
 def _said_last(core: Core) -> set[int]:
-    """The seqs of the newest prompt and of the newest group."""
+    """The seqs of the newest prompt, of what its turn was told since, and of the newest group."""
     rows = core.oldest_first()
-    last = group_of(rows, len(rows) - 1) if rows else set[int]()
-    prompts = (i for i in range(len(rows) - 1, -1, -1) if opens_turn(rows[i]))
-    return {seq_of(rows[index]) for index in {*last, *islice(prompts, 1)}}
+    last = unread_group(rows) | (group_of(rows, len(rows) - 1) if rows else set())
+    for index in range(len(rows) - 1, -1, -1):
+        if opens_turn(rows[index]):
+            last.add(index)
+            if not is_steered(rows[index]):
+                break
+    return {seq_of(rows[index]) for index in last}
 
 
 def _instructions(core: Core) -> list[tuple[int, str]]:
