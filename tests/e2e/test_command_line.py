@@ -195,6 +195,16 @@ def test_verify_tells_what_is_damaged_and_repairs_it(tiro: Tiro, home: Home) -> 
     assert tiro("sessions", "show", "torn").stdout == "[user] Which colour?\n"
 
 
+def test_verify_does_not_call_sound_what_it_cannot_read(tiro: Tiro, home: Home) -> None:
+    """U9: sessions that `store` keeps elsewhere are in no files; a sentence, and exit code 2."""
+    home.write_config(store={"kind": "sqlite"})
+    for words in (["verify"], ["verify", "--repair", "--json"]):
+        done = tiro("sessions", *words)
+        assert (done.returncode, done.stdout) == (WRONG_USE, "")
+        (line,) = done.stderr.splitlines()
+        assert "kept in sqlite" in line
+
+
 def test_empty_list_says_so_beside_the_list(tiro: Tiro) -> None:
     done = tiro("sessions", "list")
     assert (done.returncode, done.stdout) == (DONE, "")

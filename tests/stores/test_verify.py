@@ -100,6 +100,49 @@ def test_a_file_of_another_layout_gives_what_stands_before_the_damage(directory:
     assert said(path) == SAID[:2]
 
 
+@pytest.mark.parametrize("indent", [0, 2])
+def test_an_indented_file_keeps_its_own_fields(
+    make_manager: Make, directory: Path, indent: int
+) -> None:
+    """U7.2, U9.7: what a tool was given is no field of the session; its journal stays its own."""
+    path = saved(make_manager, journaled=2)
+    whole = json.loads(path.read_bytes())
+    whole["title"] = "colours"
+    given = {"id": "inner", "title": "inner", "memo": "inner", "state": {"inner": True}}
+    use = {"type": "tool_use", "id": "toolu_1", "name": "t", "input": given}
+    whole["messages"].insert(1, {"role": "assistant", "content": [use], "seq": 9})
+    text = json.dumps(whole, indent=indent)
+    path.write_text(text.replace('"drei', "drei", 1), "utf-8")
+    assert look(directory, repair=True).is_sound()
+    core = read(path)
+    assert (core.id, core.title, core.state) == ("mine", "colours", {"k": 1})
+    assert said(path) == ["eins", [use], "zwei", "later 0", "later 1"]
+
+
+def test_a_session_without_messages_keeps_what_was_noted(
+    make_manager: Make, directory: Path
+) -> None:
+    """U4, U9.7: only what holds nothing that could be read is set aside."""
+    manager = make_manager()
+    session = manager.create(id="mine")
+    session.memo = {"colour": "blue"}
+    session.add_message("user", "eins")
+    path = manager.save(session)
+    path.write_bytes(path.read_bytes().replace(b'"eins"', b'"eins'))
+    assert look(directory, repair=True).is_sound()
+    assert (read(path).id, read(path).memo, said(path)) == ("mine", {"colour": "blue"}, [])
+
+
+def test_a_damaged_file_is_never_given_another_ones_id(directory: Path) -> None:
+    """U9.7: an id that neither the file's name nor its journal confirms is not taken."""
+    directory.mkdir(parents=True, exist_ok=True)
+    row = {"role": "user", "content": "eins"}
+    path = directory / "mine.json"
+    path.write_text(json.dumps({"id": "theirs", "messages": [row, row]})[:-25], "utf-8")
+    assert look(directory, repair=True).is_sound()
+    assert (read(path).id, said(path)) == ("mine", ["eins"])
+
+
 @pytest.mark.parametrize("data", [b"", b"\x00" * 50, b'{"no": "session"}', b"text"])
 def test_what_holds_nothing_is_set_aside(directory: Path, data: bytes) -> None:
     directory.mkdir(parents=True, exist_ok=True)
@@ -203,7 +246,8 @@ def test_whatever_one_byte_does_no_other_message_is_lost(data: st.DataObject) ->
     at = data.draw(st.integers(0, len(whole) - 1))
     byte = data.draw(st.binary(min_size=1, max_size=1).filter(lambda b: b != b"\n"))
     damaged = whole[:at] + byte + whole[at + 1 :]
-    text, count = salvaged(damaged)
+    found = salvaged(damaged)
+    count = found.count
     assert count >= (4 if whole[at : at + 1] == b"\n" else 5)
-    rows = json.loads(text)
+    rows = json.loads(found.encoded("s"))
     assert len(rows["messages"]) + len(rows["archive"]) == count

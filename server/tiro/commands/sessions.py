@@ -110,13 +110,23 @@ def sessions_delete(given: argparse.Namespace) -> int:
 
 
 def sessions_verify(given: argparse.Namespace) -> int:
-    """Read every session file, journal and large value; 1 when something is damaged."""
+    """Read every session file, journal and large value; 1 when something is damaged.
+
+    Sessions that `store` keeps elsewhere are in no files: InvalidInputError.
+    """
     import msgspec
 
     from tiro.config.directories import sessions_directory
+    from tiro.config.files import load
     from tiro.session.times import utc_now
     from tiro.stores.verify import verify
 
+    kind = load().settings.store.kind  # no workspace may set it
+    if kind != "files":
+        raise InvalidInputError(
+            f"verify reads session files, and the sessions are kept in {kind} (`store` in the"
+            " configuration): nothing was looked at"
+        )
     found = verify(sessions_directory(), repair=given.repair, now=utc_now())
     if given.json:
         output.write_json(msgspec.to_builtins(found))

@@ -1,59 +1,118 @@
 """What can still be read of a damaged session file, as a session file that is whole.
 
 A file of ours has a line for each field and each message, so damage costs the lines that it hits.
-Of a file in another layout the messages up to the damage are taken.
+Of a file in another layout the fields and messages up to the damage are taken.
 """
 
 import json
+import re
 from typing import Any
+
+import msgspec
 
 from tiro.session.json_text import decode, encode
 from tiro.session.messages import Message
 from tiro.session.snapshot import FIELDS, LISTS, SCHEMA_VERSION
 
 
-def salvaged(data: bytes) -> tuple[bytes, int]:
-    """A session file made of what can be read, and how many messages are in it."""
+class Salvaged(msgspec.Struct, frozen=True):
+    """What can be read of a session file."""
+
+    fields: dict[str, Any]
+    lists: dict[str, list[Any]]
+
+    @property
+    def count(self) -> int:
+        """How many messages are in it."""
+        return sum(map(len, self.lists.values()))
+
+    @property
+    def is_worth_keeping(self) -> bool:
+        """Whether anything of what was said or noted in the session is in it."""
+        noted = ("memo", "summary", "state", "metadata")
+        return self.count > 0 or any(self.fields.get(name) for name in noted)
+
+    def encoded(self, id: str | None) -> bytes:
+        """A session file made of it, of the session with this id; None: of its file's name."""
+        whole = {"schema_version": SCHEMA_VERSION, **self.fields, **self.lists, "id": id}
+        return encode(whole)
+
+
+def salvaged(data: bytes) -> Salvaged:
+    """Read what can be read of a damaged session file."""
     fields, lists = _by_line(data)
-    if not any(lists.values()):
-        lists["messages"] = _up_to_the_damage(data)
-    whole = {"schema_version": SCHEMA_VERSION, **fields, **lists}
-    return encode(whole), sum(map(len, lists.values()))
+    if any(lists.values()):
+        return Salvaged(fields, lists)
+    before, lists = _up_to_the_damage(data)
+    return Salvaged(before | fields, lists)
 
 
 def _by_line(data: bytes) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """Where a file has our layout; an indented one's lines may lie anywhere within a message."""
     fields: dict[str, Any] = {}
     lists: dict[str, list[Any]] = {name: [] for name in LISTS}
+    lines = data.split(b"\n")
+    if lines[0].strip() == b"{":
+        return fields, lists
     current = LISTS[0]
-    for line in data.split(b"\n"):
-        text = line.strip().rstrip(b",")
+    for line in lines:
+        text = line.rstrip().rstrip(b",")
         begun = next((name for name in LISTS if text.startswith(b'"%b":[' % name.encode())), None)
         current = begun or current
         value = _object(text)
-        if value is not None and _is_message(value):
+        if value is None:
+            field = _object(b"{%b}" % text.removeprefix(b"{")) if text[:1] in b'{"' else None
+            fields |= {name: item for name, item in (field or {}).items() if name in FIELDS}
+        elif _is_message(value):
             lists[current].append(value)
-            continue
-        field = value or _object(b"{%b}" % text.removeprefix(b"{")) or {}
-        fields |= {name: item for name, item in field.items() if name in FIELDS}
     return fields, lists
 
 
-def _up_to_the_damage(data: bytes) -> list[Any]:
+def _up_to_the_damage(data: bytes) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """What stands before it, and after a damaged field the messages in front of the next damage."""
     text = data.decode("utf-8", "replace")
+    fields: dict[str, Any] = {}
+    lists: dict[str, list[Any]] = {name: [] for name in LISTS}
+    position = text.find("{") + 1 if text.lstrip("\ufeff \t\r\n").startswith("{") else len(text)
+    while key := _KEY.match(text, position):
+        name, position = key[1], key.end()
+        if name in LISTS:
+            lists[name], position = _messages_from(text, position)
+        else:
+            value, position = _value_at(text, position)
+            fields |= {name: value} if name in FIELDS else {}
+        if not position:
+            break
     start = text.find('"messages"')
-    position = text.find("[", start) + 1 if start >= 0 else 0
-    decoder, found = json.JSONDecoder(), list[Any]()
+    if not any(lists.values()) and start >= 0:
+        lists["messages"], _ = _messages_from(text, text.find("[", start))
+    return fields, lists
+
+
+def _messages_from(text: str, position: int) -> tuple[list[Any], int]:
+    """The messages of the list that begins here, and where it ends; 0 where it is damaged."""
+    found: list[Any] = []
+    if position < 0 or text[position : position + 1] != "[":
+        return found, 0
+    position += 1
     while position:
         while position < len(text) and text[position] in " \t\r\n,":
             position += 1
-        try:
-            value, position = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            break
+        if text[position : position + 1] == "]":
+            return found, position + 1
+        value, position = _value_at(text, position)
         if not _is_message(value):
             break
         found.append(value)
-    return found
+    return found, 0
+
+
+def _value_at(text: str, position: int) -> tuple[Any, int]:
+    """The value that begins here, and where it ends; None and 0 where it is damaged."""
+    try:
+        return json.JSONDecoder().raw_decode(text, position)
+    except (ValueError, RecursionError):
+        return None, 0
 
 
 def _object(text: bytes) -> dict[str, Any] | None:
@@ -72,3 +131,6 @@ def _is_message(value: Any) -> bool:
     except (KeyError, TypeError):
         return False
     return True
+
+
+_KEY = re.compile(r'[\s,]*"(\w+)"\s*:\s*')

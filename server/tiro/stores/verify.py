@@ -22,6 +22,7 @@ from tiro.stores.copies import locked
 from tiro.stores.disk import Disk, claim_file, copy_aside, is_empty, replace_file, set_aside
 from tiro.stores.journal import Journal, read_journal
 from tiro.stores.lock import in_use, wait_for
+from tiro.stores.names import file_stem
 from tiro.stores.reading import (
     JOURNAL_ENDING,
     SNAPSHOT_ENDING,
@@ -184,9 +185,11 @@ class _Look:
 
     def _salvage(self, path: Path) -> str:
         with locked(self._disk, path) as journal:
-            data, count = salvaged(path.read_bytes())
-            if not count and (journal is None or not _adds(journal.path.read_bytes())):
+            found = salvaged(path.read_bytes())
+            journaled = b"" if journal is None else journal.path.read_bytes()
+            if not found.is_worth_keeping and not _adds(journaled):
                 return self._set_aside(path)
+            data = found.encoded(_id_of(path, found.fields.get("id"), journaled))
             copy_aside(self._disk, path, self._stamp)
             if journal is not None:
                 copy_aside(self._disk, journal.path, self._stamp)
@@ -238,6 +241,14 @@ def _mended(damage: _Damage) -> Finding:
 
 def _told(damage: _Damage) -> Finding:
     return Finding(str(damage.path), damage.problem, damage.remedy)
+
+
+def _id_of(path: Path, salvaged: Any, journal: bytes) -> str | None:
+    """The id of a damaged file's session: what its name or its journal confirms; None: its name."""
+    if isinstance(salvaged, str) and path.name == file_stem(salvaged) + SNAPSHOT_ENDING:
+        return salvaged
+    header = read_journal(journal, None).header
+    return header.id if header else None
 
 
 def _adds(journal: bytes) -> int:
