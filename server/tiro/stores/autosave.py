@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tiro.errors import SessionFormatError, SessionInUseError, SessionNotFoundError, StorageError
-from tiro.session.changes import Change, Set
+from tiro.session.changes import Change
 from tiro.session.core import Core
 from tiro.stores.blobs import Held, remove_unreferenced
 from tiro.stores.disk import Signature, narrow, remove_stale, temporary_file
@@ -25,6 +25,7 @@ from tiro.stores.lock import in_use, never, wait_for
 from tiro.stores.reading import Reading, read_session
 from tiro.stores.saving import Owner, Saving
 from tiro.stores.session_files import SessionFiles, State
+from tiro.stores.upkeep import forget_lost_agent
 
 IDLE_SECONDS = 0.25
 SYNC_SECONDS = 1.0
@@ -206,8 +207,8 @@ class Autosave(Saving):
 
     def _changed(self, first_n: int, changes: tuple[Change, ...]) -> None:
         session = self._session()
-        if session is not None and "agent" in session.unknown:
-            _forget_lost_agent(session, changes)
+        if session is not None:
+            forget_lost_agent(session, changes)
         if session is None or self._quiet or self._is_detached or not self.owner.autosave:
             return
         try:
@@ -362,9 +363,3 @@ class Autosave(Saving):
             self._turns.move_to(self.files)  # through another descriptor
         with suppress(StorageError, SessionInUseError):
             self.save(session)
-
-
-def _forget_lost_agent(session: Core, changes: tuple[Change, ...]) -> None:
-    """Once somebody selects an agent, the name of the one that is gone leaves the file (M4.3)."""
-    if any(isinstance(change, Set) and "agent" in change.fields for change in changes):
-        del session.unknown["agent"]

@@ -2,17 +2,21 @@
 
 A session is a hash with its snapshot and a list of the changes since, one item a save, and a field
 of one hash for lists. Each write is one script, so it happens whole or not at all, and first checks
-which state it follows on; one that is sent again because its answer was lost does nothing. Redis
-itself removes what has expired, by its own clock; ours decides what counts as expired.
+which state it follows on. An answer may be lost or late though the write lands: so the hash says
+who wrote last, and what is written again because of that takes the place of one's own write only.
+Redis itself removes what has expired, by its own clock; ours decides what counts as expired.
 """
 
 import contextlib
+import logging
 import math
+import threading
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -29,6 +33,8 @@ from tiro.stores.session_files import encode_snapshot
 from tiro.stores.shelf import Keys, NoKeys, Row, replay
 from tiro.stores.store import CLEANUP_SECONDS, expires_at, has_expired
 
+log = logging.getLogger(__name__)
+
 ANSWER_SECONDS = 5.0
 """How long an answer, or a connection, is waited for before it is tried again."""
 TRIES = 3
@@ -37,10 +43,13 @@ LEASE_SECONDS = 30.0
 
 # In all scripts: KEYS are the session, its changes, what lists say, when sessions expire.
 _INSERT = """
-local birth = redis.call('HGET', KEYS[1], 'birth')
-if birth then return birth == ARGV[2] and 1 or 0 end
-redis.call('HSET', KEYS[1], 'birth', ARGV[2], 'n', ARGV[3], 'snapshot', ARGV[4],
-           'expires_at', ARGV[5])
+local found = redis.call('HMGET', KEYS[1], 'birth', 'n', 'writer')
+if found[1] then
+  if found[1] ~= ARGV[2] or found[3] ~= ARGV[2] then return 0 end
+  if tonumber(found[2]) >= tonumber(ARGV[3]) then return 1 end
+end
+redis.call('HSET', KEYS[1], 'birth', ARGV[2], 'writer', ARGV[2], 'n', ARGV[3],
+           'snapshot', ARGV[4], 'expires_at', ARGV[5])
 redis.call('DEL', KEYS[2])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[6])
 redis.call('ZREM', KEYS[4], ARGV[1])
@@ -51,23 +60,24 @@ end
 return 1
 """
 _APPEND = """
-local found = redis.call('HMGET', KEYS[1], 'birth', 'n')
+local found = redis.call('HMGET', KEYS[1], 'birth', 'n', 'writer')
 if found[1] ~= ARGV[2] then return 0 end
-if found[2] == ARGV[4] and redis.call('LINDEX', KEYS[2], -1) == ARGV[5] then return 1 end
+if found[2] == ARGV[4] and found[3] == ARGV[7] then return 1 end
 if found[2] ~= ARGV[3] then return 0 end
 redis.call('RPUSH', KEYS[2], ARGV[5])
-redis.call('HSET', KEYS[1], 'n', ARGV[4])
+redis.call('HSET', KEYS[1], 'n', ARGV[4], 'writer', ARGV[7])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[6])
 local left = redis.call('PTTL', KEYS[1])
 if left > 0 then redis.call('PEXPIRE', KEYS[2], left) end
 return 1
 """
 _REPLACE = """
-local found = redis.call('HMGET', KEYS[1], 'birth', 'n', 'snapshot')
+local found = redis.call('HMGET', KEYS[1], 'birth', 'n', 'writer')
 if found[1] ~= ARGV[2] then return 0 end
-if found[2] == ARGV[4] and found[3] == ARGV[5] then return 1 end
-if found[2] ~= ARGV[3] then return 0 end
-redis.call('HSET', KEYS[1], 'n', ARGV[4], 'snapshot', ARGV[5])
+if found[2] ~= ARGV[3] then
+  if found[3] ~= ARGV[7] or tonumber(found[2]) > tonumber(ARGV[4]) then return 0 end
+end
+redis.call('HSET', KEYS[1], 'n', ARGV[4], 'snapshot', ARGV[5], 'writer', ARGV[7])
 redis.call('DEL', KEYS[2])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[6])
 return 1
@@ -135,6 +145,9 @@ class Server:
         self._errors: tuple[type[Exception], ...] = ()
         self._client: Any = None
         self._scripts: dict[str, Any] = {}
+        self._births: WeakKeyDictionary[Core, tuple[str, str]] = WeakKeyDictionary()
+        """Of sessions being inserted: their id, and what tells them from later ones of it."""
+        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"<Redis at {self.address}>"
@@ -147,13 +160,16 @@ class Server:
 
     def insert(self, session: Core) -> "_KeptKeys | None":
         """Make the keys of a new session; None where there are some."""
-        heading, birth, moment = Heading(session), uuid4().hex, expires_at(session)
+        heading, birth, moment = Heading(session), self._birth_of(session), expires_at(session)
         data = self.encoded(session)
         values = (session.n, data, "" if moment is None else repr(moment))
         about = self.about(session, heading, (birth, session.n, moment), len(data))
-        if not self.run(_INSERT, session.id, birth, *values, about, self._left_ms(moment)):
+        is_ours = self.run(_INSERT, session.id, birth, *values, about, self._left_ms(moment))
+        with self._lock:
+            self._births.pop(session, None)
+        if not is_ours:
             return None
-        kept = _KeptKeys(self, session.id or "", (birth, session.n, moment), (data, []))
+        kept = _KeptKeys(self, session.id or "", (birth, session.n, moment), (data, []), birth)
         kept.heading = heading
         return kept
 
@@ -167,7 +183,7 @@ class Server:
             return None
         moment = float(fields[b"expires_at"]) if fields[b"expires_at"] else None
         state = (fields[b"birth"].decode(), int(fields[b"n"]), moment)
-        return _KeptKeys(self, id, state, (fields[b"snapshot"], lines))
+        return _KeptKeys(self, id, state, (fields[b"snapshot"], lines), uuid4().hex)
 
     def has(self, id: str) -> bool:
         """Whether a session has keys."""
@@ -192,7 +208,11 @@ class Server:
             fields = self.connect().hgetall(self._prefix + b"sessions")
         rows = []
         for id, text in fields.items():
-            (birth, n, moment), about = _LISTED.decode(text)
+            try:
+                (birth, n, moment), about = _LISTED.decode(text)
+            except msgspec.MsgspecError as error:  # it costs the others nothing
+                log.warning("A session cannot be listed: %s", error)
+                continue
             if not has_expired(moment, now):
                 rows.append(Row(id.decode("utf-8", "surrogatepass"), birth, n, about))
         return sorted(rows, key=lambda row: (row.about.saved_at, row.id), reverse=True)
@@ -256,6 +276,14 @@ class Server:
         names = (b"session:" + _bytes(id), b"changes:" + _bytes(id), b"sessions", b"expiring")
         return [self._prefix + name for name in names]
 
+    def _birth_of(self, session: Core) -> str:
+        """What tells a new session from others of its id; the same until an insert is answered."""
+        id, new = session.id or "", uuid4().hex
+        with self._lock:
+            before, birth = self._births.get(session, (id, new))
+            self._births[session] = id, birth if before == id else new
+            return self._births[session][1]
+
     def _left_ms(self, moment: float | None) -> str:
         """For how long Redis is to keep a session from now on; it is never the first to let go."""
         if moment is None:
@@ -281,9 +309,13 @@ class _KeptKeys:
         id: str,
         state: "_State",
         texts: tuple[bytes, list[bytes]],
+        writer: str,
     ) -> None:
         self.heading: Heading | None = None
         self._server = server
+        self._writer = writer
+        self._is_unsure = False
+        """Whether a write was not answered, so that it may have landed."""
         self._id = id
         self.birth, self.n, self.expires_at = state
         self._texts: tuple[bytes, list[bytes]] | None = texts
@@ -298,6 +330,8 @@ class _KeptKeys:
 
     def append(self, session: Core, first_n: int, changes: tuple[Change, ...]) -> bool:
         """Add one item with these changes to the list."""
+        if self._is_unsure:
+            return self.replace(session)
         assert self.heading is not None
         self.heading.follow(session, changes)
         lines = self._server.keys.redact(change_lines(first_n, changes))
@@ -328,10 +362,13 @@ class _KeptKeys:
         assert self.heading is not None
         state = (self.birth, session.n, self.expires_at)
         about = self._server.about(session, self.heading, state, size)
-        if not self._server.run(script, self._id, self.birth, self.n, session.n, text, about):
-            return False
-        self.n = session.n
-        return True
+        values = (self.birth, self.n, session.n, text, about, self._writer)
+        self._is_unsure = True
+        is_ours = self._server.run(script, self._id, *values)
+        self._is_unsure = False
+        if is_ours:
+            self.n = session.n
+        return is_ours
 
 
 class _Lease:
@@ -365,9 +402,10 @@ class _Lease:
 def _client_at(
     url: str, answer_seconds: float, tries: int
 ) -> tuple[tuple[type[Exception], ...], Any]:
-    """The errors of the library, and a client for this address; StorageError without the library.
+    """The errors of the library, and a client for this address.
 
-    A call is tried again, on a new connection, when its answer does not come.
+    Raises StorageError without the library, and where the address is none. A call is tried
+    again, on a new connection, when its answer does not come.
     """
     try:
         import redis
@@ -376,19 +414,26 @@ def _client_at(
     except ImportError as error:
         sentence = "Sessions on a Redis server need the extra `redis`: pip install 'tiro[redis]'"
         raise StorageError(sentence) from error
-    client = redis.Redis.from_url(
-        url,
-        socket_timeout=answer_seconds,
-        socket_connect_timeout=answer_seconds,
-        retry=Retry(ExponentialBackoff(cap=0.1, base=0.01), tries),
-    )
+    try:
+        client = redis.Redis.from_url(
+            url,
+            socket_timeout=answer_seconds,
+            socket_connect_timeout=answer_seconds,
+            retry=Retry(ExponentialBackoff(cap=0.1, base=0.01), tries),
+        )
+    except ValueError:  # its words may quote the address, a password too
+        sentence = "The address of the Redis server is none; write one such as redis://host:6379/0"
+        raise StorageError(sentence) from None
     return (redis.RedisError, OSError), client
 
 
 def _without_secrets(url: str) -> str:
-    parts = urlsplit(url)
-    place = f"{parts.hostname}:{parts.port or 6379}" if parts.hostname else ""
-    return place + parts.path.rstrip("/")
+    try:
+        parts = urlsplit(url)
+        place = f"{parts.hostname}:{parts.port or 6379}" if parts.hostname else ""
+    except ValueError:
+        return ""
+    return place + (parts.path.rstrip("/") if parts.netloc or parts.scheme == "unix" else "")
 
 
 def _bytes(id: str | bytes) -> bytes:

@@ -209,11 +209,23 @@ def replay(session: Core, snapshot: bytes, changes: Iterable[bytes], n: int) -> 
 
     Raises SessionFormatError where they do not belong together.
     """
-    session.restore(read_snapshot(snapshot))
-    for line in (line for lines in changes for line in lines.splitlines()):
-        number, change = decode_change(line)
+    stored, trial = read_snapshot(snapshot), Core()
+    trial.restore(stored)
+    trial = trial.fork()  # what turns out to be damaged leaves the session as it was
+    try:
+        rows = [decode_change(line) for lines in changes for line in lines.splitlines()]
+        for _, change in rows:
+            trial.commit(change)
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise _damaged(trial.id, f"A change cannot be read: {error}") from error
+    last = rows[-1][0] if rows else trial.n
+    if last != n:
+        raise _damaged(trial.id, f"Changes are missing: there are {last} of {n}")
+    session.restore(stored)
+    for _, change in rows:
         session.commit(change)
-        session.n = number
-    if session.n != n:
-        reason = f"Changes are missing: there are {session.n} of {n}"
-        raise SessionFormatError(f"The session {session.id!r} is damaged", reason=reason)
+    session.n = n
+
+
+def _damaged(id: str | None, reason: str) -> SessionFormatError:
+    return SessionFormatError(f"The session {id!r} is damaged: {reason}", reason=reason)

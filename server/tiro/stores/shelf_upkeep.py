@@ -23,6 +23,7 @@ from tiro.session.json_text import encode
 from tiro.stores.lock import Holder, held_by, never, wait_for
 from tiro.stores.names import with_suffixes
 from tiro.stores.shelf import SharedKept, SharedShelf, TurnLock, is_long
+from tiro.stores.upkeep import forget_lost_agent
 
 IDLE_SECONDS = 0.25
 RETRY_SECONDS = 1.0
@@ -68,6 +69,8 @@ class ShelfUpkeep:
         self._kept: SharedKept | None = None
         self._id: str | None = None
         """The id under which it is kept."""
+        self._wanted: str | None = None
+        """The id that it had before one was looked for that is free."""
         self._stored_n = 0
         self._holds = 0
         self._lock: TurnLock | None = None
@@ -75,6 +78,8 @@ class ShelfUpkeep:
         self._quiet = 0
         self._is_detached = False
         self._is_failing = False
+        self._was_folded = False
+        """A new snapshot was tried: it is not again before there is more to fold."""
         self._is_at_rest = False
         """It was brought to rest: nothing is tried again before the next change."""
         self._retry_at = 0.0
@@ -170,8 +175,12 @@ class ShelfUpkeep:
             kept = self._kept
             if kept is None or self._is_busy(session) or news.birth != kept.birth:
                 return
-            if news.is_current():
+            if not news.is_current():
+                return
+            try:
                 self._take_over(session, news)
+            except SessionFormatError as error:
+                log.warning("What others wrote cannot be read: %s", error)
 
     # Storing at other times than at a change
 
@@ -203,7 +212,7 @@ class ShelfUpkeep:
             return None
         if self._is_failing and self._home.autosave:
             times.append(self._retry_at)
-        elif self._kept is not None and is_long(self._kept):
+        elif self._kept is not None and not self._was_folded and is_long(self._kept):
             times.append(self._last_change + IDLE_SECONDS)
         if self._lock is not None and self._lock.renew_seconds is not None:
             times.append(self._renew_at)
@@ -229,17 +238,21 @@ class ShelfUpkeep:
 
     def _changed(self, first_n: int, changes: tuple[Change, ...]) -> None:
         session = self._session()
+        if session is not None:
+            forget_lost_agent(session, changes)
         if session is None or self._quiet or self._is_detached or not self._home.autosave:
             return
-        self._last_change, self._is_at_rest = time.monotonic(), False
+        self._last_change = time.monotonic()
+        self._is_at_rest = self._was_folded = False
         if not self._is_failing:
             try:
                 self._store(session, first_n, changes)
             except StorageError as error:
                 self._failed(session, error)
-            except Exception:  # a fault of ours must not undo the change that was just made
-                self._try_later()
+            except Exception as error:  # a fault of ours must not undo the change just made
                 log.exception("A change could not be stored")
+                fault = f"A fault of Tiro, {type(error).__name__}; its log tells more"
+                self._failed(session, StorageError(fault))
         if self.due() is not None:
             self._home.schedule(self, session)
 
@@ -280,7 +293,8 @@ class ShelfUpkeep:
 
     def _claim(self, session: Core, skip: int = 0) -> None:
         """Keep the session as a new one, under the first free id."""
-        wanted, before = session.id, session.id or time_id(self._home.now())
+        self._wanted = wanted = self._wanted or session.id
+        self._kept, before = None, session.id or time_id(self._home.now())
         for id in islice(with_suffixes(before), skip, None):
             if session.id != id:
                 with self.silent():
@@ -288,7 +302,7 @@ class ShelfUpkeep:
             kept = self._shelf.insert(session)
             if kept is not None:
                 break
-        self._kept, self._id = kept, session.id
+        self._kept, self._id, self._wanted = kept, session.id, None
         if self._holds:
             self._free()
             self._take_lock(session)
@@ -330,7 +344,7 @@ class ShelfUpkeep:
         with self.silent():
             found.restore(session)
         self._home.restored(session)
-        self._kept, self._stored_n = found, session.n
+        self._kept, self._stored_n, self._was_folded = found, session.n, False
 
     # The lock
 
@@ -342,9 +356,8 @@ class ShelfUpkeep:
         try:
             if not lock.try_take():
                 return False
-        except StorageError as error:
+        except StorageError as error:  # it may be taken all the same: it is given back, too
             log.warning("No lock can be had: %s", error)
-            return True
         self._lock, self._is_at_rest = lock, False
         if lock.renew_seconds is not None:
             self._renew_at = time.monotonic() + lock.renew_seconds
@@ -392,6 +405,7 @@ class ShelfUpkeep:
         """Write a new snapshot where the changes since the last one are many."""
         if self._kept is None or self._is_failing or not is_long(self._kept):
             return
+        self._was_folded = True
         if session.n != self._stored_n:
             return
         try:
@@ -404,7 +418,7 @@ class ShelfUpkeep:
         return self._holds > 0 or self._is_failing or session.n != self._stored_n
 
     def _has_anything(self, session: Core) -> bool:
-        return self._kept is not None or bool(session.newest_first or session.archive_rows)
+        return self._id is not None or bool(session.newest_first or session.archive_rows)
 
 
 def _release(lock: TurnLock) -> None:

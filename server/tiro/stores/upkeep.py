@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from tiro.session.changes import Change, Set
 from tiro.session.core import Core
 
 
@@ -94,3 +95,11 @@ class Due:
     def run(self, now: float) -> None:
         """Do what is due by `now`."""
         self._upkeep.run(self._session, now)
+
+
+def forget_lost_agent(session: Core, changes: tuple[Change, ...]) -> None:
+    """Once somebody selects an agent, the name of the one that is gone is kept no more (M4.3)."""
+    if "agent" in session.unknown and any(
+        isinstance(change, Set) and "agent" in change.fields for change in changes
+    ):
+        del session.unknown["agent"]
