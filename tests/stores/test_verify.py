@@ -229,6 +229,15 @@ def test_a_session_that_is_being_used_is_left_alone(make_manager: Make, director
     assert (journal.read_bytes(), kept(directory)) == (damaged, {})
 
 
+def test_large_values_that_cannot_be_listed_are_told(directory: Path) -> None:
+    """U9: beside what else was found; a repair has told what it did before it came to them."""
+    directory.mkdir(parents=True)
+    (directory / "blobs").symlink_to("blobs")
+    (finding,) = look(directory, repair=True).findings
+    assert (finding.path, finding.remedy) == (str(directory / "blobs"), None)
+    assert "could not be read" in finding.problem
+
+
 def test_what_cannot_be_read_at_all_is_told(directory: Path) -> None:
     """U9: its name and the system's reason; nothing is done to it."""
     (directory / "shut.json").mkdir(parents=True)

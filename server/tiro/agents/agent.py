@@ -154,7 +154,8 @@ class Agent:
     ) -> "Agent":
         """Let a model that streams have this function called, by keyword; sync or async (G5.5).
 
-        Calls and results are recorded, and what the function raises is told to the model.
+        Calls and results are recorded with the answer, and what the function raises is told to the
+        model. A request that fails records nothing (A9.8), also where tools have had their effect.
         """
         tool = tool_of(function, name, description, input_schema)
         self._tools[tool.schema.name] = tool

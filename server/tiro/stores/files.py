@@ -4,13 +4,14 @@
 may use the same directory, each in its turn.
 """
 
+import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
-from tiro.errors import SessionFormatError, SessionNotFoundError
+from tiro.errors import SessionFormatError, SessionInUseError, SessionNotFoundError
 from tiro.session.changes import Change
 from tiro.session.core import Core
 from tiro.session.times import Clock, from_rfc3339, utc_now
@@ -23,6 +24,8 @@ from tiro.stores.names import file_stem
 from tiro.stores.reading import SNAPSHOT_ENDING, Reading, read_session, storage_error
 from tiro.stores.session_files import SessionFiles, State, encode_snapshot
 from tiro.stores.store import CLEANUP_SECONDS, expires_at, has_expired
+
+log = logging.getLogger(__name__)
 
 
 class FileStore(KeptStore):
@@ -74,11 +77,13 @@ class _Directory:
             return remove_session(self._disk, path)
 
     def delete_expired(self, now: datetime) -> int:
-        """Remove the files of all sessions that have expired; damaged ones stay."""
+        """Remove the files of all that have expired; damaged ones and those in use stay."""
         removed = 0
         for path, moment in self._all():
             if has_expired(moment, now):
-                removed += _KeptFiles.read(read_session(path), self._disk, self._clock).delete()
+                # Used, removed or damaged just now: the others expire all the same.
+                with suppress(SessionInUseError, SessionNotFoundError, SessionFormatError):
+                    removed += _KeptFiles.read(read_session(path), self._disk, self._clock).delete()
         return removed
 
     def count(self, now: datetime) -> int:
@@ -146,7 +151,13 @@ class _KeptFiles:
     def restore(self, session: Core) -> None:
         """Bring a session to what was read; called once."""
         assert self._reading is not None
-        self._reading.restore(session)
+        restored = self._reading.restore(session)
+        if restored.missing or restored.dropped or self._reading.bad:
+            log.warning(
+                "In the session %r, %d large values and %d lines of the journal cannot be used, and"
+                " %d changes fit no message",
+                *(session.id, restored.missing, self._reading.bad, restored.dropped),
+            )
         self._reading = None
 
     def append(self, session: Core, first_n: int, changes: tuple[Change, ...]) -> bool:

@@ -10,7 +10,14 @@ import threading
 import time
 from collections.abc import Mapping
 
-from tiro.errors import SessionChangedError, SessionExistsError, SessionNotFoundError, StorageError
+from tiro.errors import (
+    SessionChangedError,
+    SessionExistsError,
+    SessionFormatError,
+    SessionInUseError,
+    SessionNotFoundError,
+    StorageError,
+)
 from tiro.session.session import Session
 from tiro.stores.memory import MemoryStore
 from tiro.stores.schedule import Schedule
@@ -19,15 +26,21 @@ from tiro.stores.store import (
     SharedVerbs,
     Store,
     Ttl,
+    exists,
     expires_at,
     has_expired,
 )
 
 RETRY_SECONDS = 1.0
 MOST_WAITING = 1_000
+MOST_REFUSALS = 3
+"""So many StorageErrors in a row, and it is the store behind that is out of reach."""
+_TURNS = 64
 
 _OVERTAKEN = (SessionChangedError, SessionExistsError, SessionNotFoundError)
 """Others have changed it, taken its id or deleted it: a save that is lost, and has to be told."""
+_REFUSED = (StorageError, SessionInUseError, SessionFormatError)
+"""It cannot be written now: it waits on."""
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +68,8 @@ class HybridStore(SharedVerbs):
         self._retry_seconds = retry_seconds
         self._most_waiting = most_waiting
         self._lock = threading.Lock()
+        self._turns = [threading.RLock() for _ in range(_TURNS)]
+        """By an id's hash: who makes, deletes or writes what waits does so in turn."""
         self._waiting: dict[str, _Waiting] = {}
         """By id: what the store behind does not have yet."""
         self._untold: dict[str, Exception] = {}
@@ -72,15 +87,19 @@ class HybridStore(SharedVerbs):
         self, id: str | None = None, ttl: Ttl = None, metadata: Mapping[str, str] | None = None
     ) -> Session:
         """As `Store.create`; while the store behind is out of reach, of what is here."""
-        try:
-            session = self._back.create(id, ttl, metadata)
-            self._front.delete(session.get_id())  # others deleted it: this is another one
-            return self._front.keep(session)
-        except StorageError as error:
-            log.warning("Made in memory for now: %s", error)
-            session = self._front.create(id, ttl, metadata)
-            self._wait_for_back(session, self._retry_seconds)
-            return session
+        with self._turn(id):
+            waiting = self._waiting_of(id)
+            if waiting and not has_expired(expires_at(waiting.session), self.clock()):
+                raise exists(id)
+            try:
+                session = self._back.create(id, ttl, metadata)
+                self._front.delete(session.get_id())  # others deleted it: this is another one
+                return self._front.keep(session)
+            except StorageError as error:
+                log.warning("Made in memory for now: %s", error)
+                session = self._front.create(id, ttl, metadata)
+                self._wait_for_back(session, self._retry_seconds)
+                return session
 
     def get(self, id: str) -> Session:
         """As `Store.get`: the same live object as long as nobody else changed the session."""
@@ -91,7 +110,10 @@ class HybridStore(SharedVerbs):
             return self._front.keep(self._back.get(id))
 
     def save(self, session: Session) -> None:
-        """As `Store.save`; StorageError only where too many sessions wait already."""
+        """As `Store.save`; StorageError only where too many sessions wait already.
+
+        What else the store behind raises is raised here, where it is saved at once.
+        """
         self._tell(session.get_id())
         is_full = self.waiting >= self._most_waiting
         if self._delay_seconds is not None and not is_full:
@@ -106,12 +128,16 @@ class HybridStore(SharedVerbs):
             self._wait_for_back(session, self._retry_seconds)
 
     def delete(self, id: str) -> None:
-        """As `Store.delete`; StorageError, and nothing is done, while `back` is out of reach."""
-        self._back.delete(id)
-        with self._lock:
-            self._waiting.pop(id, None)
-            self._untold.pop(id, None)
-        self._front.delete(id)
+        """As `Store.delete`; StorageError, and nothing is done, while `back` is out of reach.
+
+        Likewise SessionInUseError, where `back` raises it.
+        """
+        with self._turn(id):
+            self._back.delete(id)
+            with self._lock:
+                self._waiting.pop(id, None)
+                self._untold.pop(id, None)
+            self._front.delete(id)
 
     def delete_expired(self) -> int:
         """As `Store.delete_expired`."""
@@ -119,17 +145,24 @@ class HybridStore(SharedVerbs):
         return max(here, self._back.delete_expired())
 
     def flush(self) -> None:
-        """Write all that waits; raises StorageError while that cannot be done."""
+        """Write all that waits, as far as that can be done now; the rest waits on.
+
+        Raises the first StorageError, SessionInUseError or SessionFormatError that one met.
+        """
         with self._lock:
-            sessions = [waiting.session for waiting in self._waiting.values()]
-        for session in sessions:
+            ids = list(self._waiting)
+        refusal, in_a_row = None, 0
+        for id in ids:
             try:
-                self._write(session)
-            except _OVERTAKEN as error:
-                if not has_expired(expires_at(session), self.clock()):
-                    log.warning("Not saved: %s", error)
-                    with self._lock:
-                        self._untold[session.get_id()] = error
+                self._write_waiting(id)
+                in_a_row = 0
+            except _REFUSED as error:
+                refusal = refusal or error
+                in_a_row += isinstance(error, StorageError)
+                if in_a_row >= MOST_REFUSALS:
+                    break
+        if refusal is not None:
+            raise refusal
 
     def count(self) -> int:
         """How many sessions live here (G5.4), as far as they are in memory."""
@@ -138,7 +171,7 @@ class HybridStore(SharedVerbs):
     def close(self) -> None:
         """End what goes on in the background and write all that waits; the store stays usable.
 
-        Raises StorageError where that cannot be done: it still waits then.
+        Raises what `flush` does where that cannot be done: it still waits then.
         """
         super().close()
         self._schedule.close()
@@ -158,10 +191,12 @@ class HybridStore(SharedVerbs):
         """Write all that waits; while that cannot be done, try again later."""
         try:
             self.flush()
-        except StorageError as error:
-            log.info("Still out of reach: %s", error)
+        except Exception as error:  # a store of somebody else's making may raise anything
             with self._lock:
                 self._due = now + self._retry_seconds
+            if not isinstance(error, _REFUSED):
+                raise
+            log.info("Still not written: %s", error)
 
     def _wait_for_back(self, session: Session, seconds: float) -> None:
         with self._lock:
@@ -170,18 +205,43 @@ class HybridStore(SharedVerbs):
             self._waiting[session.get_id()] = _Waiting(session)
         self._schedule.add(id(self), self)
 
+    def _write_waiting(self, id: str) -> None:
+        """Write what waits under this id, if it still does; what was overtaken is told later."""
+        with self._turn(id):
+            waiting = self._waiting_of(id)
+            if waiting is None:
+                return
+            try:
+                self._write(waiting.session)
+            except _OVERTAKEN as error:
+                if not has_expired(expires_at(waiting.session), self.clock()):
+                    log.warning("Not saved: %s", error)
+                    with self._lock:
+                        self._untold[id] = error
+            except _REFUSED:
+                with self._lock:  # the next time, all others come first
+                    if self._waiting.get(id) is waiting:
+                        self._waiting[id] = self._waiting.pop(id)
+                raise
+
     def _write(self, session: Session) -> None:
         """Save what is here in the store behind; what others overtook is not to be had here."""
         id = session.get_id()
-        with self._lock:
-            waiting = self._waiting.get(id)
+        waiting = self._waiting_of(id)
         try:
             self._back.save(session)
         except _OVERTAKEN:
-            self._front.delete(id)
+            self._front.forget(session)
             self._end_wait(id, waiting)
             raise
         self._end_wait(id, waiting)
+
+    def _turn(self, id: str | None) -> threading.RLock:
+        return self._turns[hash(id) % _TURNS]
+
+    def _waiting_of(self, id: str | None) -> "_Waiting | None":
+        with self._lock:
+            return self._waiting.get(id or "")
 
     def _end_wait(self, id: str, waiting: "_Waiting | None") -> None:
         """It has been written, unless it changed again meanwhile and so waits anew."""

@@ -66,11 +66,12 @@ class KeptStore(SharedVerbs):
         """As `Store.save`; a session that is not of this store is stored as a new one.
 
         Raises SessionExistsError where such a one's id is taken, SessionNotFoundError for one that
-        was deleted meanwhile, StorageError where nothing could be written: save it again then.
+        was deleted meanwhile, StorageError or SessionInUseError (session files that another process
+        answers in) where nothing could be written: save it again then.
         """
-        with self._lock:
-            followed = self._following.get(session)
         with session.lock:
+            with self._lock:
+                followed = self._following.get(session)
             if followed is None:
                 session.get_id()
                 self._follow(session, self._insert(session))
@@ -78,7 +79,7 @@ class KeptStore(SharedVerbs):
                 raise self._overtaken(session.get_id())
 
     def delete(self, id: str) -> None:
-        """As `Store.delete`."""
+        """As `Store.delete`; raises StorageError, SessionInUseError with nothing removed."""
         self.shelf.delete(id)
 
     def delete_expired(self) -> int:

@@ -61,6 +61,12 @@ class MemoryStore(SharedVerbs):
         with self._lock:
             self._sessions.pop(id, None)
 
+    def forget(self, session: Session) -> None:
+        """Remove this very object; another one that has its id by now stays."""
+        with self._lock:
+            if self._sessions.get(session.get_id()) is session:
+                del self._sessions[session.get_id()]
+
     def delete_expired(self) -> int:
         """As `Store.delete_expired`."""
         with self._lock:

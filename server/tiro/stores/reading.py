@@ -253,8 +253,7 @@ def _unreadable(path: Path, error: SessionFormatError, journal: bytes) -> Sessio
     return SessionFormatError(
         f"{str(path)!r} cannot be read as a session: {reason}",
         path=str(path),
-        reason=reason,
-        recovered=error.data.get("recovered", 0) + added,
+        **error.data | {"reason": reason, "recovered": error.data.get("recovered", 0) + added},
     )
 
 

@@ -20,7 +20,10 @@ SMALL_BYTES = 64_000
 
 
 class Kept(Protocol):
-    """One session on a shelf, as it was last seen there; its writes are called one at a time."""
+    """One session on a shelf, as it was last seen there; its writes are called one at a time.
+
+    They raise StorageError, and SessionInUseError while another process answers in the session.
+    """
 
     @property
     def expires_at(self) -> float | None:
@@ -66,7 +69,10 @@ class Shelf(Protocol):
         ...
 
     def delete(self, id: str) -> bool:
-        """Remove the session with this id; False where there is none."""
+        """Remove the session with this id; False where there is none.
+
+        Raises SessionInUseError while another process answers in it.
+        """
         ...
 
     def delete_expired(self, now: datetime) -> int:

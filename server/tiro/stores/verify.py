@@ -151,7 +151,13 @@ class _Look:
     def at_values(self) -> Iterator[_Damage]:
         """Large values that are not what their name says."""
         blobs = blobs_beside(self._directory)
-        names = sorted(os.listdir(blobs)) if blobs.is_dir() else []
+        try:
+            names = sorted(os.listdir(blobs))
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            yield _Damage(blobs, str(storage_error(blobs, error, "read")))
+            return
         for name in names:
             path = blobs / name
             if len(name) == HASH_CHARACTERS and path.is_file() and not is_whole(path):
@@ -164,7 +170,7 @@ class _Look:
 
     def _unreadable(self, path: Path, error: SessionFormatError) -> _Damage:
         reason = str(error.data.get("reason", error))
-        if "newer Tiro" in reason:
+        if error.data.get("is_newer"):
             return _Damage(path, reason)
         if is_empty(path) and not beside(path, JOURNAL_ENDING).exists():
             return _Damage(path, reason, "it is set aside", lambda: self._set_aside(path))

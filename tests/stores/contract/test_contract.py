@@ -365,6 +365,30 @@ def test_many_threads_lose_nothing(store: Stored, open_another: Open) -> None:
     assert [m["seq"] for m in found.messages] == list(range(1, 1001))
 
 
+@lasting
+def test_a_new_session_is_taken_in_once_by_many_threads(store: Stored) -> None:
+    """G4.12: whoever saves it first, it is the same session for the others."""
+    for number in range(5):
+        session, together = Session(id=f"s{number}"), threading.Barrier(2)
+        session.set("k", 1)
+        failed: list[BaseException] = []
+
+        def save(session: Session = session, together: threading.Barrier = together) -> None:
+            together.wait(PATIENCE)
+            try:
+                store.save(session)
+            except BaseException as error:
+                failed.append(error)  # noqa: B023  # joined below
+                raise
+
+        threads = [threading.Thread(target=save) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failed
+
+
 def test_sessions_made_by_many_threads_are_all_there(store: Stored) -> None:
     """G4.12, G4.3: and only one of them gets an id that all want."""
     won: list[str] = []

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes import FixedClock
 from tests.stores.look import names, texts
 from tiro import SessionChangedError, SessionFormatError, SessionInUseError, StorageError
 from tiro.stores.disk import Disk
 from tiro.stores.files import FileStore
+from tiro.stores.journal import Journal
 from tiro.stores.manager import SessionManager
 
 NEVER = 1e6
@@ -67,8 +69,10 @@ def test_no_file_stays_open_or_empty(directory: Path) -> None:
         assert names(directory) == []
 
 
-def test_a_damaged_journal_is_kept_aside_and_what_is_left_goes_on(directory: Path) -> None:
-    """U9.4."""
+def test_a_damaged_journal_is_kept_aside_and_what_is_left_goes_on(
+    directory: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """U9.4: and the log says so."""
     with FileStore(directory, NEVER) as store:
         session = store.create("x")
         for text in ("one", "two", "three"):
@@ -79,10 +83,39 @@ def test_a_damaged_journal_is_kept_aside_and_what_is_left_goes_on(directory: Pat
         journal.write_bytes(b"".join([*lines[:2], b"damage\n", *lines[3:]]))
         found = store.get("x")
         assert texts(found) == ["one", "three"]
+        assert "1 lines of the journal" in caplog.text
         found.add_message("user", "four")
         store.save(found)
         assert texts(store.get("x")) == ["one", "three", "four"]
         assert [name for name in names(directory) if "bad" in name]
+
+
+def test_what_is_in_use_or_gone_does_not_end_the_clean_up(
+    directory: Path, clock: FixedClock
+) -> None:
+    """G4.9, U9.8: all others that have expired are removed."""
+
+    class Shared(Disk):
+        """Another process cleans up too: `gone-1` and `gone-2` go together."""
+
+        def unlink(self, path: Path) -> None:
+            super().unlink(path)
+            if path.name.startswith("gone") and path.suffix == ".json":
+                for other in directory.glob("gone*.json"):
+                    super().unlink(other)
+
+    with FileStore(directory, NEVER, clock, Shared()) as store:
+        for id in ("a", "gone-1", "used", "gone-2", "z"):
+            store.create(id, 60)
+        clock.advance(61)
+        holder = Journal(directory / "used.journal", Disk())
+        assert holder.try_lock()
+        try:
+            assert store.delete_expired() == 3
+        finally:
+            holder.close()
+        assert [path.name for path in directory.glob("*.json")] == ["used.json"]
+        assert store.delete_expired() == 1
 
 
 def test_a_damaged_file_is_told_and_left_alone(directory: Path) -> None:

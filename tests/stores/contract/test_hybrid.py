@@ -1,7 +1,8 @@
 """A memory store in front of one that is out of reach now and then (G5.3)."""
 
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,15 @@ from tests.fakes import FixedClock
 from tests.stores.contract.redis_server import RedisServer
 from tests.stores.contract.test_contract import until
 from tests.stores.look import texts
-from tiro import Session, SessionChangedError, SessionNotFoundError, StorageError
+from tiro import (
+    Session,
+    SessionChangedError,
+    SessionExistsError,
+    SessionInUseError,
+    SessionNotFoundError,
+    StorageError,
+    TiroError,
+)
 from tiro.stores.hybrid import HybridStore
 from tiro.stores.memory import MemoryStore
 from tiro.stores.redis import RedisStore
@@ -26,6 +35,8 @@ class Plain:
     def __init__(self, inner: SQLiteStore) -> None:
         self._inner = inner
         self.is_out = False
+        self.refuses: dict[str, TiroError] = {}
+        self.on_save: Callable[[str], None] = lambda id: None
         self.saves = 0
         self.saved = threading.Event()
 
@@ -45,6 +56,9 @@ class Plain:
 
     def save(self, session: Session) -> None:
         self._reach()
+        if refusal := self.refuses.get(session.get_id()):
+            raise refusal
+        self.on_save(session.get_id())
         self._inner.save(session)
         self.saves += 1
         self.saved.set()
@@ -204,6 +218,93 @@ def test_a_session_that_expired_while_it_waited_is_told_to_nobody(
         with pytest.raises(SessionNotFoundError):
             store.get("x")
         assert store.waiting == 0
+
+
+def test_the_id_of_a_session_that_waits_is_taken(
+    back: Plain, behind: SQLiteStore, clock: FixedClock
+) -> None:
+    """G4.3: also when the store behind is back and does not know it yet."""
+    with hybrid(back, clock, retry_seconds=NEVER) as store:
+        back.is_out = True
+        made = store.create("x", 60)
+        made.add_message("user", "hello")
+        store.save(made)
+        back.is_out = False
+        with pytest.raises(SessionExistsError):
+            store.create("x")
+        store.flush()
+        assert store.get("x") is made
+        assert texts(behind.get("x")) == ["hello"]
+
+
+def test_an_expired_session_that_waits_takes_no_other_away(back: Plain, clock: FixedClock) -> None:
+    """G4.3: a new one may have its id, and stays the live object."""
+    with hybrid(back, clock, retry_seconds=NEVER) as store:
+        back.is_out = True
+        store.create("x", 60)
+        back.is_out = False
+        clock.advance(61)
+        made = store.create("x")
+        store.flush()
+        assert store.get("x") is made
+
+
+@pytest.mark.parametrize("refusal", [SessionInUseError("It is in use"), StorageError("No")])
+def test_a_session_that_cannot_be_written_now_keeps_no_other_waiting(
+    back: Plain, behind: SQLiteStore, clock: FixedClock, refusal: TiroError
+) -> None:
+    """U9.8: the others are written, and it is tried again later, not at once."""
+    store = hybrid(back, clock, write_behind_seconds=NEVER, retry_seconds=NEVER)
+    for id in ("a", "b"):
+        session = store.create(id)
+        session.set("k", 1)
+        store.save(session)
+    back.refuses["a"] = refusal
+    with pytest.raises(type(refusal)):
+        store.flush()
+    assert (store.waiting, behind.get("b").get("k")) == (1, 1)
+    now = time.monotonic()
+    store.run(now)
+    assert store.due() == now + NEVER
+    with pytest.raises(type(refusal)):
+        store.close()
+    del back.refuses["a"]
+    store.close()
+    assert (store.waiting, behind.get("a").get("k")) == (0, 1)
+
+
+def test_an_outage_is_not_waited_out_once_for_each_session(back: Plain, clock: FixedClock) -> None:
+    """Each try may take as long as a connection does; what was refused comes last the next time."""
+    store = hybrid(back, clock, write_behind_seconds=NEVER)
+    refused = [store.create(id) for id in "abcdefgh"]
+    for session in refused:
+        session.set("k", 1)
+        store.save(session)
+        back.refuses[session.get_id()] = StorageError("No")
+    del back.refuses["h"]
+    for _ in range(3):
+        with pytest.raises(StorageError):
+            store.flush()
+    assert (store.waiting, back.saves) == (7, 1)
+    back.refuses.clear()
+    store.close()
+    assert back.saves == 8
+
+
+def test_what_is_deleted_while_others_are_written_stays_so(
+    back: Plain, behind: SQLiteStore, clock: FixedClock
+) -> None:
+    """G4.8: a session that the store behind never had is not put there afterwards."""
+    with hybrid(back, clock, retry_seconds=NEVER) as store:
+        back.is_out = True
+        for id in ("a", "b"):
+            store.create(id)
+        back.is_out = False
+        back.on_save = lambda id: store.delete("b")
+        store.flush()
+        assert behind.get("a").id == "a"
+        with pytest.raises(SessionNotFoundError):
+            behind.get("b")
 
 
 def test_a_redis_that_is_killed_and_comes_back() -> None:
