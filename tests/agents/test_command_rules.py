@@ -27,8 +27,8 @@ EVERYDAY = {
         sed -n 1,20p a.txt; file a.txt; stat a.txt; stat -c %s a.txt
         find . -name '*.py' -not -path './x/*'; find src -type f -mtime -3
         find . -maxdepth 2 -size +10k; pwd; which git; echo done; date +%F; test -f a.txt; seq 1 3
-        git status -sb; git status -uno; git log --oneline -10; git log -n 5 --stat; git log -Sfoo
-        git log -S foo --oneline; git log --since=yesterday --author=me; git branch -a
+        git status -sb; git status -uno; git log --oneline -10; git log -n 5 --stat
+        git log --since=yesterday --author=me; git branch -a
         git remote -v; git diff --stat HEAD~1; git diff HEAD~1 --stat; git diff --cached --stat
         git diff -M --stat; git show --stat HEAD; git show HEAD --name-only
         git show --oneline --stat HEAD; git rev-parse --short HEAD; git ls-files
@@ -41,6 +41,7 @@ EVERYDAY = {
     """,
     "git *": """
         git diff; git diff -U5 HEAD~2 -- a.txt; git show abc1234; git log -p -3 -- a.txt
+        git log -Sfoo; git log -S foo --oneline; git log -iGfoo; git log -L1,5:a.txt
         git log --graph; git add -A; git add .; git commit -m 'fix: it'; git commit -am 'fix it'
         git commit --amend; git commit --amend --no-edit; git push; git push -u origin main
         git pull --rebase; git fetch -p; git checkout -b topic; git checkout -- a.txt
@@ -179,14 +180,18 @@ def test_there_are_many_everyday_lines() -> None:
 
 def _options(reader: Reader) -> Iterator[str]:
     """All that may be options with a value in the next word."""
-    yield from (f"-{letter}" for letter in reader.flags + reader.valued + reader.text)
+    yield from (f"-{letter}" for letter in reader.flags + reader.valued + _text(reader))
     yield from (f"-{name}" for name in reader.single.split())
     yield from (f"--{name}" for name in reader.long.split())
 
 
+def _text(reader: Reader) -> str:
+    return reader.text + reader.deep_text
+
+
 def _extended(reader: Reader) -> Iterator[tuple[str, ...]]:
     """Words with an option that is not known, in all the places where one might hide."""
-    known = {*reader.flags, *reader.valued, *reader.text, *reader.deep.split()}
+    known = {*reader.flags, *reader.valued, *_text(reader), *reader.deep.split()}
     unknown = [letter for letter in string.ascii_letters if letter not in known]
     unknown = [letter for letter in unknown if letter not in reader.single.split()]
     for option in _options(reader):
@@ -246,9 +251,9 @@ def test_real_programs_only_read_with_what_the_tables_list(tmp_path: Path) -> No
         for name, reader in READERS.items()
         if shutil.which(name)
         for option in (
-            *(f"-{letter}" for letter in (*reader.flags, *reader.valued, *reader.text)),
-            *(f"-{letter}1X" for letter in (*reader.valued, *reader.text)),
-            *(f"-{letter}oX" for letter in reader.text),
+            *(f"-{letter}" for letter in (*reader.flags, *reader.valued, *_text(reader))),
+            *(f"-{letter}1X" for letter in (*reader.valued, *_text(reader))),
+            *(f"-{letter}oX" for letter in _text(reader)),
         )
     ]
     tried = [line for line in lines if only_reads(line, deep=True) is not None]

@@ -14,7 +14,17 @@ from typing import Any
 
 import pytest
 
-from tests.agents.escapes import ALLOWED, FOLDERS, LINES, OPTIONS, PATHS, PLAIN, SWEEPS, TEXTS
+from tests.agents.escapes import (
+    ALLOWED,
+    FOLDERS,
+    LINES,
+    OPTIONS,
+    PATHS,
+    PICKAXES,
+    PLAIN,
+    SWEEPS,
+    TEXTS,
+)
 from tests.agents.every_tool import tools_by_name
 from tests.agents.turns import a_turn, run, statuses, told
 from tests.fakes import RecordingEditor, says, uses
@@ -390,6 +400,15 @@ def test_reading_git_shows_no_committed_secret(base: Path) -> None:
 
 
 @pytest.mark.parametrize("agent", ["plan", "explore"])
+def test_git_tells_by_no_list_what_a_denied_file_holds(base: Path, agent: str) -> None:
+    """M5.8, M5.9: also while git follows the file."""
+    rules = Rules(agent=AGENTS[agent].permission, default=STRICT_SET)
+    lines = [real(line, base) for line in PICKAXES]
+    ended, _, _ = attempt(base, *(("run_command", {"command": x}) for x in lines), rules=rules)
+    assert [line for line, end in zip(lines, ended, strict=True) if end == "done"] == []
+
+
+@pytest.mark.parametrize("agent", ["plan", "explore"])
 def test_reading_git_shows_nothing_that_was_committed_once(base: Path, agent: str) -> None:
     """M5.8, M5.9: git does not follow the file any more, and its history still has the text."""
     for line in ("rm -q --cached .env", f"{AUTHOR} commit -qm second"):
@@ -417,6 +436,7 @@ def test_reading_git_shows_nothing_that_was_committed_once(base: Path, agent: st
             "git blame HEAD~1 -- .env",
         ),
         *("git log -pS SECRET", "git log --cc", "git log -m -p", "git log --full-diff -p a.txt"),
+        *(real(line, base) for line in PICKAXES),
     ]
     ended, _, results = attempt(
         base, *(("run_command", {"command": x}) for x in lines), rules=rules

@@ -44,6 +44,8 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
     """Options with one dash that stand alone, with or without a value behind `=`."""
     deep: str = ""
     """Options of any kind with which it reads more than what it is given; digits may follow."""
+    deep_text: str = ""
+    """The same of one letter, as `text`."""
     most: int | None = None
     """The most words without a dash that it may get, where another one would be written to."""
     takes_paths: bool = True
@@ -98,9 +100,9 @@ def _is_known(reader: Reader, word: str, deep: bool) -> bool:
         return True
     if _NUMBER.fullmatch(word) and "#" in reader.flags:
         return True
-    may_be_value = False
+    may_be_value, text = False, reader.text + (reader.deep_text if deep else "")
     for letter in word[1:]:
-        if letter in reader.text:
+        if letter in text:
             return True
         is_letter = letter in reader.flags or letter in reader.valued or letter in names
         if not is_letter and (not may_be_value or letter.isalpha()):
@@ -240,9 +242,9 @@ GIT_READERS: dict[str, Reader] = {
         shows="names",
         flags="iEFsz#",
         valued="n",
-        text="SG",
         long=f"{_LOG_LONG} {_DIFF_LONG}",
-        deep=f"{_DIFF_DEEP} L",
+        deep=_DIFF_DEEP,
+        deep_text="SGL",  # which commits it lists tells what the files hold
     ),
     "show": Reader(
         shows="text",
