@@ -165,6 +165,25 @@ def test_unreadable_file_is_told(room: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "Permission denied" in answer(a_workspace(room), "read_file", path="in.txt")
 
 
+@pytest.mark.parametrize(
+    ("tool", "more"), [("read_file", {}), ("list_files", {}), ("grep", {"pattern": "x"})]
+)
+def test_link_swapped_for_a_file_while_it_is_followed_is_told(
+    room: Path, monkeypatch: pytest.MonkeyPatch, tool: str, more: dict[str, Any]
+) -> None:
+    """The system says that a link is none (EINVAL) that was one an instant before."""
+    really = os.path.realpath
+
+    def swapped(path: Any, **options: Any) -> Any:
+        if os.path.basename(path) == "good":
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        return really(path, **options)
+
+    monkeypatch.setattr(os.path, "realpath", swapped)
+    told = answer(a_workspace(room), tool, path="good", **more)
+    assert "'good' changed while it was opened; nothing was read. Try again" in told
+
+
 def test_link_swapped_in_after_the_check_leads_nowhere(room: Path) -> None:
     """B48: between check and open somebody puts links in the place of file and folder."""
     workspace = a_workspace(room)

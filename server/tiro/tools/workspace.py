@@ -75,8 +75,11 @@ class Workspace:
             candidates = [os.path.join(root, written) for root in roots]
         else:
             raise ToolError(NO_WORKSPACE)
-        real = next(filter(os.path.lexists, candidates), None) or self._find(candidates)
-        path = _as_listed(Path(os.path.realpath(real)))
+        try:
+            real = next(filter(os.path.lexists, candidates), None) or self._find(candidates)
+            path = _as_listed(Path(os.path.realpath(real)))
+        except OSError as error:  # a link that was one no more when it was followed
+            raise ToolError(_told(given, error)) from error
         return Place(given, path, next((root for root in roots if path.is_relative_to(root)), None))
 
     def inside(self, given: str) -> Place:
@@ -199,7 +202,7 @@ class Workspace:
         except UnfitError as unfit:
             raise ToolError(NOT_OF_KIND.format(given=place.given, kind=unfit)) from unfit
         except OSError as error:
-            raise ToolError(_told(place, error)) from error
+            raise ToolError(_told(place.given, error)) from error
 
     def _may_open(self, place: Place) -> bool:
         held = (one.path for one in self._held.values())
@@ -295,12 +298,12 @@ def _undecodable(written: str) -> str | None:
     return found if os.path.lexists(found) else None
 
 
-def _told(place: Place, error: OSError) -> str:
+def _told(given: str, error: OSError) -> str:
     """The text of an error of the operating system, for the model."""
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return NOT_THERE.format(given=place.given)
-    if error.errno == errno.ELOOP:
-        return MOVED.format(given=place.given)
+        return NOT_THERE.format(given=given)
+    if error.errno in (errno.ELOOP, errno.EINVAL):
+        return MOVED.format(given=given)
     if error.errno == errno.ENAMETOOLONG:
-        return UNUSABLE_PATH.format(given=place.given[:200] + "…", why="a name in it is too long")
-    return UNREADABLE.format(given=place.given, why=error.strerror or "unknown reason")
+        return UNUSABLE_PATH.format(given=given[:200] + "…", why="a name in it is too long")
+    return UNREADABLE.format(given=given, why=error.strerror or "unknown reason")
