@@ -735,6 +735,18 @@ def test_workspace_file_that_leads_out_is_not_read(tmp_path: Path) -> None:
     assert found.settings.agent == "build"
 
 
+@pytest.mark.parametrize("name", [".env", ".env.yaml", "a.json"])
+def test_workspace_file_that_leads_to_another_kind_is_not_read(tmp_path: Path, name: str) -> None:
+    """M5.8: what is wrong with a file may be told to a model, with what stands there."""
+    root = tmp_path / "ws"
+    (root / ".tiro").mkdir(parents=True)
+    (root / name).write_text("agent: [hidden\n")
+    (root / ".tiro/config.yaml").symlink_to(f"../{name}")
+    told = only_problem(load(tmp_path, [root]))
+    assert f"leads to {name!r}" in told
+    assert "hidden" not in told
+
+
 # Providers and keys
 
 

@@ -235,6 +235,19 @@ def test_files_that_lead_out_of_the_workspace_are_not_read(tmp_path: Path) -> No
     assert "leads out of the workspace" in found.problems[0]
 
 
+@pytest.mark.parametrize("name", [".env", "x.env", ".env.md", "notes"])
+def test_a_link_to_what_is_no_markdown_to_be_read_is_not_followed(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / ".tiro/agents").mkdir(parents=True)
+    (tmp_path / name).write_text("---\ndescription: hidden\n---\nhidden")
+    (tmp_path / ".tiro/agents/x.md").symlink_to(f"../../{name}")
+    found = read_agents(tmp_path / ".tiro/agents", tmp_path)
+    assert found.agents == []
+    assert f"leads to {name!r}" in found.problems[0]
+    assert "hidden" not in found.problems[0]
+
+
 def test_odd_folders_and_files(tmp_path: Path) -> None:
     """No folder, a file in its place, bytes that are no text, a directory named like an agent."""
     assert read_agents(tmp_path / "none") == AgentFiles([], [])

@@ -83,6 +83,23 @@ def test_a_link_is_followed_within_its_folder_only(root: Path) -> None:
         assert len(found.problems) == 1
 
 
+@pytest.mark.parametrize("name", [".env", ".ENV", "x.env", ".env.md", "key.pem", "no-ending"])
+def test_a_link_leads_to_markdown_that_may_be_read_only(root: Path, name: str) -> None:
+    """M5.8: what no tool may read goes to no model by another way."""
+    for folder in (root, root.parent):
+        (folder / name).write_text("KEY=hidden")
+        (folder / "AGENTS.md").symlink_to(name)
+    for found in (read(root), read(root, **{name: "KEY=hidden, not saved"})):
+        assert "hidden" not in found.text + "".join(found.problems)
+        assert [f"leads to {name!r}" in told for told in found.problems] == [True, True]
+
+
+def test_a_link_to_other_markdown_is_followed(root: Path) -> None:
+    (root / "CLAUDE.md").write_text("inside")
+    (root / "AGENTS.md").symlink_to("CLAUDE.md")
+    assert read(root).text.endswith("inside")
+
+
 def test_odd_files_are_told_and_left_out(root: Path) -> None:
     (root / "AGENTS.md").mkdir()
     assert (

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import msgspec
 
+from tiro.agents.permissions import OPEN_SET, Rules
 from tiro.agents.wording import shown
 from tiro.agents.yaml_tree import YamlTree, parse_yaml
 
 MAX_FILE_BYTES = 1_000_000
+SHIPPED = Rules(default=OPEN_SET)
+"""What may be read while nobody has said anything else."""
 
 
 class UnusableFileError(Exception):
@@ -61,10 +64,28 @@ def read_beginning(path: Path, root: Path | None) -> str | None:
     return None if data is None else _decoded(data, is_whole=len(data) <= MAX_FILE_BYTES)
 
 
+def real_path(path: Path, root: Path) -> Path:
+    """Where the file of a workspace really is; UnusableFileError where it is not to be followed.
+
+    A repository can ship a link to anything, and what it leads to is told to models.
+    """
+    try:
+        real, base = Path(os.path.realpath(path)), os.path.realpath(root)
+    except OSError as error:  # a link that was one no more when it was followed
+        raise UnreadableFileError(f" cannot be read ({error.strerror})") from error
+    if not real.is_relative_to(base):
+        raise UnusableFileError(" leads out of the workspace")
+    is_of_kind = real.suffix.lower() == path.suffix.lower()
+    if not is_of_kind or SHIPPED.decide("read", real.relative_to(base).as_posix()).kind != "allow":
+        told = f" leads to {real.name!r}, which is no {path.suffix} file that may be read"
+        raise UnusableFileError(told)
+    return real
+
+
 def _read(path: Path, root: Path | None) -> bytes | None:
     """At most one byte more than is bearable."""
-    if root is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
-        raise UnusableFileError(" leads out of the workspace")
+    if root is not None:
+        real_path(path, root)
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with os.fdopen(descriptor, "rb") as file:

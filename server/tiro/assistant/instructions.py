@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tiro.agents.settings_file import UnusableFileError, read_beginning
+from tiro.agents.settings_file import UnusableFileError, read_beginning, real_path
 from tiro.tools.silent_disk import Patience, SilentDiskError
 from tiro.tools.workspace import Workspace
 
@@ -88,8 +88,7 @@ def _places(roots: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
 
 def _text(live_text: Callable[[Path], str | None], path: Path, folder: Path) -> str:
     """What it says, empty when there is none; UnusableFileError where it is not to be read."""
-    real = Path(os.path.realpath(path))
-    live = live_text(real) if real.is_relative_to(folder) else None
+    live = live_text(real_path(path, folder))
     if live is not None:
         return live
     if not _is_own(path):
