@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -40,10 +41,11 @@ ADDRESSES: dict[str, tuple[str, ...]] = {
 }
 """The settings of a provider that are addresses, and how they may begin."""
 
+REDIS_EXAMPLE = "redis://host:6379/0"
+
 COUNTS_AS_DENY = "it counts as deny"
 
 NOT_YET: dict[tuple[str, ...], str] = {
-    ("store", "kind"): "files",
     ("session", "ttl_seconds"): "null",
 }
 """Keys that may be set already, and what holds whatever they say."""
@@ -199,6 +201,12 @@ class Merge:
         key = here[-1]
         if here[0] == "providers" and key in ADDRESSES and value is not None:
             self._address(value, here, source, into)
+            return
+        if here == ("store", "url") and value is not None:
+            into[key] = str(value) or "?"  # no other store is taken instead
+            if not _is_redis(into[key]):
+                so = "nothing is stored there until it is corrected"
+                self._tell(source, here, f"must be an address such as {REDIS_EXAMPLE}", so)
             return
         try:
             into[key] = msgspec.convert(value, kind)
@@ -357,6 +365,18 @@ def _workspace_may_set(path: tuple[str, ...]) -> bool:
     """Whether a key, something in it or the section around it is among WORKSPACE_MAY_SET."""
     key = ".".join(path) + "."
     return any(key.startswith(f"{one}.") or f"{one}.".startswith(key) for one in WORKSPACE_MAY_SET)
+
+
+def _is_redis(text: str) -> bool:
+    """Whether this is the address of a Redis server; a port of 0 is none."""
+    try:
+        parts = urlsplit(text)
+        has_place = bool(parts.path) if parts.scheme == "unix" else parts.port != 0
+    except ValueError:
+        return False
+    return (
+        has_place and parts.scheme in ("redis", "rediss", "unix") and text == "".join(text.split())
+    )
 
 
 def _shown(path: tuple[str, ...], value: Any) -> str:

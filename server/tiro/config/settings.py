@@ -90,7 +90,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def secrets(self) -> list[str]:
         """The exact values of configured keys and headers; they belong into no file or log."""
         values = [value for provider in self.providers.values() for value in secrets_of(provider)]
-        password = urlsplit(self.store.url or "").password
+        password = _password_in(self.store.url or "")
         return [*values, password] if password else values
 
     def key_variables(self) -> set[str]:
@@ -112,6 +112,14 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     permission: dict[str, Any] = {}
     store: StoreSettings = StoreSettings()
     log: LogSettings = LogSettings()
+
+
+def _password_in(url: str) -> str | None:
+    """The password in an address, also in one that is none."""
+    try:
+        return urlsplit(url).password
+    except ValueError:
+        return url.partition("://")[2].rpartition("@")[0].partition(":")[2] or None
 
 
 BUILT_IN_PROVIDERS = {

@@ -9,7 +9,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -386,8 +386,7 @@ class SessionManager:
         if path is None:
             self._forget(id)
             return False
-        with locked(self.disk, path):
-            self._forget(id)
+        with locked(self.disk, path), self._letting_go(id):
             return remove_session(self.disk, path)
 
     # What a session's autosave asks for (`saving.Owner`)
@@ -463,6 +462,15 @@ class SessionManager:
         self.invalidate(id)
         for session in self._live(id):
             self._upkeeps.pop(session).detach(session)
+
+    @contextmanager
+    def _letting_go(self, id: str) -> Iterator[None]:
+        """Live objects wait for what is removed inside; only then are they no longer stored."""
+        with ExitStack() as waiting:
+            for session in self._live(id):
+                waiting.enter_context(session.lock)
+            yield
+            self._forget(id)
 
     def _path_for(self, id: str) -> Path:
         return self.directory / (file_stem(id) + SNAPSHOT_ENDING)

@@ -104,8 +104,8 @@ class ShelfManager(SessionManager):
         if not wait_for(lock.try_take):
             raise held_by(lock.holder() or Holder())
         try:
-            self._forget(id)
-            return self.shelf.delete(id)
+            with self._letting_go(id):
+                return self.shelf.delete(id)
         finally:
             lock.release()
 

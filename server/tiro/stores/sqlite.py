@@ -31,6 +31,7 @@ from tiro.stores.store import CLEANUP_SECONDS, expires_at
 
 if TYPE_CHECKING:
     from tiro.stores.search import Hit, Search
+    from tiro.stores.shelf_manager import ShelfManager
 
 BUSY_SECONDS = 10.0
 """How long to wait for another process that writes."""
@@ -68,6 +69,8 @@ class SQLiteStore(KeptStore):
     ) -> None:
         self._path = Path(path).absolute()
         self._search: Search | None = None
+        self._reader: ShelfManager | None = None
+        self._search_lock = threading.Lock()
         super().__init__(Database(self._path, clock), cleanup_interval_seconds, clock)
 
     def search(self, query: str, limit: int = 20) -> "list[Hit]":
@@ -75,22 +78,28 @@ class SQLiteStore(KeptStore):
 
         A full-text index beside the file (FTS5) is brought up to date first.
         """
-        if self._search is None:
-            from tiro.stores.search import Search
-            from tiro.stores.shelf_manager import ShelfManager
-
-            reader = ShelfManager(
-                Database(self._path, self.clock), self._path, cache_directory=self._path.parent
-            )
-            self._search = Search(reader)
-        return self._search.find(query, limit)
+        with self._search_lock:
+            search = self._search = self._search or self._new_search()
+        return search.find(query, limit)
 
     def close(self) -> None:
         """As `Store.close`."""
         super().close()
-        search, self._search = self._search, None
+        with self._search_lock:
+            search, self._search = self._search, None
+            reader, self._reader = self._reader, None
         if search is not None:
             search.close()
+        if reader is not None:
+            reader.close()
+
+    def _new_search(self) -> "Search":
+        from tiro.stores.search import Search
+        from tiro.stores.shelf_manager import ShelfManager
+
+        database = Database(self._path, self.clock)
+        self._reader = ShelfManager(database, self._path, cache_directory=self._path.parent)
+        return Search(self._reader)
 
 
 class Database:

@@ -1,5 +1,6 @@
 """What is damaged in SQLite or on Redis costs nothing but itself, and what failed is told."""
 
+import errno
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from tests.stores.look import texts
 from tiro import Session, SessionFormatError, StorageError
 from tiro.agents.registry import AgentRegistry
 from tiro.stores import shelf_upkeep
+from tiro.stores.disk import Disk
+from tiro.stores.manager import SessionManager
 from tiro.stores.search import Search
 from tiro.stores.shelf import SharedKept, is_long
 from tiro.stores.shelf_manager import ShelfManager, manager_of
@@ -45,7 +48,7 @@ def open_manager(place: str | Path, tmp_path: Path, notices: Notices) -> Iterato
         manager.close()
 
 
-def said(manager: ShelfManager, id: str, *messages: str) -> Session:
+def said(manager: SessionManager, id: str, *messages: str) -> Session:
     session = manager.create(id=id)
     for message in messages:
         session.add_message("user", message)
@@ -183,3 +186,33 @@ def test_an_address_that_is_none_is_told(url: str, notices: Notices) -> None:
         manager.save(session)
     assert "secret" not in f"{told.value} {told.value.data} {notices[0].detail} {manager.directory}"
     manager.close()
+
+
+def test_what_cannot_be_deleted_is_still_stored(
+    open_manager: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing was deleted, so whoever goes on in it loses nothing."""
+    shelf, files = open_manager(), SessionManager(tmp_path / "files", disk=StuckDisk())
+
+    def refuse(id: str) -> bool:
+        raise StorageError("out of reach")
+
+    monkeypatch.setattr(shelf.shelf, "delete", refuse)
+    for manager in (shelf, files):
+        session = said(manager, "x", "one")
+        with pytest.raises(StorageError):
+            manager.delete("x")
+        session.add_message("user", "two")
+        assert manager.is_stored(session)
+        assert [message.content for message in manager.read("x").oldest_first()] == ["one", "two"]
+    files.close()
+
+
+class StuckDisk(Disk):
+    """A disk that removes no session."""
+
+    def unlink(self, path: Path) -> None:
+        """Refuse it."""
+        if path.suffix == ".json":
+            raise OSError(errno.EIO, "out of reach")
+        super().unlink(path)

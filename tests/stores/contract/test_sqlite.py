@@ -66,6 +66,17 @@ def test_what_was_said_is_found_by_its_words(path: Path) -> None:
         assert store.search("tram") == []
 
 
+def test_a_closed_store_has_no_file_open(path: Path) -> None:
+    """What SQLite has beside the file goes with the last that had it open, also for a search."""
+    for _ in range(2):
+        with SQLiteStore(path) as store:
+            session = store.create()
+            session.add_message("user", "a tram")
+            store.save(session)
+            assert store.search("tram")
+        assert [file.name for file in path.parent.glob("store.db*")] == ["store.db"]
+
+
 def test_older_tables_are_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with SQLiteStore(path) as store:
         store.create("x").set("k", 1)
