@@ -18,6 +18,7 @@ from tests.e2e.talk import (
     ask,
     latest,
     leftovers,
+    until,
     words,
 )
 
@@ -90,6 +91,51 @@ def test_b10_a_full_disk_at_the_first_message(
     assert add(server, "user", "three")["stored"] is True
     server.kill()
     assert latest(start()) == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize("method", ["clear", "new", "import"])
+def test_what_a_full_disk_kept_out_is_stored_though_another_session_goes_on(
+    start: StartServer, home: Home, small_disk: Path, method: str
+) -> None:
+    """P3, U9.5: whoever loads it gets it whole meanwhile, and nobody has to do anything."""
+    home.sessions.symlink_to(small_disk)
+    server = start()
+    assert add(server, "user", "before")["stored"] is True
+    id_ = server.request("tiro/session/getId")["id"]
+    filler = fill_up(small_disk)
+    assert add(server, "user", "kept " + "x" * 20_000)["stored"] is False
+    given = {"text": '[{"role": "user", "content": "i"}]'} if method == "import" else {}
+    server.request(f"tiro/session/{method}", given)
+    server.request("tiro/session/load", {"id": id_})
+    assert [text.split()[0] for text in words(server)] == ["before", "kept"]
+    server.request("tiro/session/clear")
+    filler.unlink()
+    file = home.sessions / f"{id_}.json"
+    until(lambda: "kept" in file.read_text())
+    server.kill()
+    server = start()
+    server.request("tiro/session/load", {"id": id_})
+    assert [text.split()[0] for text in words(server)] == ["before", "kept"]
+
+
+def test_two_sessions_that_could_not_be_stored_have_two_ids(start: StartServer, home: Home) -> None:
+    """U9.1: also in one second, and once both are stored."""
+    home.sessions.parent.mkdir(parents=True, exist_ok=True)
+    home.sessions.write_text("in the way")
+    server = start()
+    assert add(server, "user", "one")["stored"] is False
+    server.request("tiro/session/clear")
+    assert add(server, "user", "two")["stored"] is False
+    home.sessions.unlink()
+    assert add(server, "user", "three")["stored"] is True
+    until(lambda: len(home.session_files()) == 2)
+    found = {" ".join(latest_of(server, path)) for path in home.session_files()}
+    assert found == {"one", "two three"}
+
+
+def latest_of(server: Server, path: Path) -> list[str]:
+    server.request("tiro/session/load", {"path": str(path)})
+    return words(server)
 
 
 def test_b10_a_file_size_limit_is_no_crash(start: StartServer, home: Home) -> None:

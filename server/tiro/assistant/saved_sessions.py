@@ -80,7 +80,7 @@ class SavedSessions:
     async def clear(self) -> Cleared:
         """End the turn, save the session if it holds anything, and begin an empty one.
 
-        What the disk refuses stays in memory, and is tried again when the server ends.
+        What the disk refuses stays in memory, and is tried again from time to time.
         """
         await self._turns.cancel()
         session = self._manager.current
@@ -118,7 +118,9 @@ class SavedSessions:
             raise InvalidInputError("Give exactly one of `path`, `id` and `latest`")
         await to_be_read(path, self._patience)
         current = self._manager.current
-        loaded = await asyncio.to_thread(_read, self._manager, path, id)
+        loaded = self._kept(path, id)
+        if loaded is None:
+            loaded = await asyncio.to_thread(_read, self._manager, path, id)
         file = self._manager.path_of(loaded)
         if current is not None and file is not None and self._manager.path_of(current) == file:
             await self._turns.cancel()
@@ -135,6 +137,14 @@ class SavedSessions:
                 async with entered(self._manager.changing(loaded)):
                     add_queued(loaded)
         return loaded
+
+    def _kept(self, path: Path | None, id: str | None) -> Session | None:
+        """The session there that holds more than its file: the disk has refused the rest."""
+        self._unsaved = [one for one in self._unsaved if not self._manager.is_stored(one)]
+        for one in self._unsaved:
+            if one.id == id if path is None else self._manager.path_of(one) == path:
+                return one
+        return None
 
     async def latest(self) -> SavedSession | None:
         """The saved session that `load` takes as the latest."""
@@ -211,7 +221,7 @@ class SavedSessions:
             self._search = _open_search(self._manager)
         count = min(DEFAULT_HITS if limit is None else limit, MOST_HITS)
         current = [] if self._manager.current is None else [self._manager.current]
-        live = [*current, *self._unsaved]
+        live = list(dict.fromkeys([*current, *self._unsaved]))
         is_over = threading.Event()
         try:
             return await asyncio.get_running_loop().run_in_executor(

@@ -30,6 +30,7 @@ from tiro.stores.upkeep import forget_lost_agent
 IDLE_SECONDS = 0.25
 SYNC_SECONDS = 1.0
 RETRY_SECONDS = 1.0
+REFUSED_SECONDS = 2.0
 SMALL_BYTES = 1_000_000
 
 log = logging.getLogger(__name__)
@@ -54,6 +55,8 @@ class Autosave(Saving):
         self._is_detached = False
         self._last_change = 0.0
         self._not_before = 0.0
+        self._is_refused = False
+        """At rest, with something that the disk did not take."""
         self._left_alone: Signature | None = None
         """A state of the file that is nothing to be taken in before a change of ours."""
         session.observe(self._changed)
@@ -171,16 +174,24 @@ class Autosave(Saving):
             self._sync_failed(session, error)
 
     def finish(self, session: Core) -> None:
-        """Write what a session at rest should be: one snapshot and no journal; never raises."""
-        if self.owner.autosave and not self._is_detached:
+        """Write what a session at rest should be: one snapshot and no journal; never raises.
+
+        What the disk refuses is tried again from time to time.
+        """
+        is_kept = self.owner.autosave and not self._is_detached
+        if is_kept:
             with suppress(StorageError, SessionInUseError, OSError):
                 self._finish(session)
             if self._blobs.has_dropped:
                 self._blobs.has_dropped = False
                 remove_unreferenced(self.directory, self.owner.disk)
         with session.lock:
-            self._wants_snapshot = self._unsynced = False
+            self._is_refused = is_kept and self._has_more(session)
+            self._wants_snapshot, self._unsynced = self._is_refused, False
+            self._not_before = time.monotonic() + REFUSED_SECONDS
             self._turns.rest()
+        if self._is_refused:
+            self.owner.schedule(self, session)
 
     def due(self) -> float | None:
         """When `run` has something to do, by the monotonic clock; None for nothing."""
@@ -195,7 +206,7 @@ class Autosave(Saving):
         """Do what is due: the idle snapshot, the fsync; at rest no file stays open."""
         if self._wants_snapshot and now >= max(self._last_change + IDLE_SECONDS, self._not_before):
             self._wants_snapshot = False
-            self._write_idle_snapshot(session)
+            self.finish(session) if self._is_refused else self._write_idle_snapshot(session)
         is_old = now >= self._last_change + SYNC_SECONDS
         if self._unsynced and is_old and not self._turns.is_held:
             self.sync(session)
@@ -218,7 +229,7 @@ class Autosave(Saving):
         except Exception:  # a fault of ours must not undo the change that was just made
             self._needs_snapshot = True
             log.exception("A change could not be stored")
-        self._last_change = time.monotonic()
+        self._last_change, self._is_refused = time.monotonic(), False
         if self._is_pending():
             self.owner.schedule(self, session)
 
@@ -341,16 +352,18 @@ class Autosave(Saving):
         self.enter(session)
         try:
             with session.lock:
-                if self.files is None:
-                    is_behind = bool(session.newest_first or session.archive_rows)
-                else:
-                    is_behind = self._is_behind(session) and self.files.look() is not State.GONE
-                if is_behind or self._blobs.are_missing():
+                if self._has_more(session) or self._blobs.are_missing():
                     self._save(session)
                 if self._turns.is_last_hold and self.files is not None:
                     self.files.tidy()
         finally:
             self.leave(session)
+
+    def _has_more(self, session: Core) -> bool:
+        """Whether it holds what its files do not; one whose file was removed keeps nothing back."""
+        if self.files is None:
+            return bool(session.newest_first or session.archive_rows)
+        return self._is_behind(session) and self.files.look() is not State.GONE
 
     def _sync_failed(self, session: Core, error: OSError) -> None:
         """What that descriptor took may be lost: write everything anew through another one."""

@@ -291,6 +291,8 @@ class SessionManager:
             self._schedule = Schedule()
         for session, autosave in live:
             autosave.finish(session)
+        self._schedule.close()
+        self._schedule = Schedule()
         self._index.close()
 
     # Saved sessions

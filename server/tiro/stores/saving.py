@@ -173,6 +173,11 @@ class Saving:
         self._turns.move_to(None)
         try:
             self._turns.move_to(self._claim_free_name(session, skip))
+        except OSError:
+            if session.id != wanted:  # it is nobody's yet
+                with self.silent():
+                    session.change(id=wanted)
+            raise
         finally:
             if wanted is not None and wanted != session.id:
                 detail = {"old_id": wanted, "path": str(self._path_of(session))}

@@ -203,7 +203,9 @@ class ShelfUpkeep:
         if self._home.autosave and not self._is_detached and self._has_anything(session):
             with suppress(StorageError, SessionInUseError):
                 self.save(session)
-        self._is_at_rest = True
+        self._is_at_rest = not self._is_failing
+        if self._is_failing:
+            self._home.schedule(self, session)
 
     def due(self) -> float | None:
         """When `run` has something to do, by the monotonic clock; None for nothing."""
