@@ -238,7 +238,7 @@ def test_a_rule_means_the_file_that_it_names_in_the_workspace_s_folder(
         (
             "write_file",
             {"path": "src/a.py"},
-            [{"key": "write", "pattern": "/src/a.py", "decision": "allow"}],
+            [{"key": "write", "exactly": ["{base}/ws/src/a.py"], "decision": "allow"}],
         ),
         (
             "write_file",
@@ -293,7 +293,7 @@ def test_always_is_stored_as_narrow_as_the_request(
 @pytest.mark.parametrize(
     ("tool", "given", "told"),
     [
-        ("write_file", {"path": "src/[a].py"}, ["write: src/[[]a].py allow (in the workspace)"]),
+        ("write_file", {"path": "src/[a].py"}, ["write: src/[a].py allow (in the workspace)"]),
         ("write_file", {"path": "../outside/k"}, ["write: {base}/outside/k allow"]),
         ("run_command", command("make", cwd="src"), ["bash: make allow (in {base}/ws/src)"]),
         (
@@ -397,6 +397,49 @@ def test_always_for_a_command_is_for_where_its_paths_lead(room: Path) -> None:
     (room.parent / "outside/k").symlink_to("j")
     for line in lines:
         assert decided(room, gate.rules, "run_command", command(line), granted).kind == "ask", line
+
+
+@pytest.mark.parametrize("path", ["src/a.py", "src/new.py", "Makefile", ".git/hooks/post-commit"])
+@pytest.mark.parametrize("tool", ["write_file", "edit_file"])
+def test_always_about_a_file_holds_in_no_other_workspace(room: Path, path: str, tool: str) -> None:
+    """M5.6: not after a restart with another folder, nor in the other of two."""
+    other = room.parent / "other"
+    (other / ".git/hooks").mkdir(parents=True)
+    rules = Rules(default=STRICT_SET)
+    gate = Gate(rules, Workspace(RecordingEditor(room)))
+    granted = gate.grants(gate.look(TOOLS[tool], {"path": path}))
+    found = decided(room, rules, tool, {"path": path}, granted)
+    key = "edit" if tool == "edit_file" else "write"
+    told = f"{key}: {path} allow (in the workspace)"
+    assert (found.kind, found.source, found.rule) == ("allow", "session", told)
+    assert decided(other, rules, tool, {"path": path}, granted).kind == "ask"
+    both = Gate(rules, Workspace(RecordingEditor(room, other)))
+    for base, kind in ((room, "allow"), (other, "ask")):
+        use = both.look(TOOLS[tool], {"path": str(base / path)})
+        assert both.decide(use, granted).kind == kind
+
+
+@pytest.mark.parametrize("pattern", ["*", "**", "/**", "/src/a.py", "src/../*", "src/*"])
+def test_no_pattern_of_a_session_allows(room: Path, pattern: str) -> None:
+    """Only what was asked about is remembered, and that by what it exactly is."""
+    keys = ("write", "edit", "read", "bash", "external_directory", "*")
+    odd = [{"key": key, "pattern": pattern, "decision": "allow"} for key in keys]
+    rules = Rules(default=STRICT_SET)
+    for tool, given in (
+        ("write_file", {"path": "src/a.py"}),
+        ("read_file", {"path": "../outside/k"}),
+        ("run_command", command("touch src/a.py")),
+    ):
+        assert decided(room, rules, tool, given, odd).kind == "ask"
+
+
+def test_what_was_answered_about_a_denied_file_is_told_as_the_sessions_rule(room: Path) -> None:
+    (room / ".env").write_text("K=1")
+    gate = Gate(Rules(default=STRICT_SET), Workspace(RecordingEditor(room)))
+    use = gate.look(TOOLS["run_command"], command("cat .env"))
+    found = gate.decide(use, gate.grants(use))
+    assert (found.kind, found.source) == ("allow", "session")
+    assert found.rule.startswith("bash: cat .env allow")
 
 
 def test_deny_is_not_lifted_by_an_answer(room: Path) -> None:

@@ -138,7 +138,7 @@ def test_always_survives_in_the_session(room: Path) -> None:
     used = ("read_file", {"path": "sub/b.pem"})
     ask = Asker(PermissionAnswer("always"))
     run(a_reading_turn(room, used, rules=ASK, ask=ask, session=session))
-    rule = {"key": "read", "pattern": "/sub/b.pem", "decision": "allow"}
+    rule = {"key": "read", "exactly": [str(room / "sub/b.pem")], "decision": "allow"}
     assert session.snapshot()["rules"] == [rule]
 
 

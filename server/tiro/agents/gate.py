@@ -10,12 +10,14 @@ that the use is about:
 * each simple command of a command line;
 * `doom_loop` when the same tool was called with the same input twice directly before.
 
-An answer "always" is remembered for exactly what was asked about: a command for where its paths led
-then. The tool is held to the places
-that were looked at, wherever their names lead by then.
+An answer "always" is remembered for exactly what was asked about: a file by its real path, so
+that it holds in no other workspace, and a command for where its paths led then. No pattern that a
+session holds allows anything. The tool is held to the places that were looked at, wherever their
+names lead by then.
 """
 
 import hashlib
+import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -61,8 +63,8 @@ class Aim(msgspec.Struct, frozen=True):
 
     key: str
     subject: Subject = None
-    exactly: tuple[str, ...] = ()
-    """What an answer "always" is remembered by, where that is no pattern."""
+    exactly: tuple[str, ...] = ("*",)
+    """What an answer "always" is remembered by."""
     at_most_asks: bool = False
     """What forbids it for other tools asks here."""
 
@@ -118,7 +120,9 @@ class Gate(msgspec.Struct, frozen=True):
         decisions = [decision for _, decision in self._decisions(use, remembered)]
         if use.tool.effect != "read":
             decisions += self.rules.doubts()
-        return strictest(*decisions)
+        found = strictest(*decisions)
+        answered = (one for one in decisions if one.source == "session")
+        return next(answered, found) if found.kind == "allow" else found  # what was answered counts
 
     def grants(self, use: Use, remembered: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """The rules that an answer "always" adds: just what was asked about."""
@@ -126,13 +130,7 @@ class Gate(msgspec.Struct, frozen=True):
         for aim, decision in self._decisions(use, remembered):
             if decision.kind == "allow":
                 continue
-            key = _remembered_key(use.tool, aim)
-            if aim.exactly:
-                rule: dict[str, Any] = {"key": key, "exactly": list(aim.exactly)}
-            else:
-                pattern = exact_pattern(aim.subject) if isinstance(aim.subject, str) else "*"
-                rule = {"key": key, "pattern": pattern}
-            rule["decision"] = "allow"
+            rule = _rule(use.tool, aim)
             found += [] if rule in found else [rule]
         return found
 
@@ -140,40 +138,64 @@ class Gate(msgspec.Struct, frozen=True):
         """The same rules in words; none where they would not keep the question from coming back."""
         added = self.grants(use, remembered)
         settled = self.decide(use, [*remembered, *added])
-        return [_in_words(rule) for rule in added] if settled.kind == "allow" else []
+        return [self._in_words(rule) for rule in added] if settled.kind == "allow" else []
 
     def readable(self, use: Use, remembered: Sequence[Any] = ()) -> Callable[[Path], bool]:
         """Whether the text of the file with a real path may be shown by this use."""
-        rules = self.rules.with_always(_remembered(remembered)[0])
+        denials, exact = _remembered(remembered)
+        rules = self.rules.with_always(denials)
         approved = use.path if use.tool.permission_key == "read" else None
 
         def may_read(path: Path) -> bool:
             kind = rules.decide("read", self.workspace.named(path)).kind
-            return kind == "allow" or (kind == "ask" and path == approved)
+            is_granted = path == approved or ("read", str(path)) in exact
+            return kind == "allow" or (kind == "ask" and is_granted)
 
         return may_read
 
     def _decisions(
         self, use: Use, remembered: Sequence[Any]
     ) -> Iterable[tuple[Aim, PermissionDecision]]:
-        patterns, exact = _remembered(remembered)
-        denials, _ = _remembered(remembered, ("deny",))
+        denials, exact = _remembered(remembered)
         for aim in use.aims:
-            key = _remembered_key(use.tool, aim)
-            is_settled = bool(aim.exactly) and (key, *aim.exactly) in exact
-            always: Permission = {aim.key: "allow"} if is_settled else patterns
-            denied = self.rules.with_always(denials).decide(aim.key, aim.subject)
-            decision = self.rules.with_always(always).decide(aim.key, aim.subject)
-            decision = denied if denied.kind == "deny" else decision
-            if aim.at_most_asks and decision.kind != "allow":
-                decision = msgspec.structs.replace(
-                    decision,
-                    kind="allow" if is_settled else "ask",
-                    rule=f"{decision.rule} (named in a command)",
-                )
-            elif decision.kind != "allow" and (why := _why(aim)):
-                decision = msgspec.structs.replace(decision, rule=f"{decision.rule} ({why})")
+            decision = self.rules.with_always(denials).decide(aim.key, aim.subject)
+            rule = _rule(use.tool, aim)
+            is_settled = (rule["key"], *aim.exactly) in exact
+            if is_settled and not (decision.kind == "deny" and decision.source == "session"):
+                decision = self._settled(aim, rule)
+            elif aim.at_most_asks and decision.kind != "allow":
+                named = f"{decision.rule} (named in a command)"
+                decision = msgspec.structs.replace(decision, kind="ask", rule=named)
+            elif decision.kind != "allow":
+                decision = _with_why(decision, aim)
             yield aim, decision
+
+    def _settled(self, aim: Aim, rule: Mapping[str, Any]) -> PermissionDecision:
+        """The decision about what was answered "always" to, which names the session's rule."""
+        always: Any = "allow"
+        if isinstance(aim.subject, str) and not posixpath.isabs(aim.subject):
+            always = {exact_pattern(aim.subject): "allow"}
+        decision = self.rules.with_always({aim.key: always}).decide(aim.key, aim.subject)
+        if decision.kind == "allow" or aim.at_most_asks:
+            return PermissionDecision("allow", self._in_words(rule), "session")
+        return _with_why(decision, aim)
+
+    def _in_words(self, rule: Mapping[str, Any]) -> str:
+        """A rule that was granted, worded as a decision words its own."""
+        key = rule["key"]
+        match rule["exactly"]:
+            case [name, _] if key == "doom_loop":
+                return f"doom_loop: {name} with this input allow"
+            case [folder, line]:
+                return f"{key}: {line} allow (in {folder})"
+            case [folder, line, what]:
+                return f"{key}: {line} allow with {_BELOW.get(what, what)} (in {folder})"
+            case [path] if (
+                posixpath.isabs(path) and (name := self.workspace.named(Path(path))) != path
+            ):
+                return f"{key}: {name} allow (in the workspace)"
+            case exactly:
+                return f"{key}: {exactly[0]} allow"
 
     def _places(self, tool: Tool, given: dict[str, Any]) -> list[Place]:
         """Where the paths of the input lead; for a command, its folder is the last one."""
@@ -187,10 +209,12 @@ class Gate(msgspec.Struct, frozen=True):
         if tool.permission_key not in KEYS_OF_EFFECT[tool.effect] and tool.effect in EFFECT_KEYS:
             keys.append(EFFECT_KEYS[tool.effect])
         if not places:
-            return [Aim(key, subject_of(tool, given)) for key in keys]
+            subject = subject_of(tool, given)
+            exactly = ("*",) if subject is None else (subject,)
+            return [Aim(key, subject, exactly) for key in keys]
         aims: list[Aim] = []
         for place in places:
-            exactly = (str(place.path),) if place.root is None else ()
+            exactly = (str(place.path),)
             if place.root is None:
                 aims.append(Aim("external_directory", str(place.path), exactly))
             forms = (self.workspace.written(place.given), self.workspace.named(place.path))
@@ -236,46 +260,28 @@ def _why(aim: Aim) -> str | None:
     return aim.subject if aim.key == "external_directory" else None
 
 
-def _remembered_key(tool: Tool, aim: Aim) -> str:
-    """The key of a remembered answer: it holds for what was asked about and no other tool."""
-    return aim.key if aim.key == "doom_loop" or not aim.exactly else tool.permission_key
+def _with_why(decision: PermissionDecision, aim: Aim) -> PermissionDecision:
+    why = _why(aim)
+    return msgspec.structs.replace(decision, rule=f"{decision.rule} ({why})") if why else decision
 
 
-def _remembered(
-    rules: Sequence[Any], decisions: Sequence[str] = ("deny", "allow")
-) -> tuple[Permission, set[tuple[str, ...]]]:
-    """The rules of a session as a table of patterns, and what is allowed by exactly what it is.
+def _rule(tool: Tool, aim: Aim) -> dict[str, Any]:
+    """What a session remembers: it holds for what was asked about and no other tool."""
+    key = aim.key if aim.key == "doom_loop" else tool.permission_key
+    return {"key": key, "exactly": [*aim.exactly], "decision": "allow"}
 
-    What denies comes first: no answer lifts it.
-    """
-    patterns: dict[str, list[tuple[str, Any]]] = {}
+
+def _remembered(rules: Sequence[Any]) -> tuple[Permission, set[tuple[str, ...]]]:
+    """What the rules of a session deny, by patterns, and what they allow: exactly what it is."""
+    denials: dict[str, dict[str, Any]] = {}
     exact: set[tuple[str, ...]] = set()
-    found = [rule for rule in rules if isinstance(rule, dict) and rule.get("decision") in decisions]
-    for rule in sorted(found, key=lambda rule: decisions.index(rule["decision"])):
-        key, exactly = str(rule.get("key")), rule.get("exactly")
-        if not isinstance(exactly, list):
-            pattern = str(rule.get("pattern"))
-            patterns.setdefault(key, []).append((pattern, rule["decision"]))
-        elif rule["decision"] == "allow":
-            exact.add((key, *map(str, exactly)))
-    return patterns or None, exact
-
-
-def _in_words(rule: Mapping[str, Any]) -> str:
-    """A rule that was granted, worded as a decision words its own."""
-    match rule:
-        case {"key": "doom_loop", "exactly": [name, _]}:
-            return f"doom_loop: {name} with this input allow"
-        case {"key": key, "exactly": [folder, line]}:
-            return f"{key}: {line} allow (in {folder})"
-        case {"key": key, "exactly": [folder, line, what]}:
-            return f"{key}: {line} allow with {_BELOW.get(what, what)} (in {folder})"
-        case {"key": key, "exactly": [path]}:
-            return f"{key}: {path} allow"
-        case {"key": key, "pattern": pattern} if pattern.startswith("/"):
-            return f"{key}: {pattern[1:]} allow (in the workspace)"
-        case _:
-            return f"{rule['key']}: {rule['pattern']} allow"
+    for rule in rules:
+        match rule:
+            case {"key": key, "exactly": [*exactly], "decision": "allow"}:
+                exact.add((str(key), *map(str, exactly)))
+            case {"key": key, "decision": "deny"} if "exactly" not in rule:
+                denials.setdefault(str(key), {})[str(rule.get("pattern"))] = "deny"
+    return denials or None, exact
 
 
 _BELOW = {
