@@ -112,3 +112,31 @@ def test_an_answer_holds_under_the_agent_that_is_selected_by_then(
     assert turn.result()["stopReason"] == "end_turn"
     assert (server.home.workspace / "new.txt").exists() == is_written
     server.request("tiro/session/setAgent", {"name": "build"})
+
+
+@pytest.mark.parametrize("name", ["build", "general", "explore"])
+def test_a_session_file_from_elsewhere_brings_no_rights(
+    server: Server, provider: Provider, name: str
+) -> None:
+    """Its rules and its agent are nobody's answers, whoever wrote the file."""
+    root = server.home.workspace
+    server.request("tiro/session/addMessage", {"role": "user", "content": "hello"})
+    file = root / f"{name}.json"
+    server.request("tiro/session/save", {"path": str(file)})
+    rule = {"key": "bash", "exactly": [str(root), "touch pwned"], "decision": "allow"}
+    foreign = {**json.loads(file.read_text(encoding="utf-8")), "rules": [rule], "agent": name}
+    file.write_text(json.dumps(foreign), encoding="utf-8")
+    server.request("tiro/session/load", {"path": str(file)})
+    asked: list[str] = []
+
+    def answer(params: dict[str, Any]) -> dict[str, Any]:
+        asked.append(params["rule"])
+        return {"decision": "reject"}
+
+    server.on_request("tiro/permission/request", answer)
+    provider.script(replies.tools(("c1", "run_command", {"command": "touch pwned"})))
+    ask(server, "go on")
+    assert not (root / "pwned").exists()
+    assert asked == ["bash: ask"]
+    found = server.request("tiro/session/getAgent")["agent"]
+    assert (found and found["name"]) == (name if name == "build" else None)

@@ -23,6 +23,7 @@ from tiro.errors import (
     SessionNotFoundError,
     StorageError,
 )
+from tiro.session.changes import Set
 from tiro.session.json_text import decode, encode
 from tiro.session.secrets import REDACTED
 from tiro.session.session import Session
@@ -644,3 +645,32 @@ def test_latest_is_one_in_which_something_was_said(manager: SessionManager) -> N
     assert latest is not None
     assert latest.id == said.id
     assert len(manager.list_saved()) == 2
+
+
+def test_rules_of_a_file_elsewhere_are_never_taken_over(make_manager: Make, tmp_path: Path) -> None:
+    """Not at a load, from snapshot or journal, nor when it changes; here they last (U7.1)."""
+    rule = {"key": "bash", "exactly": ["/ws", "make"], "decision": "allow"}
+    first = make_manager()
+    session = first.create()
+    session.add_message("user", "one")
+    session.rules = [rule]
+    home = first.save(session)
+    first.close()
+    assert make_manager().load(home).rules == [rule]
+
+    away = tmp_path / "elsewhere" / "s.json"
+    away.parent.mkdir()
+    away.write_bytes(home.read_bytes())
+    linked = home.parent / "linked.json"
+    linked.symlink_to(away)
+    assert make_manager().load(linked).rules == []
+    manager, writer = make_manager(), SessionManager(away.parent)
+    mine, theirs = manager.load(away), writer.load(away)
+    assert (mine.rules, theirs.rules) == ([], [rule])
+    with writer.writing(theirs):
+        theirs.add_message("user", "two")
+        theirs.commit(Set({"rules": [rule, rule]}, theirs.stamp()))
+    with manager.writing(mine):
+        assert (texts(mine), mine.rules) == (["one", "two"], [])
+    assert make_manager().load(away).rules == []
+    writer.close()

@@ -302,7 +302,7 @@ class Setup(msgspec.Struct, kw_only=True):
     def apply_to(self, manager: SessionManager) -> None:
         """Let the keeper of sessions, and its current session, follow these settings."""
         session = self.settings.session
-        manager.agents = self.agents
+        manager.agents = _Selectable(self.agents)
         manager.default_max_history = session.max_history
         manager.fsync = session.fsync
         manager.autosave = session.autosave
@@ -340,6 +340,15 @@ class Setup(msgspec.Struct, kw_only=True):
         names += [name for provider in providers.values() for name in provider.models]
         names += [provider.default_model or "" for provider in providers.values()]
         return [key for key in self.settings.secrets() if not any(key in name for name in names)]
+
+
+class _Selectable(msgspec.Struct, frozen=True):
+    """The agents that a session may have: those a user may select, whatever its file says."""
+
+    agents: AgentRegistry
+
+    def get(self, name: str) -> AgentInfo | None:
+        return next((agent for agent in self.agents.selectable() if agent.name == name), None)
 
 
 async def _no_turn(info: AgentInfo, task: str, run: ToolRun) -> Turn:

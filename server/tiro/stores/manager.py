@@ -301,8 +301,8 @@ class SessionManager:
         """The session in this file, which lives there from now on (its journal and lock beside).
 
         Raises SessionNotFoundError, SessionFormatError (the file stays as it is), StorageError.
-        The current session stays the current one; where it is the same, it gives the large values
-        whose files are gone.
+        Permissions in a file outside the directory are not taken over. The current session stays
+        the current one; where it is the same, it gives the large values whose files are gone.
         """
         path = real_path(Path(file))
         reading = read_session(path)

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
-from tiro.session.changes import Add, Change, Evict
+from tiro.session.changes import Add, Change, Evict, Set
 from tiro.session.core import Core
 from tiro.session.large import put_back
 from tiro.session.messages import Message
@@ -99,6 +100,11 @@ class Reading(msgspec.Struct):
                     rows[index], lost = put_back(message, read)
                     missing.update(lost)
         return missing, rescued
+
+    def keep_rules(self, rules: Sequence[Any]) -> None:
+        """Leave these permissions as they are, whatever the files give."""
+        self.stored.fields["rules"] = [*rules]
+        self.changes = [(n, _without_rules(change)) for n, change in self.changes]
 
     def missing_from(self, core: Core) -> list[Message]:
         """Messages of `core` that are younger than an older file somebody put back."""
@@ -283,6 +289,12 @@ def _replay(core: Core, change: Change) -> int:
             message = msgspec.structs.replace(change.message, seq=core.next_seq)
             return core.commit(Add(message, change.at))
     return core.commit(change)
+
+
+def _without_rules(change: Change) -> Change:
+    if not isinstance(change, Set):
+        return change
+    return Set({name: it for name, it in change.fields.items() if name != "rules"}, change.at)
 
 
 def _message_with(core: Core, seq: int | None) -> Message | None:

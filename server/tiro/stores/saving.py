@@ -19,6 +19,7 @@ from tiro.session.changes import decode_change, encode_change
 from tiro.session.core import Core
 from tiro.session.history import time_id
 from tiro.session.json_text import encode
+from tiro.session.messages import Message
 from tiro.stores.blobs import Blobs, Held
 from tiro.stores.disk import Disk, Signature, copy_aside, make_directories, temporary_file
 from tiro.stores.names import file_stem, with_suffixes
@@ -40,6 +41,9 @@ log = logging.getLogger(__name__)
 
 class Owner(Protocol):
     """What a session's autosave asks of its manager."""
+
+    directory: Path
+    """Where our own sessions lie."""
 
     disk: Disk
     fsync: Fsync
@@ -117,15 +121,23 @@ class Saving:
         `held` has the large values whose files cannot be read.
         """
         with session.lock:
-            with self.silent():
-                restored = reading.restore(session, held=held)
-            self.owner.restored(session)
+            restored = self._restore(session, path, reading, (), held)
             self._turns.move_to(SessionFiles(path, self.owner.disk))
             self.directory = path.parent
             self._remember(session, reading, restored)
             self.saved_at = reading.saved_at(session)
             if reading.bad or restored.dropped or restored.missing:
                 self.owner.told("changed_on_disk", session, restored.detail(reading.bad))
+
+    def _restore(
+        self, session: Core, path: Path, reading: Reading, missing: Sequence[Message], held: Held
+    ) -> Restored:
+        if os.path.realpath(path.parent) != os.path.realpath(self.owner.directory):
+            reading.keep_rules(session.rules)  # those in a file of elsewhere are nobody's answers
+        with self.silent():
+            restored = reading.restore(session, missing, held)
+        self.owner.restored(session)
+        return restored
 
     @contextmanager
     def silent(self) -> Iterator[None]:
@@ -259,10 +271,8 @@ class Saving:
             return
         is_older = is_short or reading.stored.fields["journal_n"] < files.snapshot_n
         before, n = encode(session.snapshot()), session.n
-        with self.silent():
-            missing = reading.missing_from(session) if is_older else ()
-            restored = reading.restore(session, missing, self.held(session))
-        self.owner.restored(session)
+        missing = reading.missing_from(session) if is_older else ()
+        restored = self._restore(session, files.path, reading, missing, self.held(session))
         self._remember(session, reading, restored)
         if is_older:
             session.n = max(n, session.n)  # a number is never given twice
