@@ -934,3 +934,19 @@ def test_a_key_without_effect_is_told(tmp_path: Path) -> None:
     """A setting that is taken in silence is taken for one that works."""
     problem = only_problem(loaded(tmp_path, "session: {ttl_seconds: 5}"))
     assert "session.ttl_seconds has no effect yet" in problem
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [("store: {kind: sqlitee}", "store.kind"), ("session: {ttl_seconds: x}", "ttl_seconds")],
+)
+def test_a_wrong_value_is_told_once(tmp_path: Path, text: str, key: str) -> None:
+    problem = only_problem(loaded(tmp_path, text))
+    assert key in problem
+    assert "must be" in problem
+
+
+@pytest.mark.parametrize("kind", ["files", "sqlite", "redis"])
+def test_each_kind_of_store_is_taken_without_a_word(tmp_path: Path, kind: str) -> None:
+    found = loaded(tmp_path, f"store: {{kind: {kind}, path: x}}")
+    assert (found.problems, found.settings.store.kind) == ([], kind)

@@ -77,3 +77,11 @@ def test_what_is_broken_is_refused_with_a_reason(text: str, reason: str) -> None
     """A8.4: sessionFileInvalid on the wire."""
     with pytest.raises(SessionFormatError, match=reason):
         imported(text)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_has_no_history_is_refused(name: str) -> None:
+    """A session without a message would be taken for all that was in it."""
+    text = json.dumps({"id": "a", "full_context": [{"role": "user", "content": "x"}]})
+    with pytest.raises(SessionFormatError, match="neither full_chat_history nor current"):
+        registry.named(name).loads(text)

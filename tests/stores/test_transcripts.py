@@ -484,6 +484,20 @@ def test_an_array_as_anthropic_takes_it_is_read() -> None:
     ]
 
 
+def test_what_says_nothing_in_an_array_is_told() -> None:
+    """It is left out with a note, but not where it uses a tool."""
+    call = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+    rows = [
+        {"role": "user", "content": "q"},
+        {"role": "developer", "content": []},
+        {"role": "assistant", "content": [], "tool_calls": [call]},
+    ]
+    imported = read(json.dumps(rows), "messages")
+    assert said(imported) == [("user", "q"), ("assistant", "")]
+    assert imported.stored.messages[1].tool_calls == [call]
+    assert imported.notes == ["Not taken over: messages without content: 1"]
+
+
 def test_a_broken_item_of_an_array_is_named() -> None:
     rows = [{"role": "user", "content": "q"}, {"role": "user"}]
     with pytest.raises(SessionFormatError, match="Item 2") as caught:

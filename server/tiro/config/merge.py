@@ -212,6 +212,7 @@ class Merge:
             into[key] = msgspec.convert(value, kind)
         except msgspec.ValidationError:
             self._tell(source, here, f"must be {expected(kind)}, not {_shown(here, value)}")
+            return
         if value is not None and value != (only := NOT_YET.get(here, value)):
             self._tell(source, here, f"has no effect yet; for now it is always {only}")
 

@@ -24,7 +24,7 @@ from tiro.stores.journal import change_lines
 from tiro.stores.kept import KeptStore
 from tiro.stores.lock import Holder, read_holder, try_lock, unlock, write_holder
 from tiro.stores.names import file_stem
-from tiro.stores.reading import storage_error
+from tiro.stores.reading import errno_name, storage_error
 from tiro.stores.session_files import encode_snapshot
 from tiro.stores.shelf import Keys, NoKeys, Row, replay
 from tiro.stores.store import CLEANUP_SECONDS, expires_at
@@ -56,6 +56,18 @@ MIGRATIONS: list[tuple[str, ...]] = [
     ),
 ]
 """What leads from one version of the tables to the next; `user_version` says how many were done."""
+TABLES = {"sessions", "snapshots", "changes"}
+"""What every version has."""
+ERRNO_NAMES = {
+    sqlite3.SQLITE_FULL: "ENOSPC",
+    sqlite3.SQLITE_READONLY: "EROFS",
+    sqlite3.SQLITE_PERM: "EACCES",
+    sqlite3.SQLITE_AUTH: "EACCES",
+    sqlite3.SQLITE_BUSY: "EBUSY",
+    sqlite3.SQLITE_LOCKED: "EBUSY",
+}
+"""The names of the system for SQLite's primary codes; all others are EIO."""
+OTHER_PATH = "name another path for the sessions"
 
 
 class SQLiteStore(KeptStore):
@@ -234,11 +246,10 @@ class Database:
                 sql = self._open()
                 with _all_or_nothing(sql, begin):
                     yield sql
+            except StorageError:
+                raise
             except (sqlite3.Error, OSError) as error:
-                raise StorageError(
-                    f"The sessions in {str(self.path)!r} could not be {verb}: {error}",
-                    path=str(self.path),
-                ) from error
+                raise _failure(self.path, error, verb) from error
 
     def _open(self) -> sqlite3.Connection:
         """The tables in the file that is there now; made where it is missing."""
@@ -252,6 +263,8 @@ class Database:
                 self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             try:
+                if self.path.stat().st_size:  # who makes it now must not be kept from it
+                    _check_own(sql, self.path)
                 for setting in SETTINGS:
                     sql.execute(f"PRAGMA {setting}")
                 _migrate(sql, self.path)
@@ -391,6 +404,33 @@ class _LockFile:
             return None if try_lock(descriptor) else read_holder(self._path)
         finally:
             os.close(descriptor)
+
+
+def _check_own(sql: sqlite3.Connection, path: Path) -> None:
+    """StorageError where another program's tables are in the file; nothing is set in it before."""
+    with _all_or_nothing(sql, "BEGIN"):
+        version = _version(sql)
+        rows = sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        tables = {name for (name,) in rows}
+    if tables >= TABLES if version else not tables:
+        return
+    raise StorageError(
+        f"{str(path)!r} is another program's database; {OTHER_PATH}",
+        path=str(path),
+        errno="EEXIST",
+    )
+
+
+def _failure(path: Path, error: sqlite3.Error | OSError, verb: str) -> StorageError:
+    """The error for what cannot be read or written, with its reason by name."""
+    if isinstance(error, OSError):
+        name, hint = errno_name(error), ""
+    else:
+        code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF  # the primary one
+        name = ERRNO_NAMES.get(code, "EIO")
+        hint = f"; {OTHER_PATH}" if code == sqlite3.SQLITE_NOTADB else ""
+    sentence = f"The sessions in {str(path)!r} could not be {verb}: {error}{hint}"
+    return StorageError(sentence, path=str(path), errno=name)
 
 
 def _migrate(sql: sqlite3.Connection, path: Path) -> None:

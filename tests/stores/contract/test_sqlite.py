@@ -8,7 +8,7 @@ import pytest
 from tests.stores.look import mode, texts
 from tiro import SessionFormatError, SessionNotFoundError, StorageError
 from tiro.stores import sqlite
-from tiro.stores.sqlite import SQLiteStore
+from tiro.stores.sqlite import Database, SQLiteStore
 
 
 @pytest.fixture
@@ -138,3 +138,87 @@ def test_a_missing_change_is_damage_and_is_told(path: Path) -> None:
         sql.close()
         with pytest.raises(SessionFormatError, match="damaged"):
             store.get("x")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        ("CREATE TABLE sessions (mine TEXT)",),
+        ("CREATE TABLE others (mine TEXT)",),
+        ("CREATE TABLE others (mine TEXT)", "PRAGMA user_version = 1"),
+        ("CREATE TABLE others (mine TEXT)", "PRAGMA user_version = 9"),
+    ],
+)
+def test_a_database_of_another_program_is_told_and_left_alone(
+    path: Path, made: tuple[str, ...]
+) -> None:
+    """Whatever its tables are named; the sentence says what to do."""
+    path.parent.mkdir()
+    sql = sqlite3.connect(path)
+    for statement in made:
+        sql.execute(statement)
+    sql.close()
+    before = path.read_bytes()
+    with SQLiteStore(path) as store, pytest.raises(StorageError, match="another path") as caught:
+        store.create("x")
+    assert caught.value.data == {"path": str(path), "errno": "EEXIST"}
+    assert path.read_bytes() == before
+
+
+def written(path: Path, *statements: str) -> StorageError:
+    """The error of a write with these statements."""
+    database = Database(path)
+
+    def write() -> None:
+        with database.writing() as sql:
+            for statement in statements:
+                sql.execute(statement)
+
+    with pytest.raises(StorageError) as caught:
+        write()
+    database.close()
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("statements", "name"),
+    [
+        (("PRAGMA max_page_count = 1", "CREATE TABLE more (x)"), "ENOSPC"),
+        (("PRAGMA query_only = ON", "DELETE FROM sessions"), "EROFS"),
+        (("no statement",), "EIO"),
+    ],
+)
+def test_why_nothing_can_be_written_is_named(
+    path: Path, statements: tuple[str, ...], name: str
+) -> None:
+    """As PROTOCOL.md says of storeFailed."""
+    SQLiteStore(path).create("x")
+    assert written(path, *statements).data == {"path": str(path), "errno": name}
+
+
+def test_a_folder_in_its_place_is_named(path: Path) -> None:
+    path.mkdir(parents=True)
+    assert written(path).data == {"path": str(path), "errno": "EISDIR"}
+
+
+def test_a_damaged_file_is_named(path: Path) -> None:
+    with SQLiteStore(path) as store:
+        store.create("x")
+    data = path.read_bytes()
+    for damaged in (data[:100] + b"?" * (len(data) - 100), b"?" * len(data)):
+        path.write_bytes(damaged)
+        error = written(path)
+        assert error.data == {"path": str(path), "errno": "EIO"}
+    assert "another path" in str(error), "it is no database at all"
+
+
+def test_another_writer_that_does_not_end_is_named(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SQLiteStore(path) as store:
+        store.create("x")
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.01)
+    sql = sqlite3.connect(path, isolation_level=None)
+    sql.execute("BEGIN IMMEDIATE")
+    assert written(path).data == {"path": str(path), "errno": "EBUSY"}
+    sql.close()

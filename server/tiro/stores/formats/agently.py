@@ -71,6 +71,8 @@ def _has_word(text: str) -> bool:
 
 
 def _loaded(value: Any) -> Imported:
+    if isinstance(value, dict) and value.keys().isdisjoint(agently.HISTORIES):
+        raise refused(f"It has neither {' nor '.join(agently.HISTORIES)}")
     core = Core()
     try:
         agently.load(core, value)

@@ -21,11 +21,14 @@ def loads(text: str) -> Imported:
     for number, row in enumerate(rows, 1):
         if not _is_message(row):
             raise refused(f"Item {number} of the list is no message", number - 1)
-        if isinstance(row.get("content"), list):
-            conversation.add(row["role"], row["content"], row.get("timestamp"))
-        else:
-            conversation.rows.append({**row, "content": row.get("content") or ""})
+        content = row.get("content")
+        if content == [] and not _uses_tool(row):
+            conversation.leave_out("messages without content")
             continue
+        if not content or not isinstance(content, list):
+            conversation.rows.append({**row, "content": content or ""})
+            continue
+        conversation.add(row["role"], content, row.get("timestamp"))
         more = {key: value for key, value in row.items() if key not in ("role", "content")}
         conversation.rows[-1] = {**conversation.rows[-1], **more}
     return conversation.imported(None)
@@ -39,10 +42,12 @@ def looks_like(text: str) -> bool:
 def _is_message(row: Any) -> bool:
     if not isinstance(row, dict) or not isinstance(row.get("role"), str):
         return False
-    says_nothing = row.get("content") is None and bool(
-        row.get("tool_calls") or row.get("function_call")
-    )
+    says_nothing = row.get("content") is None and _uses_tool(row)
     return says_nothing or isinstance(row.get("content"), str | list | dict)
+
+
+def _uses_tool(row: dict[str, Any]) -> bool:
+    return bool(row.get("tool_calls") or row.get("function_call"))
 
 
 FORMAT = Format("messages", no_dumps, loads, looks_like, no_export)
