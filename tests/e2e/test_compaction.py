@@ -198,7 +198,7 @@ def bounded(limit: int, request: Recorded) -> replies.Reply:
     said = text_of(request.messages[-1]["content"])
     if (len(said) + len(request.system)) / 4.5 > limit:
         return TOO_LONG
-    return replies.text("Known: " + " ".join(dict.fromkeys(FACT.findall(said))))
+    return replies.text("What is known so far: " + " ".join(dict.fromkeys(FACT.findall(said))))
 
 
 @pytest.mark.parametrize("window", [10_000, None])

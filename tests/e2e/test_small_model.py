@@ -43,7 +43,9 @@ def written(provider: Provider) -> list[str]:
         said = text_of(request.messages[-1]["content"])
         asked.append(f"{request.body['model']}: {said}")
         is_memo = "current_memo" in said
-        return replies.text(json.dumps({"memo": {"new": 1}}) if is_memo else "new")
+        return replies.text(
+            json.dumps({"memo": {"new": 1}}) if is_memo else "A new one, of all it read"
+        )
 
     provider.otherwise(answer)
     return asked
@@ -240,10 +242,10 @@ def test_the_sizes_of_a_preview_are_those_of_what_is_shown(
     server = in_small(start, home, provider)
     fill(server, *("word " * 200 for _ in range(4)))
     server.request("tiro/memo/set", {"summary": FACTS[: len(FACTS) // 2]})
-    provider.otherwise(lambda _: replies.text("All of it in short."))
+    provider.otherwise(lambda _: replies.text("All of it is told here in short."))
     shown = server.request("tiro/session/previewResize", {"force": "compact"})
     done = server.request("tiro/session/applyResize", {"draftId": shown["draftId"]})
-    assert shown["summary"] == done["summary"] == "All of it in short."
+    assert shown["summary"] == done["summary"] == "All of it is told here in short."
     assert (shown["tokensBefore"], shown["tokensAfter"]) == (
         done["tokensBefore"],
         done["tokensAfter"],

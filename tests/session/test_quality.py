@@ -76,6 +76,74 @@ def test_neither_may_be_longer_than_what_it_replaces(replaced: int, is_taken: bo
                 use()
 
 
+@pytest.mark.parametrize("text", ["null", " null\n", "{}", "[]", '""', ".", "---", "```\n```"])
+def test_a_summary_without_a_word_is_none(text: str) -> None:
+    """However little it replaces."""
+    with pytest.raises(ResizeError, match="the old one stays"):
+        summary.usable(text, "", 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_taken"),
+    [
+        ("ok", False),
+        ("They spoke. " + "." * 100, False),
+        ("They spoke of the port", False),
+        ("They spoke of the ports 8417", True),
+        ("港口是八四一", False),
+        ("服务器的端口号是八四一七", True),
+        ("서버는 팔사일칠 포트", True),
+    ],
+)
+def test_a_few_letters_stand_for_no_long_talk(text: str, is_taken: bool) -> None:
+    """Issue 4, 5; a character of Chinese, Japanese or Korean says more than a letter."""
+    assert summary.usable(text, "", LONG - 1) == text
+    if is_taken:
+        assert summary.usable(text, "", LONG) == text
+        return
+    with pytest.raises(ResizeError, match="says nothing") as caught:
+        summary.usable(text, "", LONG)
+    assert caught.value.data["reason"] == "empty"
+
+
+def test_a_short_fact_is_a_memo_of_a_long_talk() -> None:
+    assert memo.usable('{"memo": {"name": "Ann"}}', {}, LONG, ()) == {"name": "Ann"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't help with that.",
+        "I’m sorry, but I can’t assist with that request.",
+        "I am sorry, I cannot do this.",
+        "Sorry, but I can't.",
+        "\nI cannot help with this conversation.",
+        "I can't assist with that.",
+    ],
+)
+def test_a_refusal_in_words_is_a_refusal(text: str) -> None:
+    """B19: many providers know no other one."""
+    for use in (
+        lambda: memo.usable(text, {}, 100, ()),
+        lambda: summary.usable(said(text), "", 100),
+    ):
+        with pytest.raises(ResizeError, match="refused to write it") as caught:
+            use()
+        assert caught.value.data["reason"] == "refusal"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The user said: I'm sorry, but I can't come.",
+        "I can't assist with the port, said the assistant. " + "They went on. " * 15,
+        "I cannot reproduce the crash on the second machine; port 8417 is open there.",
+    ],
+)
+def test_what_only_speaks_of_a_refusal_is_taken(text: str) -> None:
+    assert summary.usable(text, "", 100) == text.strip()
+
+
 # --- the cap ---
 
 

@@ -1,12 +1,14 @@
 """Quality: which answers of a model may become a memo or a summary.
 
-What is empty, refused, cut off, only tool uses or thinking, longer than what it replaces or than
-its cap, or lacks pinned words that the old one held, is not taken: the old one stays, and the error
-says why. None replaces an old one that its model could not be sent whole. Pinned messages never
-leave the window; what is guarded here are their words in what was written before.
+What is empty, says nothing, is refused, cut off, only tool uses or thinking, longer than what it
+replaces or than its cap, or lacks pinned words that the old one held, is not taken: the old one
+stays, and the error says why. None replaces an old one that its model could not be sent whole.
+Pinned messages never leave the window; what is guarded are their words in what was written before.
 """
 
 import json
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -20,6 +22,12 @@ FREE_GROWTH_CHARACTERS = 2_000
 """Up to this length a memo or summary may be longer than what it replaces."""
 LEAST_QUOTE_CHARACTERS = 12
 """Shorter texts stand in other texts by chance."""
+LEAST_LETTERS = 20
+"""A summary of more than FREE_GROWTH_CHARACTERS that has fewer letters and digits says nothing."""
+LETTERS_IN_WIDE = 2.5
+"""What a character of Chinese, Japanese or Korean counts among them."""
+MOST_REFUSAL_CHARACTERS = 200
+"""A longer text that begins as a refusal is one that goes on."""
 
 
 def answer_in(reply: Any, what: str) -> Any:
@@ -30,7 +38,7 @@ def answer_in(reply: Any, what: str) -> Any:
     answer = getattr(reply, "text", reply)
     is_blank = answer is None or (isinstance(answer, str) and not answer.strip())
     stop = getattr(reply, "stop_reason", None)
-    if stop == "refusal":
+    if stop == "refusal" or (isinstance(answer, str) and _refuses(answer)):
         raise refused(what, "the model refused to write it", "refusal")
     if stop in ("max_tokens", "length"):
         raise refused(what, "it was cut off", "cut_off")
@@ -50,6 +58,14 @@ def check_old(old: str, what: str, cap: Cap | None) -> None:
         " as it is; shorten it or choose a model with a larger context window",
         reason="unreadable",
     )
+
+
+def check_says(text: str, replaced: int, what: str) -> None:
+    """ResizeError where a text says nothing, or too little for the length of what it replaces."""
+    letters = sum(_letters(character) for character in text)
+    is_little = replaced > FREE_GROWTH_CHARACTERS and letters < LEAST_LETTERS
+    if is_little or not letters or text.strip() == "null":
+        raise refused(what, "it says nothing", "empty")
 
 
 def check_new(
@@ -99,6 +115,17 @@ def refused(what: str, why: str, reason: str) -> ResizeError:
     return ResizeError(f"The {what} cannot be used: {why}; the old one stays", reason=reason)
 
 
+def _letters(character: str) -> float:
+    if not character.isalnum():
+        return 0
+    return LETTERS_IN_WIDE if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _refuses(answer: str) -> bool:
+    text = answer.strip()
+    return len(text) < MOST_REFUSAL_CHARACTERS and _REFUSAL.match(text) is not None
+
+
 def _as_sent(new: Any) -> str:
     """A memo or summary as it stands in a system prompt."""
     if isinstance(new, str):
@@ -121,3 +148,11 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
     elif value is not None:
         yield str(value)
+
+
+_REFUSAL = re.compile(
+    r"(?:(?:I['’]m |I am )?sorry,? (?:but )?I (?:can['’]t|cannot|can not)"
+    r"|I (?:can['’]t|cannot|can not) (?:help with|assist))\b",
+    re.IGNORECASE,
+)
+"""How models refuse in words."""

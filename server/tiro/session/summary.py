@@ -30,6 +30,7 @@ from tiro.session.quality import (
     answer_in,
     check_new,
     check_old,
+    check_says,
     keep_words,
     pinned_texts,
     refused,
@@ -310,6 +311,7 @@ def usable(
     if not isinstance(text, str) or _is_object(text):
         raise refused("summary", "it is no text", "not_text")
     text = text.strip()
+    check_says(text, replaced, "summary")
     check_new(text, previous, replaced, pinned, "summary", cap)
     return text
 
