@@ -67,7 +67,14 @@ function paintUser(item: UserItem): Painted {
     list.append(...item.attachments.map((label) => make("li", "", label)));
     element.append(list);
   }
-  return { element, update: () => undefined, append: () => undefined };
+  const mark = make("p", "mark", item.mark ?? "");
+  if (item.mark !== undefined) {
+    element.append(mark);
+  }
+  const update = (now: Item) => {
+    mark.textContent = now.kind === "user" ? (now.mark ?? "") : "";
+  };
+  return { element, update, append: () => undefined };
 }
 
 function paintText(item: TextItem, code: Pick<CodeBlocks, "finish">): Painted {

@@ -58,7 +58,9 @@ export class QuestionCard {
     card.setAttribute("aria-labelledby", "asks");
     card.setAttribute("aria-describedby", "subject what lasting");
     card.tabIndex = -1;
-    card.append(...asked(question), this.#buttons(question), make("p", "others"));
+    const above = make("div", "asked");
+    above.append(...asked(question));
+    card.append(above, this.#buttons(question), make("p", "others"));
     setTimeout(() => {
       card.dataset.calm = "";
     }, CALM_MS);

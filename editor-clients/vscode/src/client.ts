@@ -10,8 +10,7 @@ import type { InitializeResult } from "vscode-languageclient/node";
 
 import { initializationOptions, serverCommand, serverSettings } from "./config";
 import { shownDiagnostics } from "./diagnostics";
-import { messageOf, ServerStoppedError } from "./failure";
-import { INSTALL } from "./install";
+import { FIRST_STEPS, messageOf, ServerStoppedError } from "./failure";
 import type { Keys } from "./keys";
 import type { QuietLanguageClient } from "./languageClient";
 import { findServerCommand, ServerMissingError, type ServerProcess, startServer } from "./launch";
@@ -31,7 +30,7 @@ const START_TIMEOUT_MS = 60_000;
 type Help = Readonly<Record<string, string>>;
 /** Buttons under the word that it does not run, and their commands. */
 const HELP: Help = { Restart: "tiro.restartServer", "Show Log": "tiro.showLog" };
-const FIRST_STEPS: Help = { [INSTALL]: "tiro.installServer", "Open Settings": "tiro.openSettings" };
+const FIRST_HELP: Help = Object.fromEntries(FIRST_STEPS.map(({ label, command }) => [label, command]));
 
 export type ConnectionState = "starting" | "ready" | "stopped";
 
@@ -49,6 +48,7 @@ export class Client implements vscode.Disposable {
   readonly questions = new Questions();
 
   #state: ConnectionState = "stopped";
+  #missing: ServerMissingError | undefined;
   #language: QuietLanguageClient | undefined;
   #process: ServerProcess | undefined;
   #starting: Promise<void> | undefined;
@@ -71,6 +71,11 @@ export class Client implements vscode.Disposable {
 
   get state(): ConnectionState {
     return this.#state;
+  }
+
+  /** Why there is no server to start; undefined where there is one, or nobody has looked yet. */
+  get missing(): Error | undefined {
+    return this.#missing;
   }
 
   /** Start the server; failures are told to the user, not thrown. */
@@ -121,7 +126,7 @@ export class Client implements vscode.Disposable {
   async requestNow<P, R>(type: RequestType<P, R>, params: P, token?: vscode.CancellationToken): Promise<R> {
     const language = this.#language;
     if (language === undefined) {
-      throw new ServerStoppedError();
+      throw new ServerStoppedError(this.#missing);
     }
     try {
       return await language.sendRequest(type.method, params, ...(token === undefined ? [] : [token]));
@@ -148,6 +153,7 @@ export class Client implements vscode.Disposable {
     if (this.#state !== "stopped") {
       return;
     }
+    this.#missing = undefined;
     this.#setState("starting");
     try {
       const language = await this.#connect();
@@ -161,6 +167,7 @@ export class Client implements vscode.Disposable {
     } catch (error) {
       const server = this.#process;
       this.#process = undefined;
+      this.#missing = error instanceof ServerMissingError ? error : undefined;
       this.#setState("stopped");
       await this.#reportFailedStart(server, error);
     }
@@ -226,8 +233,7 @@ export class Client implements vscode.Disposable {
 
   async #reportFailedStart(server: ServerProcess | undefined, error: unknown): Promise<void> {
     if (server === undefined) {
-      const isMissing = error instanceof ServerMissingError;
-      this.#reportFailure(messageOf(error), "", isMissing ? FIRST_STEPS : HELP);
+      this.#reportFailure(messageOf(error), "", this.#missing === undefined ? HELP : FIRST_HELP);
       return;
     }
     server.child.kill();

@@ -48,6 +48,10 @@ async function apply(code: string, forms: Pick<Forms, "makeWay" | "open">): Prom
   }
   const { version } = document;
   const text = selection.isEmpty ? withCode(document.getText(), code) : replaced(document, selection, code);
+  if (text === document.getText()) {
+    void vscode.window.showInformationMessage(`Tiro: This is already there, in ${name}`);
+    return;
+  }
   await forms.open(name, {
     text,
     against: document.uri,

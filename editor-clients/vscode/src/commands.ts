@@ -207,9 +207,9 @@ async function attach({ attachments, view }: Parts): Promise<void> {
   }
 }
 
-async function menu({ session }: Parts): Promise<void> {
+async function menu({ client, session }: Parts): Promise<void> {
   const { agent, model, tokens } = session.status();
-  const pick = await vscode.window.showQuickPick(menuPicks(), {
+  const pick = await vscode.window.showQuickPick(menuPicks({ isAnswering: session.isAnswering, isMissing: client.missing !== undefined }), {
     title: "Tiro",
     placeHolder: [agent, model, tokens].filter((part) => part !== "").join(" · "),
   });

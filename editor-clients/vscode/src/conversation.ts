@@ -5,9 +5,9 @@
  * long conversation as in a short one.
  */
 
-import { cutOutput, itemsOf, summaryOf } from "./items";
+import { cutOutput, itemsOf, numbered, summaryOf } from "./items";
 import type { Message } from "./messages";
-import { endNotice } from "./notices";
+import { endNotice, SAID_TOO_LATE, SAID_WAITS } from "./notices";
 import type {
   FinishedEvent,
   StoredEvent,
@@ -38,7 +38,7 @@ export class Conversation {
   #streaming: TextItem | ThinkingItem | undefined;
   #prompt: UserItem | undefined;
   /** What was said to the running turn and is not yet part of the session. */
-  #said: string[] = [];
+  #said: UserItem[] = [];
   /** The texts of the message that is being written. */
   #unstored: TextItem[] = [];
   #hasAnswered = false;
@@ -101,25 +101,23 @@ export class Conversation {
     return [this.#add(item)];
   }
 
-  /** The user says this to the running turn; it is shown when the turn takes it. */
-  say(text: string): void {
-    this.#said.push(text);
+  /** The user says this to the running turn; it waits until the turn takes it. */
+  say(text: string): TranscriptChange[] {
+    const item: UserItem = { kind: "user", id: this.#newId(), text, attachments: [], mark: SAID_WAITS };
+    this.#said.push(item);
+    return [this.#add(item)];
   }
 
-  /** The server did not take what was said. */
-  unsay(text: string): void {
-    this.#said = this.#said.filter((said) => said !== text);
+  /** The server did not take these words. */
+  unsay(text: string): TranscriptChange[] {
+    return this.#said.filter((said) => said.text === text).map((item) => this.#withdraw(item));
   }
 
   /** The server did not take the prompt: take it off the transcript again. */
   withdrawPrompt(): TranscriptChange[] {
     const prompt = this.#prompt;
-    if (prompt === undefined) {
-      return [];
-    }
     this.#prompt = undefined;
-    this.#items = this.#items.filter((item) => item !== prompt);
-    return [{ type: "remove", id: prompt.id }];
+    return prompt === undefined ? [] : [this.#withdraw(prompt)];
   }
 
   /** One event of the running turn. */
@@ -150,22 +148,18 @@ export class Conversation {
 
   /** The turn ended without its last event, as when the server died. */
   breakOff(): TranscriptChange[] {
-    return this.#endStream(true);
+    return [...this.#endStream(true), ...this.#leaveSaid()];
   }
 
   /** Tell the user something that is no message. */
-  notice(
-    level: NoticeItem["level"],
-    text: string,
-    actions: NoticeAction[] = [],
-  ): TranscriptChange[] {
+  notice(level: NoticeItem["level"], text: string, actions: NoticeAction[] = []): TranscriptChange[] {
     return [this.#add({ kind: "notice", id: this.#newId(), level, text, actions })];
   }
 
   #start(seq: number): TranscriptChange[] {
     const prompt = this.#prompt;
     this.#prompt = undefined;
-    return prompt === undefined ? [] : [number(prompt, seq)];
+    return prompt === undefined ? [] : [numbered(prompt, seq)];
   }
 
   /** What left the window is the session's number; why its memo was not written is not. */
@@ -241,18 +235,26 @@ export class Conversation {
   /** The second event tells that the prompt itself is stored. */
   #stored({ role, n, seq }: StoredEvent): TranscriptChange[] {
     if (role === "assistant") {
-      return this.#unstored.splice(0).map((item) => number(item, seq));
+      return this.#unstored.splice(0).map((item) => numbered(item, seq));
     }
-    const text = role === "user" && n > 2 ? this.#said.shift() : undefined;
-    if (text === undefined) {
+    const waiting = role === "user" && n > 2 ? this.#said[0] : undefined;
+    if (waiting === undefined) {
       return [];
     }
-    const said: UserItem = { kind: "user", id: this.#newId(), text, attachments: [], seq };
-    return [...this.#endStream(false), this.#add(said)];
+    const said: UserItem = { kind: "user", id: this.#newId(), text: waiting.text, attachments: [], seq };
+    return [...this.#endStream(false), this.#withdraw(waiting), this.#add(said)];
+  }
+
+  /** What the turn did not take stays to be read. */
+  #leaveSaid(): TranscriptChange[] {
+    return this.#said.splice(0).map((item) => {
+      item.mark = SAID_TOO_LATE;
+      return { type: "put", item: { ...item } };
+    });
   }
 
   #finish(stopReason: FinishedEvent["stopReason"]): TranscriptChange[] {
-    const changes = this.#endStream(stopReason === "cancelled" || stopReason === "error");
+    const changes = [...this.#endStream(stopReason === "cancelled" || stopReason === "error"), ...this.#leaveSaid()];
     const text = endNotice(stopReason, this.#hasAnswered);
     this.#clearTurn();
     return text === undefined ? changes : [...changes, ...this.notice("info", text)];
@@ -280,6 +282,12 @@ export class Conversation {
     this.#tools.clear();
   }
 
+  #withdraw(item: UserItem): TranscriptChange {
+    this.#said = this.#said.filter((said) => said !== item);
+    this.#items = this.#items.filter((one) => one !== item);
+    return { type: "remove", id: item.id };
+  }
+
   #add(item: Item): TranscriptChange {
     this.#items.push(item);
     return { type: "put", item: { ...item } };
@@ -289,10 +297,4 @@ export class Conversation {
     this.#made += 1;
     return `live${this.#made}`;
   }
-}
-
-/** A stored item gets its number. */
-function number(item: UserItem | TextItem, seq: number): TranscriptChange {
-  item.seq = seq;
-  return { type: "seq", id: item.id, seq };
 }

@@ -9,6 +9,7 @@ import { registerCommands } from "./commands";
 import { keepContexts } from "./contexts";
 import { messageOf } from "./failure";
 import { Forms } from "./forms";
+import { offerInstall } from "./install";
 import { Keys } from "./keys";
 import { LastSession } from "./lastSession";
 import { Session } from "./session";
@@ -51,6 +52,7 @@ function build(context: vscode.ExtensionContext): Client {
     createStatusBarItem(session, client.questions),
     registerCommands({ client, keys, session, view, attachments, documents, forms, tree, log }),
     followSettings(client, session),
+    offerInstall(client, session),
     keepContexts(client, session),
     registerNativeChat(client, session, vscode.Uri.joinPath(context.extensionUri, "media", "tiro.svg")),
   );

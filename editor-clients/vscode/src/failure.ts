@@ -5,10 +5,19 @@ import type { NoticeAction } from "./viewMessages";
 /** LSP's code for a request that the user stopped. */
 const REQUEST_CANCELLED = -32_800;
 
-/** The server does not run; the message says how to start it. */
+/** What helps where no server was found. */
+export const FIRST_STEPS: NoticeAction[] = [
+  { label: "Install Server", command: "tiro.installServer" },
+  { label: "Open Settings", command: "tiro.openSettings" },
+];
+
+/** The server does not run; the message says how to start it, or why there is none. */
 export class ServerStoppedError extends Error {
-  constructor() {
-    super("The Tiro server is not running: restart it with “Tiro: Restart Server”");
+  readonly actions: NoticeAction[];
+
+  constructor(missing?: Error) {
+    super(missing?.message ?? "The Tiro server is not running: restart it with “Tiro: Restart Server”");
+    this.actions = missing === undefined ? [{ label: "Restart", command: "tiro.restartServer" }] : FIRST_STEPS;
   }
 }
 
@@ -47,9 +56,7 @@ export function actionsFor(kind: string | undefined): NoticeAction[] {
 
 /** The buttons that help with this error. */
 export function actionsForError(error: unknown): NoticeAction[] {
-  return error instanceof ServerStoppedError
-    ? [{ label: "Restart", command: "tiro.restartServer" }]
-    : actionsFor(kindOf(error));
+  return error instanceof ServerStoppedError ? error.actions : actionsFor(kindOf(error));
 }
 
 /** What JSON-RPC's error holds, where it is one: its class is of the language client, which is loaded late. */

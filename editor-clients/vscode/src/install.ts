@@ -10,12 +10,20 @@ import { join } from "node:path";
 import * as vscode from "vscode";
 
 import type { Client } from "./client";
+import { FIRST_STEPS } from "./failure";
 import { findOnPath } from "./launch";
+import type { Session } from "./session";
 
 const TITLE = "Install Tiro's server";
 
-/** The button under the word that no server is there. */
-export const INSTALL = "Install Server";
+/** Offer it in the view, too, where no server was found. */
+export function offerInstall(client: Client, session: Session): vscode.Disposable {
+  return client.onStateChanged(() => {
+    if (client.missing !== undefined) {
+      session.tell("error", client.missing.message, FIRST_STEPS);
+    }
+  });
+}
 
 /** Ask for the clone if it is not open, install from it, and start the server. */
 export async function installServer(client: Client): Promise<void> {

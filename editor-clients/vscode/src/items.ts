@@ -10,10 +10,12 @@ import {
   textOf,
 } from "./messages";
 import type { Range } from "./protocol";
-import type { Item, ToolItem, ToolStatus } from "./viewMessages";
+import type { Item, TextItem, ToolItem, ToolStatus, TranscriptChange, UserItem } from "./viewMessages";
 
 const MAX_OUTPUT_CHARACTERS = 4_096;
 const MAX_SUMMARY_CHARACTERS = 120;
+/** How the server's word begins about a tool use that the user or a rule did not allow. */
+const REJECTED = /^(?:The user said no|Not allowed by the rule .*); nothing was run or changed\./;
 /** The fields of a tool's input that name what it is about, best first. */
 const SUBJECT_KEYS = ["path", "pattern", "command", "query"];
 
@@ -43,6 +45,12 @@ export function placeOf(items: readonly Item[], seq: number): string | undefined
 function numberOf(item: Item): number | undefined {
   const [, seq] = /^m(\d+)(?:\.|$)/.exec(item.id) ?? [];
   return "seq" in item ? item.seq : seq === undefined ? undefined : Number(seq);
+}
+
+/** A stored item gets its number. */
+export function numbered(item: UserItem | TextItem, seq: number): TranscriptChange {
+  item.seq = seq;
+  return { type: "seq", id: item.id, seq };
 }
 
 /** A tool's input in one short line: the value that names its subject, else all of it. */
@@ -125,8 +133,9 @@ function addResult(items: Item[], open: Map<string, ToolItem>, block: Block, id:
   if (known === undefined) {
     items.push(item);
   }
-  item.output = cutOutput(resultText(block.content));
-  item.status = block.is_error === true ? "failed" : "done";
+  const text = resultText(block.content);
+  item.output = cutOutput(text);
+  item.status = block.is_error !== true ? "done" : REJECTED.test(text) ? "rejected" : "failed";
 }
 
 function toolItem(id: string, name: string, input: unknown, status: ToolStatus): ToolItem {

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import type { Parts } from "./commands";
 import { contextSizeHint, contextSizePicks, contextSizeText } from "./contextSize";
 import { isCancelled } from "./failure";
-import { changedMemory, memoryText } from "./memoryText";
+import { changedMemory, gainsNothing, memoryText } from "./memoryText";
 import { messageLine, messagesOf } from "./messages";
 import { counted } from "./pick";
 import * as protocol from "./protocol";
@@ -29,7 +29,11 @@ export async function previewResize(
     const choice = given === undefined ? await offerForce() : undefined;
     return choice === undefined ? preview : previewResize(parts, true);
   }
-  if (preview !== undefined) {
+  if (preview !== undefined && gainsNothing(preview)) {
+    const kept = `all ${counted(preview.keep.length, "message")} would stay`;
+    const tokens = preview.tokensBefore.toLocaleString("en");
+    void vscode.window.showInformationMessage(`Tiro: There is nothing to gain: ${kept}, and so would the ${tokens} tokens`);
+  } else if (preview !== undefined) {
     await showPreview(parts, preview, preview.draftId);
   }
   return preview;
@@ -174,9 +178,8 @@ async function tellResize({ session }: Parts, result: protocol.ResizeResult): Pr
     return;
   }
   const refused = result.memoRefused === null ? "" : ` The memo stays as it was: ${result.memoRefused}`;
-  session.tell("info", `${counted(result.evicted, "message")} left the window; ${sizes(result)}.${refused}`, [
-    { label: "Undo", command: "tiro.undoResize" },
-  ]);
+  const undo = result.evicted > 0 ? [{ label: "Undo", command: "tiro.undoResize" } as const] : [];
+  session.tell("info", `${counted(result.evicted, "message")} left the window; ${sizes(result)}.${refused}`, undo);
 }
 
 function sizes({ tokensBefore, tokensAfter }: { tokensBefore: number; tokensAfter: number }): string {

@@ -57,7 +57,7 @@ async function answer(client: Client, session: Session, { request, stream, token
   if (session.isAnswering) {
     return failed("Tiro is still answering; wait for it, or cancel it in the Tiro view.");
   }
-  const prompt = [PROMPTS[request.command ?? ""], request.prompt].filter(Boolean).join("\n\n");
+  const prompt = promptOf(request);
   if (prompt.trim() === "") {
     return failed("Write what you want to know.");
   }
@@ -129,6 +129,11 @@ class Telling {
     }
     this.#hasWritten ||= status === "done" && WRITING_TOOLS.includes(name);
   }
+}
+
+/** What is asked; the name of the participant, which the chat has taken already, may stand there once more. */
+export function promptOf({ command, prompt }: Pick<vscode.ChatRequest, "command" | "prompt">): string {
+  return [PROMPTS[command ?? ""], prompt.replace(/^\s*@tiro(?:\s+|$)/, "")].filter(Boolean).join("\n\n");
 }
 
 /** A file, a selection or a text of the request, as the server takes it. */

@@ -5,6 +5,10 @@ import type { NoticeItem } from "./viewMessages";
 
 type Notice = Pick<NoticeItem, "level" | "text" | "actions">;
 
+/** What stands below words that the running answer has not taken. */
+export const SAID_WAITS = "Waits for the next step";
+export const SAID_TOO_LATE = "The answer ended before it was taken";
+
 const END_TEXTS: Readonly<Partial<Record<FinishedEvent["stopReason"], string>>> = {
   cancelled: "Cancelled. What had arrived is kept.",
   max_tokens: "The answer was cut at the model's output limit.",

@@ -10,6 +10,9 @@ export interface PickOf<T> extends vscode.QuickPickItem {
   value: T;
 }
 
+const INSTALL = ["$(cloud-download) Install Server", "tiro.installServer"] as const;
+const DURING_ANSWER: readonly string[] = ["tiro.steer", "tiro.cancel"];
+
 /** The commands of the status bar's menu, in order. */
 const MENU: readonly (readonly [string, string])[] = [
   ["$(comment) Ask", "tiro.ask"],
@@ -53,9 +56,10 @@ export const EXPORTS = [
   { name: "nanobot", ending: "jsonl", about: "for nanobot" },
 ] as const;
 
-/** The rows of the menu. */
-export function menuPicks(): PickOf<string>[] {
-  return MENU.map(([label, value]) => ({ label, value }));
+/** The rows of the menu: what a running answer takes only while one runs, the installation only where it is missing. */
+export function menuPicks({ isAnswering, isMissing }: { isAnswering: boolean; isMissing: boolean }): PickOf<string>[] {
+  const rows = MENU.filter(([, command]) => isAnswering || !DURING_ANSWER.includes(command));
+  return [...(isMissing ? [INSTALL] : []), ...rows].map(([label, value]) => ({ label, value }));
 }
 
 /** Saved sessions, newest first as the server sends them; a damaged one says so. */

@@ -105,7 +105,7 @@ export class Session implements vscode.Disposable {
       return undefined;
     }
     this.#isAsking = true;
-    this.#paint(this.conversation.ask(asked.prompt, asked.attachments.map(attachmentLabel)));
+    this.paint(this.conversation.ask(asked.prompt, asked.attachments.map(attachmentLabel)));
     this.#fireStatus();
     try {
       const result = await this.client.request(protocol.turnStart, asked);
@@ -117,8 +117,14 @@ export class Session implements vscode.Disposable {
     } finally {
       this.#isAsking = false;
       this.turnId = undefined;
-      this.#activity = "";
-      this.#fireStatus();
+      this.#setActivity("");
+    }
+  }
+
+  /** Show changes of the conversation. */
+  paint(changes: TranscriptChange[]): void {
+    if (changes.length > 0) {
+      this.#transcript.fire(changes);
     }
   }
 
@@ -131,7 +137,7 @@ export class Session implements vscode.Disposable {
 
   /** Tell the user something in the transcript that is no message. */
   tell(level: "error" | "info", text: string, actions: NoticeAction[] = []): void {
-    this.#paint(this.conversation.notice(level, text, actions));
+    this.paint(this.conversation.notice(level, text, actions));
   }
 
   /** Put a prompt back to where it was written. */
@@ -156,7 +162,7 @@ export class Session implements vscode.Disposable {
     this.#model = view.model ?? this.#model;
     this.#know(view);
     this.last.remember({ id: view.id, path: view.path });
-    this.#paint(this.conversation.reset(messagesOf(view).slice(-PAGE_MESSAGES)));
+    this.paint(this.conversation.reset(messagesOf(view).slice(-PAGE_MESSAGES)));
     this.#fireStatus();
   }
 
@@ -174,7 +180,7 @@ export class Session implements vscode.Disposable {
     }
     const params = { limit, beforeSeq };
     const view = await this.client.request(protocol.sessionGet, params);
-    this.#paint(this.conversation.prepend(messagesOf(view)));
+    this.paint(this.conversation.prepend(messagesOf(view)));
   }
 
   /** The user chose who answers from now on. */
@@ -206,7 +212,7 @@ export class Session implements vscode.Disposable {
     if (state === "stopped") {
       this.turnId = undefined;
       this.#activity = "";
-      this.#paint(this.conversation.breakOff());
+      this.paint(this.conversation.breakOff());
     }
     this.#fireStatus();
   }
@@ -227,12 +233,15 @@ export class Session implements vscode.Disposable {
     } else if (event.type === "retry") {
       this.#setActivity(`Trying again in ${event.waitSeconds} s: ${event.reason}`);
     }
-    this.#paint(this.conversation.apply(event));
+    this.paint(this.conversation.apply(event));
     if (event.type === "finished") {
       this.turnId = undefined;
       if (event.error) {
         this.#failedTurn = event.turnId;
         this.tell("error", event.error.message, actionsFor(textOf(event.error.data?.kind)));
+      }
+      if (this.#title === "") {
+        void this.readFacts().catch(() => undefined); // the first turn gives the session its title
       }
       this.#fireStatus();
     }
@@ -241,7 +250,7 @@ export class Session implements vscode.Disposable {
   /** The turn request failed; its last event may have told so already. */
   #askFailed(asked: Prompt, error: unknown): void {
     const withdrawn = this.conversation.withdrawPrompt();
-    this.#paint(withdrawn);
+    this.paint(withdrawn);
     if (withdrawn.length > 0) {
       this.giveBack(asked);
     }
@@ -278,12 +287,6 @@ export class Session implements vscode.Disposable {
 
   #clientState(): ClientState {
     return this.client.state === "ready" && this.isAnswering ? "answering" : this.client.state;
-  }
-
-  #paint(changes: TranscriptChange[]): void {
-    if (changes.length > 0) {
-      this.#transcript.fire(changes);
-    }
   }
 
   #setActivity(text: string): void {

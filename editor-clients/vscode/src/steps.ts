@@ -16,11 +16,11 @@ export async function steer({ client, session }: Parts, given?: unknown) {
   if (text === undefined || text.trim() === "") {
     return undefined;
   }
-  session.conversation.say(text);
+  session.paint(session.conversation.say(text));
   try {
     return await client.request(protocol.turnSteer, { text, turnId });
   } catch (error) {
-    session.conversation.unsay(text);
+    session.paint(session.conversation.unsay(text));
     throw error;
   }
 }

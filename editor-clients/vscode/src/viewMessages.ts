@@ -13,6 +13,8 @@ export interface UserItem {
   text: string;
   /** One line for each attachment, such as `a.py:3-7`. */
   attachments: string[];
+  /** What is to be known of one that the running answer has not taken. */
+  mark?: string;
   /** Its number in the session, once it is stored. */
   seq?: number;
 }
@@ -70,6 +72,7 @@ export type Item = UserItem | TextItem | ThinkingItem | ToolItem | NoticeItem;
 export const VIEW_COMMANDS = [
   "tiro.continueSession",
   "tiro.restartServer",
+  "tiro.installServer",
   "tiro.showLog",
   "tiro.selectAgent",
   "tiro.selectModel",

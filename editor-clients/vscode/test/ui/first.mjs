@@ -58,7 +58,6 @@ export const FIRST = {
     const { PYTHONPATH } = environment(ui.bench.out);
     const command = ["/usr/bin/env", `PYTHONPATH=${PYTHONPATH}`, ...SERVER_COMMAND];
     await ui.changeSettings({ "tiro.server.command": command });
-    await ui.command("Tiro: Restart Server");
     await ui.statusBar.filter({ hasText: "echo" }).waitFor();
     await ui.openView();
     await ui.ask("no folder");

@@ -13,6 +13,7 @@ export const QUESTIONS = {
       await ui.ask(`tool use: ${button}`);
       await ui.question(asks).waitFor();
       await ui.shot(`permission-${outcome}`);
+      assert.deepEqual(await ui.view.locator("body").evaluate(cutOff), []);
       await ui.answer(asks, button);
       await ui.answered(`You said: tool use: ${button}`);
       assert.equal(await status.last().innerText(), outcome);
@@ -84,3 +85,17 @@ export const QUESTIONS = {
     await ui.changeSettings({ "tiro.settings": {} });
   },
 };
+
+/** In the page: the buttons and inputs that cannot be seen whole where the view is narrow and low. */
+function cutOff(body) {
+  Object.assign(body.style, { width: "170px", height: "380px" });
+  const controls = [...body.querySelectorAll("#bar button, #state button, .answers button, .answers input")];
+  const cut = controls.filter((one) => {
+    const { left, right, top, bottom, width } = one.getBoundingClientRect();
+    const isShortened = one.tagName === "BUTTON" && one.scrollWidth > one.clientWidth + 1;
+    return width > 0 && (left < 0 || right > 170 || top < 0 || bottom > 380 || isShortened);
+  });
+  const names = cut.map((one) => one.textContent || one.tagName);
+  Object.assign(body.style, { width: "", height: "" });
+  return names;
+}

@@ -153,12 +153,13 @@ test("earlier messages go above, until the first is shown", () => {
   expect(shown(conversation)).toEqual(["user one", "text two", "user three"]);
 });
 
-test("what is said to a running turn shows where the turn takes it", () => {
+test("what is said to a running turn waits in sight, and stands where the turn takes it", () => {
   const conversation = new Conversation();
+  const marks = () => conversation.items.flatMap((item) => (item.kind === "user" && item.mark ? [item.mark] : []));
   conversation.ask("go", []);
   conversation.say("use tabs");
-  conversation.say("too late");
-  conversation.unsay("too late");
+  conversation.say("refused");
+  expect(conversation.unsay("refused")).toMatchObject([{ type: "remove" }]);
   play(
     conversation,
     STARTED,
@@ -166,19 +167,14 @@ test("what is said to a running turn shows where the turn takes it", () => {
     { type: "text", delta: "An answer" },
     { type: "stored", n: 4, seq: 2, role: "assistant" },
   );
-  expect(shown(conversation)).toEqual(["user go", "text An answer"]);
-  play(
-    conversation,
-    { type: "stored", n: 5, seq: 3, role: "user" },
-    { type: "text", delta: "with tabs" },
-    END,
-  );
-  expect(shown(conversation)).toEqual([
-    "user go",
-    "text An answer",
-    "user use tabs",
-    "text with tabs",
-  ]);
+  expect(shown(conversation)).toEqual(["user go", "user use tabs", "text An answer"]);
+  expect(marks()).toEqual(["Waits for the next step"]);
+  play(conversation, { type: "stored", n: 5, seq: 3, role: "user" }, { type: "text", delta: "with tabs" });
+  expect(shown(conversation)).toEqual(["user go", "text An answer", "user use tabs", "text with tabs"]);
+  expect(marks()).toEqual([]);
+  conversation.say("too late");
+  play(conversation, END);
+  expect(marks()).toEqual(["The answer ended before it was taken"]);
 });
 
 test("a resize is silent, and says why the memo was not brought up to date", () => {

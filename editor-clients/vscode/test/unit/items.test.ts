@@ -46,6 +46,16 @@ test("a failed result marks its tool use, and one without a tool use is still sh
   expect(itemsOf([{ role: "tool", content: result }])).toMatchObject([{ kind: "tool", output: "no" }]);
 });
 
+test.each([
+  ["The user said no; nothing was run or changed. They say: use tabs", "rejected"],
+  ["Not allowed by the rule 'edit: deny' (agent plan); nothing was run or changed.", "rejected"],
+  ["The file says: The user said no; nothing was run or changed.", "failed"],
+])("a stored refusal reads as the live one did: %s", (content, status) => {
+  const result = { type: "tool_result", tool_use_id: "c1", content, is_error: true };
+  const items = itemsOf([{ role: "assistant", content: [USE] }, { role: "tool", content: result }]);
+  expect(items).toMatchObject([{ kind: "tool", status }]);
+});
+
 test("what we do not know is named, not lost, and does not break the view", () => {
   const items = itemsOf([
     { role: "assistant", content: [{ type: "hologram", data: 1 }] },

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { attachmentOf } from "../../src/nativeChat";
+import { attachmentOf, promptOf } from "../../src/nativeChat";
 import { Location, Uri } from "./vscode";
 
 function taken(value: unknown) {
@@ -22,4 +22,12 @@ test("a text goes along as it is, and what cannot be read does not", () => {
   expect(taken("the text")).toEqual([{ kind: "text", text: "the text" }]);
   expect(taken({ images: 1 })).toEqual([]);
   expect(taken(new Uri("git", "/w/a.py"))).toEqual([]);
+});
+
+test("the participant's name written once more is no part of what is asked", () => {
+  const asked = (prompt: string, command?: string) => promptOf({ command, prompt });
+  expect(asked("@tiro hello @tiro there")).toBe("hello @tiro there");
+  expect(asked(" @tiro")).toBe("");
+  expect(asked("@tirolean hats")).toBe("@tirolean hats");
+  expect(asked("@tiro why?", "fix")).toBe("Fix what is wrong here.\n\nwhy?");
 });

@@ -6,7 +6,7 @@ import { contextSizeHint, contextSizePicks, contextSizeText, tokensText } from "
 import { actionsForError, kindOf, messageOf, ServerStoppedError } from "../../src/failure";
 import { changeNotice } from "../../src/notices";
 import { pageHtml } from "../../src/page";
-import { hitPicks, modelPicks, sessionPicks, shortTime } from "../../src/pick";
+import { hitPicks, menuPicks, modelPicks, sessionPicks, shortTime } from "../../src/pick";
 import type { ContextSize, SearchHit, SessionRow } from "../../src/protocol";
 import { sessionItem } from "../../src/sessionsTree";
 import { statusText } from "../../src/statusBar";
@@ -135,12 +135,23 @@ test("usable models come first, the others say why they are not", () => {
   ]);
 });
 
+test("the menu offers what can be done now: the installation first, a running answer's rows while one runs", () => {
+  const commands = (isAnswering: boolean, isMissing: boolean) =>
+    menuPicks({ isAnswering, isMissing }).map(({ value }) => value);
+  expect(commands(false, true)[0]).toBe("tiro.installServer");
+  expect(commands(false, false)).not.toEqual(expect.arrayContaining(["tiro.steer"]));
+  expect(commands(false, false)).not.toEqual(expect.arrayContaining(["tiro.cancel"]));
+  expect(commands(true, false)).toEqual(expect.arrayContaining(["tiro.steer", "tiro.cancel"]));
+  expect(commands(true, false)).not.toContain("tiro.installServer");
+});
+
 test("errors keep their message and lead to what helps", () => {
   const error = new ResponseError(-32031, "No model can be used", { kind: "modelNotConfigured" });
   expect([messageOf(error), kindOf(error)]).toEqual(["No model can be used", "modelNotConfigured"]);
   const commands = actionsForError(error).map(({ command }) => command);
   expect(commands).toEqual(["tiro.selectModel", "tiro.openSettings"]);
   expect(actionsForError(new ServerStoppedError())[0]?.command).toBe("tiro.restartServer");
+  expect(actionsForError(new ServerStoppedError(new Error("not installed")))[0]?.command).toBe("tiro.installServer");
   expect([kindOf(new Error("x")), actionsForError("x")]).toEqual([undefined, []]);
 });
 
