@@ -22,7 +22,7 @@ FREE_GROWTH_CHARACTERS = 2_000
 """Up to this length a memo or summary may be longer than what it replaces."""
 LEAST_QUOTE_CHARACTERS = 12
 """Shorter texts stand in other texts by chance."""
-LEAST_LETTERS = 20
+LEAST_LETTERS = 8
 """A summary of more than FREE_GROWTH_CHARACTERS that has fewer letters and digits says nothing."""
 LETTERS_IN_WIDE = 2.5
 """What a character of Chinese, Japanese or Korean counts among them."""
