@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import type { Parts } from "./commands";
 import { contextSizeHint, contextSizePicks, contextSizeText } from "./contextSize";
 import { isCancelled } from "./failure";
-import { changedMemory, gainsNothing, memoryText } from "./memoryText";
+import { changedMemory, memoryText } from "./memoryText";
 import { messageLine, messagesOf } from "./messages";
 import { counted } from "./pick";
 import * as protocol from "./protocol";
@@ -29,11 +29,7 @@ export async function previewResize(
     const choice = given === undefined ? await offerForce() : undefined;
     return choice === undefined ? preview : previewResize(parts, true);
   }
-  if (preview !== undefined && gainsNothing(preview)) {
-    const kept = `all ${counted(preview.keep.length, "message")} would stay`;
-    const tokens = preview.tokensBefore.toLocaleString("en");
-    void vscode.window.showInformationMessage(`Tiro: There is nothing to gain: ${kept}, and so would the ${tokens} tokens`);
-  } else if (preview !== undefined) {
+  if (preview !== undefined) {
     await showPreview(parts, preview, preview.draftId);
   }
   return preview;

@@ -1,7 +1,5 @@
 /** Memo and summary as one Markdown text that can be edited and read again; pure. */
 
-import type { PreviewResult } from "./protocol";
-
 const MEMO = "## Memo (JSON)";
 const SUMMARY = "## Summary";
 const END = "<!-- The summary ends here; what follows is not stored. -->";
@@ -10,16 +8,6 @@ const END = "<!-- The summary ends here; what follows is not stored. -->";
 export interface ChangedMemory {
   memo?: unknown;
   summary?: string;
-}
-
-/** Whether a resize would change nothing to speak of, so that there is nothing to apply. */
-export function gainsNothing({
-  evict,
-  memoRefused,
-  tokensBefore,
-  tokensAfter,
-}: Pick<PreviewResult, "evict" | "memoRefused" | "tokensBefore" | "tokensAfter">): boolean {
-  return evict.length === 0 && memoRefused === null && tokensBefore === tokensAfter;
 }
 
 /** What is said about them, then the two, then a list. No line of the head begins with `## `. */

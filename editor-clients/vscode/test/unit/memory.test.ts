@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { doctorCommand } from "../../src/doctor";
-import { changedMemory, gainsNothing, memoryText } from "../../src/memoryText";
+import { changedMemory, memoryText } from "../../src/memoryText";
 import { attachmentsOf, editableText, messageLine } from "../../src/messages";
 import { messagePicks } from "../../src/pick";
 
@@ -65,14 +65,6 @@ test("messages to choose from: newest first, pinned ones marked, unsaved ones le
     ["(no text)", 2],
     ["$(pinned) one", 1],
   ]);
-});
-
-test("a resize gains nothing where no message goes, no memo was refused and the tokens stay", () => {
-  const preview = { evict: [], memoRefused: null, tokensBefore: 900, tokensAfter: 900 };
-  expect(gainsNothing(preview)).toBe(true);
-  for (const change of [{ evict: [1] }, { memoRefused: "empty" }, { tokensAfter: 901 }]) {
-    expect(gainsNothing({ ...preview, ...change })).toBe(false);
-  }
 });
 
 test("the doctor is the same program as the server", () => {
