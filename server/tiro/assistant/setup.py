@@ -359,7 +359,7 @@ def _shared_manager(
     store: StoreSettings, directory: Path, on_notice: Callable[[Notice], None]
 ) -> SessionManager:
     """The keeper of the sessions in SQLite or on a Redis server."""
-    from tiro.stores.shelf_manager import manager_of  # who has files never pays for it
+    from tiro.stores.shared import manager_of  # who has files never pays for it
 
     path = directory.parent / Path(store.path or "sessions.db").expanduser()
     place = store.url or "" if store.kind == "redis" else path

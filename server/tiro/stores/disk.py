@@ -87,6 +87,15 @@ def signature_of(status: os.stat_result) -> Signature:
     return Signature(status.st_size, status.st_mtime_ns, status.st_ino)
 
 
+def file_id(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one of its name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def signature_at(path: Path | str) -> Signature | None:
     """The signature of the file with this name; None where there is none."""
     try:

@@ -30,7 +30,7 @@ from tiro.stores.journal import change_lines
 from tiro.stores.kept import KeptStore
 from tiro.stores.lock import Holder, this_process
 from tiro.stores.session_files import encode_snapshot
-from tiro.stores.shelf import Keys, NoKeys, Row, replay
+from tiro.stores.shelf import KeptTexts, Keys, NoKeys, Row
 from tiro.stores.store import CLEANUP_SECONDS, expires_at, has_expired
 
 log = logging.getLogger(__name__)
@@ -300,7 +300,7 @@ class Server:
             ) from error
 
 
-class _KeptKeys:
+class _KeptKeys(KeptTexts):
     """The keys of one session, as they were last seen."""
 
     def __init__(
@@ -311,22 +311,13 @@ class _KeptKeys:
         texts: tuple[bytes, list[bytes]],
         writer: str,
     ) -> None:
-        self.heading: Heading | None = None
+        self.birth, n, self.expires_at = state
+        super().__init__(n, texts)
         self._server = server
         self._writer = writer
         self._is_unsure = False
         """Whether a write was not answered, so that it may have landed."""
         self._id = id
-        self.birth, self.n, self.expires_at = state
-        self._texts: tuple[bytes, list[bytes]] | None = texts
-        self.snapshot_bytes = len(texts[0])
-        self.changes_bytes = sum(map(len, texts[1]))
-
-    def restore(self, session: Core) -> None:
-        """Bring a session to what was read; called once."""
-        assert self._texts is not None
-        replay(session, *self._texts, self.n)
-        self._texts, self.heading = None, Heading(session)
 
     def append(self, session: Core, first_n: int, changes: tuple[Change, ...]) -> bool:
         """Add one item with these changes to the list."""

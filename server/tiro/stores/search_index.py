@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from tiro.session.words import Phrase, for_index
-from tiro.stores.disk import FILE_MODE, Disk, make_directories
+from tiro.stores.disk import FILE_MODE, Disk, file_id, make_directories
 from tiro.stores.index import Version
 from tiro.stores.places import (
     EndedError,
@@ -137,7 +137,7 @@ class _Tables:
         self._look_at = look_at
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, FILE_MODE))  # for its owner only
         self._path = path
-        self._file_id = _file_id(path)
+        self._file_id = file_id(path)
         self._sql = sqlite3.connect(
             path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -161,7 +161,7 @@ class _Tables:
 
     def is_elsewhere(self) -> bool:
         """Whether the file was deleted, or another one is in its place."""
-        return _file_id(self._path) != self._file_id
+        return file_id(self._path) != self._file_id
 
     def bring_up_to_date(
         self,
@@ -330,15 +330,6 @@ def _batches(
         if size >= BATCH_CHARACTERS or done == len(changed):
             yield done, batch
             batch, size = [], 0
-
-
-def _file_id(path: Path) -> tuple[int, int] | None:
-    """What tells a file from another one of its name; None where there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _query(wanted: Sequence[Phrase]) -> str:

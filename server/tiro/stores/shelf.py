@@ -12,7 +12,7 @@ from tiro.errors import SessionFormatError
 from tiro.session.changes import Change, decode_change
 from tiro.session.core import Core
 from tiro.session.snapshot import read_snapshot
-from tiro.stores.about import About
+from tiro.stores.about import About, Heading
 from tiro.stores.lock import Holder
 
 SMALL_BYTES = 64_000
@@ -55,6 +55,24 @@ class Kept(Protocol):
     def delete(self) -> bool:
         """Remove it, whatever others wrote to it; False if it is gone, or another has its id."""
         ...
+
+
+class KeptTexts:
+    """What a shelf read of one session: the texts until it is restored, then what they hold."""
+
+    def __init__(self, n: int, texts: tuple[bytes, list[bytes]]) -> None:
+        """A snapshot and its changes, up to change `n`."""
+        self.heading: Heading | None = None
+        self.n = n
+        self.snapshot_bytes = len(texts[0])
+        self.changes_bytes = sum(map(len, texts[1]))
+        self._texts: tuple[bytes, list[bytes]] | None = texts
+
+    def restore(self, session: Core) -> None:
+        """Bring a session to what was read; called once. Raises SessionFormatError."""
+        assert self._texts is not None
+        replay(session, *self._texts, self.n)
+        self._texts, self.heading = None, Heading(session)
 
 
 class Shelf(Protocol):

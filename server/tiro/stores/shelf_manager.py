@@ -22,30 +22,6 @@ from tiro.stores.shelf_upkeep import ShelfUpkeep
 from tiro.stores.store import has_expired
 from tiro.stores.upkeep import Upkeep
 
-ANSWER_SECONDS = 1.0
-"""How long a Redis server is waited for while somebody waits for an answer of ours."""
-DEFAULT_URL = "redis://127.0.0.1:6379/0"
-
-
-def manager_of(
-    place: str | Path, on_notice: Callable[[Notice], None], cache_directory: Path | None
-) -> "ShelfManager":
-    """The manager of the sessions in this SQLite file, or on the Redis server at this address.
-
-    Opens nothing: what is out of reach is told when something is to be stored.
-    """
-    if isinstance(place, Path):
-        from tiro.stores.sqlite import Database
-
-        shelf: SharedShelf = Database(place)
-        directory = place
-    else:
-        from tiro.stores.redis import Server
-
-        shelf = server = Server(place or DEFAULT_URL, answer_seconds=ANSWER_SECONDS, tries=1)
-        directory = Path("/redis") / server.address.lstrip("/")
-    return ShelfManager(shelf, directory, on_notice=on_notice, cache_directory=cache_directory)
-
 
 class ShelfManager(SessionManager):
     """A manager whose sessions are on a shelf; `directory` is what clients call that."""

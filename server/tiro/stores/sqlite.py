@@ -12,26 +12,24 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from sqlite3 import connect
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tiro.errors import SessionFormatError, StorageError
 from tiro.session.changes import Change
 from tiro.session.core import Core
 from tiro.session.times import Clock, rfc3339, utc_now
 from tiro.stores.about import About, Heading
-from tiro.stores.disk import FILE_MODE, Disk, make_directories
+from tiro.stores.disk import FILE_MODE, Disk, file_id, make_directories
 from tiro.stores.journal import change_lines
 from tiro.stores.kept import KeptStore
 from tiro.stores.lock import Holder, read_holder, try_lock, unlock, write_holder
 from tiro.stores.names import file_stem
 from tiro.stores.reading import errno_name, storage_error
+from tiro.stores.search import Hit, Search
 from tiro.stores.session_files import encode_snapshot
-from tiro.stores.shelf import Keys, NoKeys, Row, replay
+from tiro.stores.shelf import KeptTexts, Keys, NoKeys, Row
+from tiro.stores.shelf_manager import ShelfManager
 from tiro.stores.store import CLEANUP_SECONDS, expires_at
-
-if TYPE_CHECKING:
-    from tiro.stores.search import Hit, Search
-    from tiro.stores.shelf_manager import ShelfManager
 
 BUSY_SECONDS = 10.0
 """How long to wait for another process that writes."""
@@ -85,7 +83,7 @@ class SQLiteStore(KeptStore):
         self._search_lock = threading.Lock()
         super().__init__(Database(self._path, clock), cleanup_interval_seconds, clock)
 
-    def search(self, query: str, limit: int = 20) -> "list[Hit]":
+    def search(self, query: str, limit: int = 20) -> list[Hit]:
         """The newest messages that hold every word and every "phrase" of the query.
 
         A full-text index beside the file (FTS5) is brought up to date first.
@@ -105,10 +103,7 @@ class SQLiteStore(KeptStore):
         if reader is not None:
             reader.close()
 
-    def _new_search(self) -> "Search":
-        from tiro.stores.search import Search
-        from tiro.stores.shelf_manager import ShelfManager
-
+    def _new_search(self) -> Search:
         database = Database(self._path, self.clock)
         self._reader = ShelfManager(database, self._path, cache_directory=self._path.parent)
         return Search(self._reader)
@@ -253,12 +248,12 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         """The tables in the file that is there now; made where it is missing."""
-        if self._sql is not None and _file_id(self.path) != self._file_id:
+        if self._sql is not None and file_id(self.path) != self._file_id:
             self.close()  # somebody took the file away: nothing may be written to that one
         if self._sql is None:
             make_directories(Disk(), self.path.parent)
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, FILE_MODE))  # for its owner only
-            self._file_id = _file_id(self.path)
+            self._file_id = file_id(self.path)
             sql = connect(
                 self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -275,7 +270,7 @@ class Database:
         return self._sql
 
 
-class _KeptRows:
+class _KeptRows(KeptTexts):
     """The rows of one session, as they were last seen."""
 
     def __init__(
@@ -286,21 +281,11 @@ class _KeptRows:
         expires_at: float | None,
         texts: tuple[bytes, list[bytes]],
     ) -> None:
+        super().__init__(n, texts)
         self.expires_at = expires_at
-        self.heading: Heading | None = None
         self.birth = str(number)
-        self.n = n
         self._database = database
         self._number = number
-        self._texts: tuple[bytes, list[bytes]] | None = texts
-        self.snapshot_bytes = len(texts[0])
-        self.changes_bytes = sum(map(len, texts[1]))
-
-    def restore(self, session: Core) -> None:
-        """Bring a session to what was read; called once."""
-        assert self._texts is not None
-        replay(session, *self._texts, self.n)
-        self._texts, self.heading = None, Heading(session)
 
     def append(self, session: Core, first_n: int, changes: tuple[Change, ...]) -> bool:
         """Add one row with these changes."""
@@ -467,13 +452,4 @@ def _all_or_nothing(sql: sqlite3.Connection, begin: str) -> Iterator[None]:
 
 def _is_in_place(descriptor: int, path: Path) -> bool:
     found = os.fstat(descriptor)
-    return _file_id(path) == (found.st_dev, found.st_ino)
-
-
-def _file_id(path: Path) -> tuple[int, int] | None:
-    """What tells a file from another one of its name; None where there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+    return file_id(path) == (found.st_dev, found.st_ino)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tiro.errors import SessionInUseError
-from tiro.stores.shelf_manager import manager_of
+from tiro.stores.shared import manager_of
 
 
 def add_in_turn(place: str, who: str, count: str) -> None:

@@ -17,8 +17,9 @@ from tiro.stores import shelf_upkeep
 from tiro.stores.disk import Disk
 from tiro.stores.manager import SessionManager
 from tiro.stores.search import Search
+from tiro.stores.shared import manager_of
 from tiro.stores.shelf import SharedKept, is_long
-from tiro.stores.shelf_manager import ShelfManager, manager_of
+from tiro.stores.shelf_manager import ShelfManager
 
 Open = Callable[[], ShelfManager]
 

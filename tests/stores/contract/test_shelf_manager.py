@@ -22,8 +22,9 @@ from tiro.errors import InvalidSessionIdError
 from tiro.stores.exports import stored_form
 from tiro.stores.manager import SessionManager
 from tiro.stores.search import Search
+from tiro.stores.shared import manager_of
 from tiro.stores.shelf import is_long
-from tiro.stores.shelf_manager import ShelfManager, manager_of
+from tiro.stores.shelf_manager import ShelfManager
 
 ROOT = Path(__file__).parents[3]
 Open = Callable[[], ShelfManager]
