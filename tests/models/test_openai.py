@@ -391,6 +391,16 @@ def test_b31_iii_no_index_and_no_id() -> None:
     ]
 
 
+def test_the_older_form_of_one_function_call() -> None:
+    """What came before `tool_calls`: a name first, its arguments in pieces."""
+    older = [{"name": "a", "arguments": ""}, {"arguments": '{"x"'}, {"arguments": ":1}"}]
+    pieces = [piece(function_call=one) for one in older]
+    deltas = answer(streams(*pieces, piece("function_call"), DONE))
+    done = [(d.name, d.input) for d in deltas if isinstance(d, ToolUseDone)]
+    assert done == [("a", {"x": 1})]
+    assert deltas[-1] == Finished("tool_use", None)
+
+
 def test_the_same_tool_twice_without_ids() -> None:
     assert tool_uses([call('{"x":1}', "a", index=0)], [call('{"x":2}', "a", index=0)]) == [
         ("made_1", "a", {"x": 1}),

@@ -132,9 +132,12 @@ class AnswerReader:
         if piece.refusal and isinstance(piece.refusal, str):
             self._text.add(piece.refusal)
             self._stop_reason = "refusal"
-        if piece.tool_calls and isinstance(piece.tool_calls, list):
+        tool_calls = piece.tool_calls
+        if not tool_calls and piece.function_call:
+            tool_calls = [{"function": piece.function_call}]
+        if tool_calls and isinstance(tool_calls, list):
             self._flush(deltas)
-            deltas += self._tool_uses.add(piece.tool_calls)
+            deltas += self._tool_uses.add(tool_calls)
 
     def _add_text(self, text: str, deltas: list[Delta]) -> None:
         if self._thinking.is_waiting:

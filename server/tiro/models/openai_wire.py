@@ -20,6 +20,8 @@ class WirePiece(Struct):
     thinking: Any = None
     refusal: Any = None
     tool_calls: Any = None
+    function_call: Any = None
+    """What came before `tool_calls`, and some older servers still send."""
 
 
 class WireChoice(Struct):
