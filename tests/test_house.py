@@ -44,6 +44,11 @@ ERROR_CLASSES = [
     if inspect.isclass(value) and issubclass(value, errors.TiroError)
 ]
 WIRE_NAMES = {*types.METHODS, *types.NOTIFICATIONS, *types.SERVER_REQUESTS}
+FAULTS_OF_OTHERS = (
+    *range(1, 6), *range(10, 16), *range(18, 25), *range(28, 37), *range(41, 46),
+    *range(48, 56), *range(61, 65),
+)  # fmt: skip
+"""Faults that users of comparable tools met: `pytest -k b23` shows that one is not ours."""
 
 
 def name_of(path: pathlib.Path) -> str:
@@ -243,6 +248,15 @@ def test_architecture_names_every_module() -> None:
     ours = {name_of(path) for path in MODULES if path.name not in ("__init__.py", "__main__.py")}
     assert set(named) == ours
     assert len(named) == len(ours), "a module has one place"
+
+
+def test_fault_of_others_has_a_test_of_its_name() -> None:
+    files = (ROOT / "tests").rglob("test_*.py")
+    names = [
+        name for file in files for name in re.findall(r"def (test_\w+)", file.read_text("utf-8"))
+    ]
+    named = {number for name in names for number in re.findall(r"_b(\d\d)(?=_)", name)}
+    assert set(FAULTS_OF_OTHERS) <= set(map(int, named))
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists() or not shutil.which("git"), reason="no checkout")

@@ -186,7 +186,7 @@ def test_no_command_runs_in_a_folder_outside(base: Path, folder: str) -> None:
 
 
 @pytest.mark.parametrize("n", range(8))
-def test_no_line_gets_past_the_rules(base: Path, n: int) -> None:
+def test_b49_no_line_gets_past_the_rules(base: Path, n: int) -> None:
     """B49: X never exists, and nothing outside is seen or changed."""
     before, lines = beside(base), LINES[n::8]
     commands = [{"command": in_control(real(line, base)), "timeout_seconds": 5} for line in lines]

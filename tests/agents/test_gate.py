@@ -622,7 +622,7 @@ def test_folder_swapped_above_after_the_question_leads_nowhere(room: Path) -> No
     assert_nothing_is_read(room, ask)
 
 
-def test_reject_of_one_call_leaves_the_others(room: Path) -> None:
+def test_b04_reject_of_one_call_leaves_the_others(room: Path) -> None:
     """B04: c1 and c3 run, c2 has the user's words, and the model goes on."""
 
     async def ask(request: PermissionRequest) -> PermissionAnswer:

@@ -523,7 +523,7 @@ def test_tool_that_is_always_denied_is_not_offered() -> None:
         (PermissionAnswer("reject", "not now"), False, "They say: not now"),
     ],
 )
-def test_question_to_the_user(answer: PermissionAnswer, is_run: bool, content: str) -> None:
+def test_b04_question_to_the_user(answer: PermissionAnswer, is_run: bool, content: str) -> None:
     """B04: a rejection is a result with the user's words, and the turn goes on."""
     asked: list[PermissionRequest] = []
 
@@ -746,7 +746,7 @@ async def wait_for_ticks(ticks: int) -> None:
 
 
 @pytest.mark.parametrize("ticks", range(0, 140, 2))
-def test_cancel_at_every_moment_leaves_one_result_for_each_use(ticks: int) -> None:
+def test_b03_cancel_at_every_moment_leaves_one_result_for_each_use(ticks: int) -> None:
     """B43, B03: before the first byte, in the stream, in a tool, in a wait, between steps."""
     turn = a_full_turn(Core())
 
@@ -823,7 +823,7 @@ def test_fault_of_our_own_stores_the_answer_once_and_ends_the_turn(caplog: Any) 
     assert told(turn.session) == [("user", "go"), ("assistant", "ok")]
 
 
-def test_cancel_keeps_real_results_and_drops_late_ones() -> None:
+def test_b03_cancel_keeps_real_results_and_drops_late_ones() -> None:
     """B03: c1 done, c2 running and stubborn, c3 behind it and not started."""
     release, started = asyncio.Event(), asyncio.Event()
     starts, over = list[str](), list[str]()

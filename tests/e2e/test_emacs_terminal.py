@@ -121,7 +121,7 @@ def wait_gone(pid: int) -> None:
         time.sleep(0.05)
 
 
-def test_answer_streams_while_the_next_prompt_is_typed(
+def test_b64_answer_streams_while_the_next_prompt_is_typed(
     terminal: Terminal, provider: Provider
 ) -> None:
     """B64: the answer grows above, typed text and the prompt stay where they are."""
@@ -144,7 +144,7 @@ def test_answer_streams_while_the_next_prompt_is_typed(
     terminal.wait_for("> half typed and more")
 
 
-def test_reading_back_is_not_disturbed(terminal: Terminal, provider: Provider) -> None:
+def test_b64_reading_back_is_not_disturbed(terminal: Terminal, provider: Provider) -> None:
     """B64 (i): a window scrolled up stays where it is while text arrives below."""
     hold = Hold()
     lines = "".join(f"line {n}\n" for n in range(100))

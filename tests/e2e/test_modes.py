@@ -54,7 +54,7 @@ def use_everything(server: Server, provider: Provider) -> None:
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o000])
-def test_all_files_and_directories_of_ours_are_private(
+def test_b53_all_files_and_directories_of_ours_are_private(
     start: StartServer, provider: Provider, home: Home, umask: int
 ) -> None:
     """Sessions, journals, large values, copies, exports, set aside files, caches, logs."""
@@ -73,7 +73,7 @@ def test_all_files_and_directories_of_ours_are_private(
     check_private(server, before)
 
 
-def test_a_config_directory_that_is_wide_and_a_link(
+def test_b53_a_config_directory_that_is_wide_and_a_link(
     start: StartServer, provider: Provider, home: Home
 ) -> None:
     """What is the user's keeps its mode; what we make in it is private; wide files are narrowed."""

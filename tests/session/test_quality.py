@@ -37,7 +37,7 @@ def said(text: str | None, stop: str = "end_turn", uses: tuple[str, ...] = ()) -
         (said(None, "tool_use", ("glob",)), "tool_uses"),
     ],
 )
-def test_what_is_no_whole_answer_becomes_neither(reply: Any, reason: str) -> None:
+def test_b19_what_is_no_whole_answer_becomes_neither(reply: Any, reason: str) -> None:
     """B19, N3.8: blank, refused, cut off, only tool uses or thinking; the reason is told."""
     with pytest.raises(ResizeError, match="the old one stays") as caught:
         memo.usable(reply, {}, 100, ())

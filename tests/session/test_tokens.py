@@ -18,13 +18,13 @@ from tiro.session.tokens import family_of
     ("text", "least", "most"),
     [("漢" * 1000, 600, 1500), ("a" * 1000, 200, 350), ("🙂" * 1000, 1000, 4000), ("", 0, 0)],
 )
-def test_an_estimate_knows_scripts(text: str, least: int, most: int) -> None:
+def test_b24_an_estimate_knows_scripts(text: str, least: int, most: int) -> None:
     """B24: characters / 4 is 3 to 4 times too low for Chinese."""
     assert least <= estimate_tokens(text) <= most
 
 
 @given(st.text(), st.text())
-def test_an_estimate_never_falls_when_text_is_added(text: str, more: str) -> None:
+def test_b24_an_estimate_never_falls_when_text_is_added(text: str, more: str) -> None:
     """B24."""
     assert estimate_tokens(text + more) >= estimate_tokens(text)
 
@@ -38,7 +38,7 @@ def test_tokens_are_the_sum_of_the_breakdown(window: list[Message], draft: str) 
     assert size.ratio == round(size.tokens / 100, 4)
 
 
-def test_a_picture_counts_the_same_whatever_its_size() -> None:
+def test_b24_a_picture_counts_the_same_whatever_its_size() -> None:
     """B24."""
     sizes = []
     for data in ("A" * 10, "A" * 3_000_000):
@@ -57,7 +57,7 @@ def test_context_size_is_characters_by_four() -> None:
     assert session.context_size() == (8 + len("glob") + len('{"n": "a"}') + len("found")) // 4
 
 
-def test_a_dump_of_base64_counts_for_what_it_is() -> None:
+def test_b24_a_dump_of_base64_counts_for_what_it_is() -> None:
     """B24: it was four times too low; a long word is no dump."""
     data = base64.b64encode(random.Random(1).randbytes(30_000)).decode()
     assert 20_000 <= estimate_tokens(data) <= 40_000

@@ -307,7 +307,7 @@ def is_running(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
-def test_b04_a_command_says_which_unsaved_text_it_did_not_see(tmp_path: Path) -> None:
+def test_a_command_says_which_unsaved_text_it_did_not_see(tmp_path: Path) -> None:
     """In one line; what is saved, only has other line ends or lies elsewhere is not among it."""
     root = tmp_path / "ws"
     changed, saved = put(root, "sub/changed.py", "old\n"), put(root, "saved.py", "same\r\n")

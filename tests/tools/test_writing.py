@@ -71,7 +71,7 @@ def refused(room: Room, text: str | None, error: type[Exception] = ToolError) ->
         ("\ufefftwo\ufeff".encode("utf-8-sig"), "\ufeff2\ufeff".encode("utf-8-sig")),
     ],
 )
-def test_only_the_edited_bytes_change(tmp_path: Path, before: bytes, after: bytes) -> None:
+def test_b54_only_the_edited_bytes_change(tmp_path: Path, before: bytes, after: bytes) -> None:
     """B54: encoding, byte order mark, line ends and a missing last one are kept."""
     path = put(tmp_path, "f", before)
     assert Room(tmp_path).edit("two", "2") is None
@@ -139,7 +139,7 @@ def test_what_cannot_be_encoded_is_refused(
     assert path.read_bytes() == data
 
 
-def test_mode_and_links_stay(tmp_path: Path) -> None:
+def test_b54_mode_and_links_stay(tmp_path: Path) -> None:
     """B54: a script stays one, and a link stays a link."""
     path = put(tmp_path, "real/f", "two")
     path.chmod(0o4751)
