@@ -7,13 +7,11 @@ directory; whoever changes a session does so inside `changing` or `writing`.
 
 import math
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
-from weakref import WeakKeyDictionary
 
 from tiro.errors import (
     SessionExistsError,
@@ -30,10 +28,10 @@ from tiro.session.snapshot import StoredSession
 from tiro.session.times import Clock, utc_now
 from tiro.stores.autosave import Autosave
 from tiro.stores.blobs import Held, nothing
-from tiro.stores.by_key import ByKey
 from tiro.stores.copies import locked, remove_session, write_copy
 from tiro.stores.disk import Disk, real_path
 from tiro.stores.index import Index, Listing, SavedSession, Version
+from tiro.stores.live import Live
 from tiro.stores.lock import never
 from tiro.stores.names import check_id, file_stem, safe_id, with_suffixes
 from tiro.stores.notices import Notice, Notices
@@ -85,9 +83,7 @@ class SessionManager:
         self.disk = disk or Disk()
         self.current: Session | None = None
         self._notices = Notices(on_notice)
-        self._upkeeps: WeakKeyDictionary[Core, Upkeep] = WeakKeyDictionary()
-        self._by_key = ByKey()
-        self._lock = threading.RLock()
+        self.live = Live(self._new_upkeep)
         self._schedule = Schedule()
         self.cache_directory = Path(cache_directory) if cache_directory else None
         self._index: Listing = Index(self.directory, self.cache_directory, self.disk)
@@ -111,7 +107,7 @@ class SessionManager:
 
     def get(self) -> Session:
         """The current session, made on first use; the same object each time (M2.2)."""
-        with self._lock:
+        with self.live.lock:
             if self.current is None:
                 self.current = self.create()
             return self.current
@@ -143,18 +139,17 @@ class SessionManager:
 
     def get_or_create(self, key: str) -> Session:
         """The channel session with this key: the same object as long as anyone holds it (N6.6)."""
-        with self._lock:
-            session = self._by_key.get(key)
+        with self.live.lock:
+            session = self.live.by_key.get(key)
             if session is None:
                 path = self._path_for(key)
                 session = self.load(path) if self._is_saved(key) else self._make(None, None, key)
-            self._by_key.put(key, session)
+            self.live.by_key.put(key, session)
             return session
 
     def invalidate(self, key: str) -> None:
         """Drop the session with this key from the cache; the next one is read from its file."""
-        with self._lock:
-            self._by_key.drop(key)
+        self.live.drop_key(key)
 
     def claim_id(self, session: Session) -> str:
         """The session's id; one without gets a time stamp that no file has (M2.8).
@@ -176,7 +171,7 @@ class SessionManager:
         in place. Raises SessionInUseError when another process holds it for more than a second;
         `is_given_up`, asked while waiting, ends the wait earlier.
         """
-        autosave = self._upkeep_of(session)
+        autosave = self.live.upkeep_of(session)
         autosave.enter(session, is_given_up)
         try:
             autosave.name_holder(session)
@@ -189,7 +184,7 @@ class SessionManager:
     @contextmanager
     def changing(self, session: Session) -> Iterator[None]:
         """Hold the session for one change outside a turn; a few microseconds when it is free."""
-        autosave = self._upkeep_of(session)
+        autosave = self.live.upkeep_of(session)
         autosave.enter(session)
         try:
             yield
@@ -202,7 +197,7 @@ class SessionManager:
         Waits for the disk alone, also where that never answers. Raises OSError.
         """
         session = self.current
-        return self._upkeep_of(session).read_news(session) if session is not None else None
+        return self.live.upkeep_of(session).read_news(session) if session is not None else None
 
     def take_news(self, news: Any) -> None:
         """Take it into the current session, unless more has happened; a notice tells of it.
@@ -210,24 +205,24 @@ class SessionManager:
         Raises OSError.
         """
         if self.current is not None:
-            self._upkeep_of(self.current).take_news(self.current, news)
+            self.live.upkeep_of(self.current).take_news(self.current, news)
 
     def is_stored(self, session: Session) -> bool:
         """Whether everything in the session survives a kill of this process from now on."""
-        return self._upkeep_of(session).is_stored(session)
+        return self.live.upkeep_of(session).is_stored(session)
 
     def path_of(self, session: Session) -> Path | None:
         """Where the session lives; None before it was stored."""
-        return self._upkeep_of(session).path
+        return self.live.upkeep_of(session).path
 
     def stored_bytes(self, session: Session, path: Path) -> int:
         """The size of what was just saved: of the session there, or of a copy of it."""
-        upkeep = self._upkeep_of(session)
+        upkeep = self.live.upkeep_of(session)
         return upkeep.stored_bytes() if path == upkeep.path else path.stat().st_size
 
     def saved_at(self, session: Session) -> datetime | None:
         """When the session was stored last."""
-        return self._upkeep_of(session).saved_at
+        return self.live.upkeep_of(session).saved_at
 
     def save(self, session: Session, file: str | Path | None = None) -> Path:
         """Write the session where it lives, or a copy to `file`; returns the path (M2.11).
@@ -236,10 +231,10 @@ class SessionManager:
         """
         if file is not None:
             return self.copy_to(session, file)
-        path = self._upkeep_of(session).save(session)
-        with self._lock:
-            if session.id is not None and session.id in self._by_key:
-                self._by_key.put(session.id, session)
+        path = self.live.upkeep_of(session).save(session)
+        with self.live.lock:
+            if session.id is not None and session.id in self.live.by_key:
+                self.live.by_key.put(session.id, session)
         return path
 
     def copy_to(self, session: Session, file: str | Path) -> Path:
@@ -264,8 +259,8 @@ class SessionManager:
         """
         stored.fields |= {"journal_n": 0, "rules": []}
         session = self._make(None, None, None)
-        autosave = self._upkeep_of(session)
-        with self._lock, session.lock, autosave.silent():
+        autosave = self.live.upkeep_of(session)
+        with self.live.lock, session.lock, autosave.silent():
             wanted = with_suffixes(safe_id(stored.fields["id"] or "") or self._time_id())
             stored.fields["id"] = next(filter(self._is_free, wanted))
             session.restore(stored)
@@ -279,15 +274,15 @@ class SessionManager:
 
     def end(self, session: Session) -> Path | None:
         """Bring a session to rest: stored, in one file; its path, None where nothing is stored."""
-        autosave = self._upkeep_of(session)
+        autosave = self.live.upkeep_of(session)
         autosave.finish(session)
         return autosave.path
 
     def close(self) -> None:
         """Write all that is not yet where it belongs; may be called any number of times."""
         self._schedule.close()
-        with self._lock:
-            live = list(self._upkeeps.items())
+        with self.live.lock:
+            live = self.live.all()
             self._schedule = Schedule()
         for session, autosave in live:
             autosave.finish(session)
@@ -307,13 +302,12 @@ class SessionManager:
         path = real_path(Path(file))
         reading = read_session(path)
         session, current = self._new_session(None, None, None), self.current
-        here = self._upkeep_of(current) if current is not None else None
+        here = self.live.upkeep_of(current) if current is not None else None
         held: Held = nothing
         if current is not None and isinstance(here, Autosave) and here.path == path:
             held = here.held(current)
         autosave = Autosave(session, self, self.directory)
-        with self._lock:
-            self._upkeeps[session] = autosave
+        self.live.put(session, autosave)
         autosave.restore(session, path, reading, held)
         return session
 
@@ -382,13 +376,13 @@ class SessionManager:
         Live objects of it are no longer stored. Raises SessionInUseError while another process
         answers in it, StorageError where it cannot be removed, InvalidSessionIdError.
         """
-        live = self._live(id)
+        live = self.live.of_id(id)
         lives_at = [path for session in live if (path := self.path_of(session)) is not None]
         path = lives_at[0] if lives_at else self._saved_path(id)
         if path is None:
-            self._forget(id)
+            self.live.forget(id)
             return False
-        with locked(self.disk, path), self._letting_go(id):
+        with locked(self.disk, path), self.live.letting_go(id):
             return remove_session(self.disk, path)
 
     # What a session's autosave asks for (`saving.Owner`)
@@ -409,7 +403,7 @@ class SessionManager:
         """Pass a notice on; a directory's failure and its end are told once each."""
         if reason == "renamed":
             self.invalidate(detail["old_id"])
-        autosave = self._upkeeps.get(session)
+        autosave = self.live.find(session)
         directory = autosave.directory if autosave else self.directory
         self._notices.tell(Notice(reason, session, detail), directory)
 
@@ -432,7 +426,7 @@ class SessionManager:
 
     def _make(self, max_history: int | None, agent: str | None, id: str | None) -> Session:
         session = self._new_session(max_history, agent, id)
-        self._upkeep_of(session)
+        self.live.upkeep_of(session)
         return session
 
     def _new_session(self, max_history: int | None, agent: str | None, id: str | None) -> Session:
@@ -445,34 +439,8 @@ class SessionManager:
             new_id=lambda: None,
         )
 
-    def _upkeep_of(self, session: Core) -> Upkeep:
-        with self._lock:
-            upkeep = self._upkeeps.get(session)
-            if upkeep is None:
-                upkeep = self._upkeeps[session] = self._new_upkeep(session)
-            return upkeep
-
     def _new_upkeep(self, session: Core) -> Upkeep:
         return Autosave(session, self, self.directory)
-
-    def _live(self, id: str) -> Sequence[Session]:
-        with self._lock:
-            return [s for s in self._upkeeps if isinstance(s, Session) and s.id == id]
-
-    def _forget(self, id: str) -> None:
-        """Stop storing live objects of this session."""
-        self.invalidate(id)
-        for session in self._live(id):
-            self._upkeeps.pop(session).detach(session)
-
-    @contextmanager
-    def _letting_go(self, id: str) -> Iterator[None]:
-        """Live objects wait for what is removed inside; only then are they no longer stored."""
-        with ExitStack() as waiting:
-            for session in self._live(id):
-                waiting.enter_context(session.lock)
-            yield
-            self._forget(id)
 
     def _path_for(self, id: str) -> Path:
         return self.directory / (file_stem(id) + SNAPSHOT_ENDING)
@@ -493,7 +461,7 @@ class SessionManager:
         return not self._is_taken(id)
 
     def _is_taken(self, id: str) -> bool:
-        return self._is_saved(id) or bool(self._live(id))
+        return self._is_saved(id) or bool(self.live.of_id(id))
 
     def _is_saved(self, id: str) -> bool:
         return os.path.lexists(self._path_for(id))

@@ -74,13 +74,13 @@ class ShelfManager(SessionManager):
         """
         if not self.shelf.has(id):
             check_id(id)
-            self._forget(id)
+            self.live.forget(id)
             return False
         lock = self.shelf.lock(id)
         if not wait_for(lock.try_take):
             raise held_by(lock.holder() or Holder())
         try:
-            with self._letting_go(id):
+            with self.live.letting_go(id):
                 return self.shelf.delete(id)
         finally:
             lock.release()
@@ -113,7 +113,7 @@ class ShelfManager(SessionManager):
 
     def _live_from(self, kept: SharedKept) -> Session:
         session = self._make(None, None, None)
-        upkeep = self._upkeep_of(session)
+        upkeep = self.live.upkeep_of(session)
         assert isinstance(upkeep, ShelfUpkeep)
         upkeep.restore(session, kept)
         return session

@@ -143,7 +143,7 @@ def test_where_others_wrote_before_a_fold_it_waits_for_the_next_change(
     session = said(manager, "x", "one")
     for number in range(8):
         session.set("k", f"{number}" * 10_000)
-    upkeep = manager._upkeeps[session]
+    upkeep = manager.live.upkeep_of(session)
     assert upkeep.due() is not None
     theirs = other.load_id("x")
     with other.changing(theirs):

@@ -1,0 +1,68 @@
+"""The live sessions of a manager, each with what keeps it stored, while anyone holds it."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from weakref import WeakKeyDictionary
+
+from tiro.session.core import Core
+from tiro.session.session import Session
+from tiro.stores.by_key import ByKey
+from tiro.stores.upkeep import Upkeep
+
+
+class Live:
+    """Sessions and their upkeeps; `new_upkeep` makes one for a session that has none yet."""
+
+    def __init__(self, new_upkeep: Callable[[Core], Upkeep]) -> None:
+        self.lock = threading.RLock()
+        self.by_key = ByKey()
+        self._new_upkeep = new_upkeep
+        self._upkeeps: WeakKeyDictionary[Core, Upkeep] = WeakKeyDictionary()
+
+    def upkeep_of(self, session: Core) -> Upkeep:
+        """What keeps this session stored."""
+        with self.lock:
+            upkeep = self._upkeeps.get(session)
+            if upkeep is None:
+                upkeep = self._upkeeps[session] = self._new_upkeep(session)
+            return upkeep
+
+    def find(self, session: Core) -> Upkeep | None:
+        """The same, where it has one already."""
+        return self._upkeeps.get(session)
+
+    def put(self, session: Core, upkeep: Upkeep) -> None:
+        """Have this upkeep keep the session stored."""
+        with self.lock:
+            self._upkeeps[session] = upkeep
+
+    def of_id(self, id: str) -> Sequence[Session]:
+        """The live sessions with this id."""
+        with self.lock:
+            return [s for s in self._upkeeps if isinstance(s, Session) and s.id == id]
+
+    def all(self) -> Sequence[tuple[Core, Upkeep]]:
+        """All of them."""
+        with self.lock:
+            return list(self._upkeeps.items())
+
+    def drop_key(self, key: str) -> None:
+        """Forget which session has this key."""
+        with self.lock:
+            self.by_key.drop(key)
+
+    def forget(self, id: str) -> None:
+        """Stop storing live objects of this session."""
+        self.drop_key(id)
+        for session in self.of_id(id):
+            self._upkeeps.pop(session).detach(session)
+
+    @contextmanager
+    def letting_go(self, id: str) -> Iterator[None]:
+        """Live objects wait for what is removed inside; only then are they no longer stored."""
+        with ExitStack() as waiting:
+            for session in self.of_id(id):
+                waiting.enter_context(session.lock)
+            yield
+            self.forget(id)
