@@ -319,6 +319,11 @@ class Assistant:
         async with entered(self.manager.changing(session)):
             yield session
 
+    async def end_expired(self) -> None:
+        """Begin an empty session where the time of the current one is over, and tell it."""
+        if await self.saved.end_expired():
+            self._noticed(Notice("expired", self.session, {}))
+
     # --- turns ---
 
     async def start_turn(
@@ -336,6 +341,7 @@ class Assistant:
         and what ended the turn if it failed.
         """
         self.turns.refuse_another()
+        await self.end_expired()
         running = await begin_turn(self, turn_id, prompt, attachments, agent, model)
         if running is None:
             return self.cancelled_turn(turn_id)

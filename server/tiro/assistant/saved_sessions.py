@@ -30,6 +30,7 @@ from tiro.session.snapshot import StoredSession
 from tiro.stores.index import SavedSession
 from tiro.stores.manager import SessionManager
 from tiro.stores.names import MAX_ID_LENGTH, check_id, safe_id
+from tiro.stores.store import expires_at, has_expired
 from tiro.tools.silent_disk import Patience
 
 if TYPE_CHECKING:
@@ -235,6 +236,32 @@ class SavedSessions:
         if self._search is not None:
             self._search.close()
         self._searching.shutdown(cancel_futures=True)
+
+    def has_expired(self) -> bool:
+        """Whether the time of the current session is over, and no turn goes on in it; cheap."""
+        session = self._manager.current
+        if session is None or self._turns.turn_id is not None:
+            return False
+        return has_expired(expires_at(session), self._manager.now())
+
+    async def end_expired(self) -> bool:
+        """Delete the current session if its time is over (G4.4); whether it was.
+
+        One of which nothing is stored yet begins its time anew. While another process answers in
+        it, it stays.
+        """
+        session = self._manager.current
+        if session is None or not self.has_expired():
+            return False
+        if session.id is None or self._manager.path_of(session) is None:
+            session.created = self._manager.now()
+            return False
+        with contextlib.suppress(SessionInUseError, StorageError):
+            await asyncio.to_thread(self._manager.delete, session.id)
+            self._manager.reset()
+            self._turns.overtake()
+            return True
+        return False
 
     async def delete(self, id: str) -> bool:
         """Delete a saved session; deleting the current one begins an empty one."""

@@ -304,6 +304,7 @@ class Setup(msgspec.Struct, kw_only=True):
         session = self.settings.session
         manager.agents = _Selectable(self.agents)
         manager.default_max_history = session.max_history
+        manager.ttl_seconds = session.ttl_seconds
         manager.fsync = session.fsync
         manager.autosave = session.autosave
         manager.settings = self.session_settings()

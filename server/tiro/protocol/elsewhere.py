@@ -1,10 +1,12 @@
-"""Notices what other processes write to the current session, while nothing goes on here (U9.8).
+"""Notices what becomes of sessions while nothing goes on here: what others write, what expires.
 
 A person asks in one editor and looks at another, which should show it. Clients need not ask:
-they hear `tiro/session/changed` with the reason `changedOnDisk`, as for any such change.
+they hear `tiro/session/changed` with the reason `changedOnDisk`, as for any such change (U9.8),
+and `expired` when the time of the current session is over (G4.4).
 """
 
 import asyncio
+import itertools
 import logging
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,8 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
 """Two calls to the system each time; a person needs longer to come from another editor."""
 PLACE = "sessions"
+LOOKS_PER_CLEANUP = 300
+"""So often are expired sessions removed: every five minutes (G4.10)."""
 
 
 class Elsewhere:
@@ -38,12 +42,15 @@ class Elsewhere:
         self._task = asyncio.create_task(self._look_on())
 
     async def _look_on(self) -> None:
-        while not self._connection.is_closing:
+        for look in itertools.count(1):
             await asyncio.sleep(LOOK_SECONDS)
-            if not self._is_idle():
-                continue
+            if self._connection.is_closing:
+                break
             try:
-                await self._look()
+                if look % LOOKS_PER_CLEANUP == 0:
+                    await asyncio.to_thread(self._assistant.manager.delete_expired)
+                if self._is_idle():
+                    await self._look()
             except Exception as error:  # the disk may be well again at the next look
                 if not self._failed:
                     reason = str(error).strip()
@@ -54,6 +61,10 @@ class Elsewhere:
 
     async def _look(self) -> None:
         manager, ask = self._assistant.manager, self._patience.ask
+        if self._assistant.saved.has_expired():
+            async with self._connection.order:
+                await self._assistant.end_expired()
+            return
         news = await asyncio.to_thread(ask, PLACE, manager.read_news)
         if news is None:
             return

@@ -35,6 +35,7 @@ TOLD = {
     "save_failed": "The session cannot be saved; it goes on in memory and saving is tried again",
     "save_resumed": "The session is saved again",
     "changed_on_disk": "Another program changed the session's file; the change was taken over",
+    "expired": "The session's time is over (`session.ttl_seconds`); a new one has begun",
     "renamed": "The session got another name, since its own was taken",
 }
 """What a client hears that does not know `tiro/session/changed`."""

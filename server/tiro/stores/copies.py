@@ -3,9 +3,15 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 
-from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
+from tiro.errors import (
+    SessionFormatError,
+    SessionInUseError,
+    SessionNotFoundError,
+    StorageError,
+)
 from tiro.stores.blobs import has_references, remove_unreferenced
 from tiro.stores.disk import (
     Disk,
@@ -18,6 +24,7 @@ from tiro.stores.journal import Journal
 from tiro.stores.lock import in_use, wait_for
 from tiro.stores.reading import JOURNAL_ENDING, beside, read_session, storage_error
 from tiro.stores.session_files import HOLDER_ENDING
+from tiro.stores.store import has_expired
 
 
 def write_copy(disk: Disk, path: Path, id: str, data: bytes) -> None:
@@ -59,6 +66,19 @@ def remove_session(disk: Disk, path: Path) -> bool:
     if refers:
         remove_unreferenced(path.parent, disk)
     return True
+
+
+def remove_expired(disk: Disk, path: Path, now: datetime) -> bool:
+    """Remove a session's files if it has expired; whether they are gone now.
+
+    What is damaged, or used by another process, stays. Never raises.
+    """
+    with suppress(SessionInUseError, SessionNotFoundError, SessionFormatError, StorageError):
+        if has_expired(read_session(path).expires_at, now):
+            with locked(disk, path):
+                is_old = has_expired(read_session(path).expires_at, now)
+                return is_old and remove_session(disk, path)
+    return False
 
 
 @contextmanager

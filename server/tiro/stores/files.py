@@ -14,7 +14,7 @@ from pathlib import Path
 from tiro.errors import SessionFormatError, SessionInUseError, SessionNotFoundError
 from tiro.session.changes import Change
 from tiro.session.core import Core
-from tiro.session.times import Clock, from_rfc3339, utc_now
+from tiro.session.times import Clock, utc_now
 from tiro.stores.copies import locked, remove_session
 from tiro.stores.disk import Disk, Signature, make_directories, signature_at, temporary_file
 from tiro.stores.journal import change_lines
@@ -103,7 +103,7 @@ class _Directory:
             known = self._expiries.get(name)
             if known is None or known[0] != signature:
                 try:
-                    known = signature, _expiry(read_session(self._path / name))
+                    known = signature, read_session(self._path / name).expires_at
                 except (SessionFormatError, SessionNotFoundError):
                     continue
             found[name] = known
@@ -136,7 +136,7 @@ class _KeptFiles:
         """The files that were just read."""
         files = SessionFiles(reading.path, disk)
         files.remember(reading)
-        return cls(files, clock, _expiry(reading), reading)
+        return cls(files, clock, reading.expires_at, reading)
 
     @property
     def snapshot_bytes(self) -> int:
@@ -192,7 +192,7 @@ class _KeptFiles:
         path = self._files.path
         with self._held():
             try:
-                is_same = _expiry(read_session(path)) == self.expires_at
+                is_same = read_session(path).expires_at == self.expires_at
             except SessionNotFoundError:
                 return False
             return is_same and remove_session(self._files.disk, path)
@@ -218,12 +218,6 @@ def _told(path: Path, verb: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise storage_error(path, error, verb) from error
-
-
-def _expiry(reading: Reading) -> float | None:
-    fields = reading.stored.fields
-    created, ttl = from_rfc3339(fields["created_at"]), fields["ttl_seconds"]
-    return created.timestamp() + ttl if created and ttl and ttl > 0 else None
 
 
 def _names(directory: Path) -> list[str]:

@@ -21,12 +21,13 @@ from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError, 
 from tiro.session.core import Core
 from tiro.session.history import archived_count
 from tiro.session.messages import Message, text_of
-from tiro.session.times import rfc3339
+from tiro.session.times import Clock, rfc3339, utc_now
 from tiro.stores.disk import Disk, is_stale, make_directories, remove_stale, replace_file
 from tiro.stores.reading import JOURNAL_ENDING, SNAPSHOT_ENDING, Reading, read_session
+from tiro.stores.store import has_expired
 
 TITLE_CHARACTERS = 50
-_VERSION = 4
+_VERSION = 5
 _SETTLE_NS = 20_000_000
 """A file that changed this shortly before it was read may change again under the same time."""
 _WRITE_AFTER = 50
@@ -53,6 +54,8 @@ class SavedSession(msgspec.Struct, frozen=True, array_like=True, gc=False):
     bytes: int
     error: str | None
     """Why the file cannot be loaded."""
+    expires_at: float | None = None
+    """The moment after which it is not there any more, in seconds since 1970; None: never."""
 
 
 class _Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -75,11 +78,15 @@ class Listing(Protocol):
     """A list of saved sessions."""
 
     def sessions(self) -> list[SavedSession]:
-        """All of them, newest first."""
+        """All of them but the expired, newest first."""
         ...
 
     def versions(self) -> list[tuple[str, Version | None]]:
         """The path of every readable one with its version, newest first."""
+        ...
+
+    def expired(self) -> list[SavedSession]:
+        """Those whose time is over, as far as something of them is still there."""
         ...
 
     def close(self) -> None:
@@ -90,9 +97,12 @@ class Listing(Protocol):
 class Index:
     """The saved sessions of one directory."""
 
-    def __init__(self, directory: Path, cache_directory: Path | None, disk: Disk) -> None:
+    def __init__(
+        self, directory: Path, cache_directory: Path | None, disk: Disk, clock: Clock = utc_now
+    ) -> None:
         self._directory = directory
         self._disk = disk
+        self._clock = clock
         self._lock = threading.Lock()
         self._rows: dict[str, _Row] = {}
         self._sorted: list[SavedSession] = []
@@ -102,25 +112,32 @@ class Index:
         self._is_loaded = False
 
     def sessions(self) -> list[SavedSession]:
-        """All saved sessions, newest first; 10,000 that did not change cost two calls each."""
-        with self._lock:
-            self._load_cache()
-            self._refresh()
-            if self._unwritten >= _WRITE_AFTER:
-                self._write_cache()
-            return self._sorted
+        """All saved sessions but the expired, newest first.
+
+        10,000 that did not change cost two calls to the system each.
+        """
+        rows, now = self._all(), self._clock()
+        if not any(has_expired(row.expires_at, now) for row in rows):
+            return rows
+        return [row for row in rows if not has_expired(row.expires_at, now)]
+
+    def expired(self) -> list[SavedSession]:
+        """Those whose time is over and whose files are still there."""
+        now = self._clock()
+        return [row for row in self._all() if has_expired(row.expires_at, now)]
 
     def versions(self) -> list[tuple[str, Version | None]]:
         """The path of every readable session with its version, newest first.
 
         A version of None may not be the last one of its time.
         """
-        self.sessions()
+        self._all()
+        now = self._clock()
         with self._lock:
             return [
                 (row.saved.path, (row.snapshot, row.journal) if row.is_settled else None)
                 for row in self._rows.values()
-                if row.saved.error is None
+                if row.saved.error is None and not has_expired(row.saved.expires_at, now)
             ]
 
     def close(self) -> None:
@@ -128,6 +145,14 @@ class Index:
         with self._lock:
             if self._unwritten:
                 self._write_cache()
+
+    def _all(self) -> list[SavedSession]:
+        with self._lock:
+            self._load_cache()
+            self._refresh()
+            if self._unwritten >= _WRITE_AFTER:
+                self._write_cache()
+            return self._sorted
 
     def _refresh(self) -> None:
         """Read what changed. The loop costs a call to the system and little else for a file."""
@@ -193,6 +218,18 @@ class Index:
             replace_file(self._disk, self._cache, msgspec.json.encode(cache))
         except OSError as error:
             log.info("The list's cache could not be written: %s", error)
+
+
+def matching(rows: list[SavedSession], query: str | None) -> list[SavedSession]:
+    """Those whose title, id or agent holds the query; without one all."""
+    if not query:
+        return rows
+    wanted = query.casefold()
+    return [
+        row
+        for row in rows
+        if wanted in f"{row.title or ''}\n{row.id}\n{row.agent or ''}".casefold()
+    ]
 
 
 def first_line(messages: list[Message]) -> str | None:
@@ -292,6 +329,7 @@ def _saved_session(path: Path, reading: Reading) -> SavedSession:
         saved_at=rfc3339(reading.saved_at(core)),
         bytes=reading.bytes,
         error=None,
+        expires_at=reading.expires_at,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tiro.errors import (
     SessionExistsError,
@@ -28,26 +28,19 @@ from tiro.session.snapshot import StoredSession
 from tiro.session.times import Clock, utc_now
 from tiro.stores.autosave import Autosave
 from tiro.stores.blobs import Held, nothing
-from tiro.stores.copies import locked, remove_session, write_copy
+from tiro.stores.copies import locked, remove_expired, remove_session, write_copy
 from tiro.stores.disk import Disk, real_path
-from tiro.stores.index import Index, Listing, SavedSession, Version
+from tiro.stores.index import Index, Listing, SavedSession, Version, matching
 from tiro.stores.live import Live
 from tiro.stores.lock import never
 from tiro.stores.names import check_id, file_stem, safe_id, with_suffixes
 from tiro.stores.notices import Notice, Notices
-from tiro.stores.reading import SNAPSHOT_ENDING, read_session
+from tiro.stores.reading import SNAPSHOT_ENDING, Reading, read_session
 from tiro.stores.saving import Fsync
 from tiro.stores.schedule import Schedule
 from tiro.stores.session_files import encode_snapshot
-from tiro.stores.upkeep import Due, Upkeep
-
-
-class Agents(Protocol):
-    """What the manager asks of the agent registry."""
-
-    def get(self, name: str) -> object | None:
-        """The agent with this name, or None."""
-        ...
+from tiro.stores.store import has_expired
+from tiro.stores.upkeep import Agents, Due, Upkeep, lose_agent
 
 
 class SessionManager:
@@ -78,6 +71,8 @@ class SessionManager:
         self.default_max_history = default_max_history
         self.fsync: Fsync = fsync
         self.autosave = autosave
+        self.ttl_seconds: float | None = None
+        """How long a new session lives; one that is read keeps its own (G4.4)."""
         self.settings = settings
         self._redactor = Redactor(secrets)
         self.disk = disk or Disk()
@@ -86,7 +81,7 @@ class SessionManager:
         self.live = Live(self._new_upkeep)
         self._schedule = Schedule()
         self.cache_directory = Path(cache_directory) if cache_directory else None
-        self._index: Listing = Index(self.directory, self.cache_directory, self.disk)
+        self._index: Listing = Index(self.directory, self.cache_directory, self.disk, clock)
 
     def __enter__(self) -> "SessionManager":
         return self
@@ -143,7 +138,7 @@ class SessionManager:
             session = self.live.by_key.get(key)
             if session is None:
                 path = self._path_for(key)
-                session = self.load(path) if self._is_saved(key) else self._make(None, None, key)
+                session = self.load(path) if self._is_there(key) else self._make(None, None, key)
             self.live.by_key.put(key, session)
             return session
 
@@ -254,10 +249,11 @@ class SessionManager:
     def adopt(self, stored: StoredSession) -> Session:
         """A new session that holds what was read elsewhere, in a file of its own.
 
-        It keeps its id if that is safe and free; permissions given in it are not taken over. What
-        the disk refuses stays in memory, and the user is told.
+        It keeps its id if that is safe and free; permissions given in it are not taken over, and it
+        lives as long as nobody deletes it. What the disk refuses stays in memory, and the user is
+        told.
         """
-        stored.fields |= {"journal_n": 0, "rules": []}
+        stored.fields |= {"journal_n": 0, "rules": [], "ttl_seconds": None}
         session = self._make(None, None, None)
         autosave = self.live.upkeep_of(session)
         with self.live.lock, session.lock, autosave.silent():
@@ -300,7 +296,7 @@ class SessionManager:
         the current one; where it is the same, it gives the large values whose files are gone.
         """
         path = real_path(Path(file))
-        reading = read_session(path)
+        reading = self._reading(path)
         session, current = self._new_session(None, None, None), self.current
         here = self.live.upkeep_of(current) if current is not None else None
         held: Held = nothing
@@ -324,13 +320,11 @@ class SessionManager:
 
     def read(self, id: str) -> Core:
         """The saved session with this id, to look at; raises as `load_id`."""
-        core = Core(self.clock)
-        read_session(self.find(id)).restore(core)
-        return core
+        return self.look_at(str(self.find(id)))[0]
 
     def look_at(self, path: str) -> tuple[Core, datetime]:
         """The saved session with this path, to look at, and when it was saved; raises as `load`."""
-        core, reading = Core(self.clock), read_session(Path(path))
+        core, reading = Core(self.clock), self._reading(Path(path))
         reading.restore(core)
         return core, reading.saved_at(core)
 
@@ -355,14 +349,7 @@ class SessionManager:
 
         With a query only those whose title, id or agent contains it.
         """
-        rows = self._index.sessions()
-        if query:
-            wanted = query.casefold()
-            rows = [
-                row
-                for row in rows
-                if wanted in f"{row.title or ''}\n{row.id}\n{row.agent or ''}".casefold()
-            ]
+        rows = matching(self._index.sessions(), query)
         end = None if limit is None else offset + limit
         return rows[offset:end], len(rows)
 
@@ -384,6 +371,11 @@ class SessionManager:
             return False
         with locked(self.disk, path), self.live.letting_go(id):
             return remove_session(self.disk, path)
+
+    def delete_expired(self) -> int:
+        """Remove all saved sessions whose time is over and that nobody uses; how many (G4.9)."""
+        idle = [row for row in self._index.expired() if not self.live.of_id(row.id)]
+        return sum(remove_expired(self.disk, Path(row.path), self.now()) for row in idle)
 
     # What a session's autosave asks for (`saving.Owner`)
 
@@ -408,15 +400,8 @@ class SessionManager:
         self._notices.tell(Notice(reason, session, detail), directory)
 
     def restored(self, session: Core) -> None:
-        """An agent that does not exist any more becomes None; its name stays in the file (M4.3).
-
-        It stays until somebody selects another agent.
-        """
-        name = session.agent
-        if self.agents is None or name is None or self.agents.get(name) is not None:
-            return
-        session.agent = None
-        session.unknown["agent"] = name  # fields kept verbatim win when the file is written
+        """Finish a session that was just read: its agent may not exist any more."""
+        lose_agent(session, self.agents)
 
     def schedule(self, upkeep: Upkeep, session: Core) -> None:
         """Have the work on what is stored of the session done when it is due."""
@@ -430,7 +415,7 @@ class SessionManager:
         return session
 
     def _new_session(self, max_history: int | None, agent: str | None, id: str | None) -> Session:
-        return Session(
+        session = Session(
             self.settings,
             id=id,
             max_history=max_history,
@@ -438,6 +423,8 @@ class SessionManager:
             clock=self.clock,
             new_id=lambda: None,
         )
+        session.ttl_seconds = self.ttl_seconds
+        return session
 
     def _new_upkeep(self, session: Core) -> Upkeep:
         return Autosave(session, self, self.directory)
@@ -461,7 +448,18 @@ class SessionManager:
         return not self._is_taken(id)
 
     def _is_taken(self, id: str) -> bool:
-        return self._is_saved(id) or bool(self.live.of_id(id))
+        return self._is_there(id) or bool(self.live.of_id(id))
+
+    def _is_there(self, id: str) -> bool:
+        """Whether a session is saved under this id; one that has expired makes room (G4.3)."""
+        return self._is_saved(id) and not remove_expired(self.disk, self._path_for(id), self.now())
+
+    def _reading(self, path: Path) -> Reading:
+        """Read a session's files; one that has expired is not there any more (G4.5)."""
+        reading = read_session(path)
+        if has_expired(reading.expires_at, self.now()):
+            raise SessionNotFoundError(f"The session {str(path)!r} has expired", path=str(path))
+        return reading
 
     def _is_saved(self, id: str) -> bool:
         return os.path.lexists(self._path_for(id))

@@ -17,7 +17,7 @@ class Notice(msgspec.Struct, frozen=True):
     """Something about a session's files that its user should know."""
 
     reason: str
-    """`save_failed`, `save_resumed`, `changed_on_disk` or `renamed`."""
+    """`save_failed`, `save_resumed`, `changed_on_disk`, `renamed`; `expired`, `titled`."""
     session: Core
     detail: dict[str, Any]
 

@@ -128,6 +128,13 @@ class Reading(msgspec.Struct):
             for theirs in (*self.stored.archive, *self.stored.messages, *added)
         )
 
+    @property
+    def expires_at(self) -> float | None:
+        """The moment after which the session has expired, in seconds since 1970; None: never."""
+        fields = self.stored.fields
+        created, ttl = from_rfc3339(fields["created_at"]), fields["ttl_seconds"]
+        return created.timestamp() + ttl if created and ttl and ttl > 0 else None
+
     def saved_at(self, core: Core) -> datetime:
         """When the session that was restored from here was stored last."""
         return max(core.updated, from_rfc3339(self.stored.timestamp) or core.updated)

@@ -203,6 +203,10 @@ class SharedShelf(Protocol):
         """As `Shelf.delete`."""
         ...
 
+    def delete_expired(self, now: datetime) -> int:
+        """As `Shelf.delete_expired`."""
+        ...
+
     def rows(self, now: datetime) -> Sequence[Row]:
         """All that have not expired by then, those saved last first."""
         ...

@@ -85,6 +85,10 @@ class ShelfManager(SessionManager):
         finally:
             lock.release()
 
+    def delete_expired(self) -> int:
+        """Remove all saved sessions whose time is over; how many there were (G4.9)."""
+        return self.shelf.delete_expired(self.now())
+
     def close(self) -> None:
         """Store all that is not stored yet; may be called any number of times."""
         super().close()
@@ -132,11 +136,21 @@ class ShelfManager(SessionManager):
             raise SessionNotFoundError(f"No saved session has the id {id!r}", id=id)
         return kept
 
+    def _is_there(self, id: str) -> bool:
+        """As in files; what has expired makes room (G4.3)."""
+        try:
+            found = self.shelf.find(id) if self.shelf.has(id) else None
+            return found is not None and not (
+                has_expired(found.expires_at, self.now()) and found.delete()
+            )
+        except StorageError:
+            return False  # a taken id is seen when the session is stored
+
     def _is_saved(self, id: str) -> bool:
         try:
             return self.shelf.has(id)
         except StorageError:
-            return False  # a taken id is seen when the session is stored
+            return False
 
 
 class _Listing:
@@ -153,6 +167,10 @@ class _Listing:
         """The path of every session with what tells its version, newest first."""
         path_of = self._manager.path_of_id
         return [(str(path_of(row.id)), _version(row)) for row in self._rows()]
+
+    def expired(self) -> list[SavedSession]:
+        """None: they are not listed."""
+        return []
 
     def close(self) -> None:
         """Nothing: nothing is kept of it."""

@@ -97,6 +97,26 @@ class Due:
         self._upkeep.run(self._session, now)
 
 
+class Agents(Protocol):
+    """What the manager asks of the agent registry."""
+
+    def get(self, name: str) -> object | None:
+        """The agent with this name, or None."""
+        ...
+
+
+def lose_agent(session: Core, agents: Agents | None) -> None:
+    """An agent that does not exist any more becomes None; its name stays in the file (M4.3).
+
+    It stays until somebody selects another agent.
+    """
+    name = session.agent
+    if agents is None or name is None or agents.get(name) is not None:
+        return
+    session.agent = None
+    session.unknown["agent"] = name  # fields kept verbatim win when the file is written
+
+
 def forget_lost_agent(session: Core, changes: tuple[Change, ...]) -> None:
     """Once somebody selects an agent, the name of the one that is gone is kept no more (M4.3)."""
     if "agent" in session.unknown and any(
