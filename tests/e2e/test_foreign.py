@@ -4,10 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
-from tests.e2e.talk import add, view
+from tests.e2e.provider import Provider
+from tests.e2e.styles import Style, both_styles
+from tests.e2e.talk import add, ask, view
+from tests.stores.shapes import PIXEL
+from tests.stores.shapes import SAMPLES as TODAY
 from tests.stores.test_foreign import HEADER, STAMP, lines
 from tests.stores.test_transcripts import SAMPLES, node, root, tree
 
@@ -94,8 +100,20 @@ def test_every_transcript_is_found_by_what_is_in_it(server: Server, tmp_path: Pa
         shown = import_(server, path=str(file))
         assert shown["messages"][-1]["role"] in ("assistant", "user")
         told = "\n".join(shown.get("notes", []))
-        assert ("Not taken over" in told) == (name == "codex")
+        assert ("Not taken over" in told) == (name in ("claude-code", "codex"))
         assert file.read_text("utf-8") == text
+
+
+@both_styles
+@pytest.mark.parametrize("name", TODAY)
+def test_an_imported_talk_goes_on(
+    server: Server, provider: Provider, style: Style, name: str
+) -> None:
+    """U3: the strict provider takes the next request, with pictures, signatures and open calls."""
+    import_(server, text=TODAY[name])
+    assert ask(server, "go on", model=style.model)["text"] == "ok"
+    sent = json.dumps(provider.last.messages)
+    assert (PIXEL in sent) == (name in ("claude-code", "codex"))
 
 
 TREES = [

@@ -105,7 +105,7 @@ def test_claude_code_is_read_with_one_message_for_one_answer() -> None:
     assert fields["id"] == "95e6f011-ec33-4b37-91ad-5d242b40ae3d"
     assert fields["title"] == "Reading a file"
     assert fields["created_at"] == "2026-01-20T11:57:01.716Z"
-    assert imported.notes == []
+    assert imported.notes == ["Not taken over: file-history-snapshot: 1"]
 
 
 def test_what_was_left_in_claude_code_is_left_out_and_told() -> None:
@@ -126,8 +126,8 @@ def test_what_was_left_in_claude_code_is_left_out_and_told() -> None:
     assert said(imported)[-2:] == [("assistant", "It is x"), ("user", "And then?")]
     assert imported.notes == [
         "1 line is broken and was left out",
-        "Not taken over: in branches that were left: 3, said by sub-agents: 1,"
-        " written by Claude Code itself: 1",
+        "Not taken over: file-history-snapshot: 1, in branches that were left: 3,"
+        " said by sub-agents: 1, written by Claude Code itself: 1",
     ]
 
 
@@ -237,8 +237,8 @@ ROLLOUT_SAID = [
     ("assistant", "One file"),
 ]
 ROLLOUT_NOTES = [
-    "Not taken over: written by Codex itself: 2, reasoning that only its provider can read: 1,"
-    " ghost_snapshot: 1"
+    "Not taken over: written by Codex itself: 2, events for its interface: 2,"
+    " reasoning that only its provider can read: 1, ghost_snapshot: 1"
 ]
 
 
@@ -255,7 +255,7 @@ def test_an_old_transcript_of_codex_is_read() -> None:
     bare = [row["payload"] for row in ROLLOUT if row["type"] == "response_item"]
     imported = read(lines(META, {"record_type": "state"}, *bare), "codex")
     assert said(imported) == ROLLOUT_SAID
-    assert imported.notes == ROLLOUT_NOTES
+    assert imported.notes == [ROLLOUT_NOTES[0].replace(" events for its interface: 2,", "")]
     assert imported.stored.fields["id"] == "019a2d7a-41c4-78b1"
 
 
@@ -333,9 +333,12 @@ def test_an_org_buffer_of_gptel_is_read() -> None:
         ("user", "How many /files/?"),
         ("assistant", [DB]),
         ("tool", result("call_1", "5453 files\n* no heading")),
-        ("assistant", "There are 5453."),
+        (
+            "assistant",
+            [text("There are 5453."), {"type": "thinking", "thinking": "long\nthoughts"}],
+        ),
     ]
-    assert imported.notes == ["Not taken over: passages that gptel ignores: 1"]
+    assert imported.notes == []
 
 
 def test_the_older_places_of_gptel_are_read() -> None:
@@ -414,7 +417,9 @@ def test_chatgpt_is_read_along_the_branch_that_was_shown() -> None:
     assert (imported.stored.fields["id"], imported.stored.fields["title"]) == ("c1", "Title c1")
     assert imported.stored.messages[0].timestamp == "2025-10-29T00:59:38.300Z"
     assert imported.notes == [
-        "Not taken over: written by ChatGPT itself: 1, in branches that were left: 1"
+        "Not taken over: written by ChatGPT itself: 1,"
+        " pictures, recordings and files that are not in this file: 1,"
+        " in branches that were left: 1"
     ]
     assert said(read(json.dumps(one), "chatgpt")) == said(imported)
 

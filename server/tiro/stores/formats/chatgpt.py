@@ -11,6 +11,7 @@ from tiro.session.json_text import clean, encode
 from tiro.stores.formats import json
 from tiro.stores.formats.conversation import Conversation, moment
 from tiro.stores.formats.format import Format, Imported, no_dumps, no_export, refused
+from tiro.stores.formats.responses import tool_input
 
 _OWN_TYPES = ("reasoning_recap", "user_editable_context", "model_editable_context")
 
@@ -22,10 +23,11 @@ def loads(text: str) -> Imported:
     found = [
         tree for tree in trees if isinstance(tree, dict) and isinstance(tree.get("mapping"), dict)
     ]
+    left_out = dict[str, int]()
     read = [
         (tree, conversation)
         for tree in sorted(found, key=_age)
-        if (conversation := _read(tree)).rows
+        if (conversation := _read(tree, left_out)).rows
     ]
     if not read:
         raise refused("It has no conversation with a message")
@@ -33,8 +35,10 @@ def loads(text: str) -> Imported:
         conversation.imported(tree.get("conversation_id") or tree.get("id"), tree.get("title"))
         for tree, conversation in read
     ]
+    notes = list(dict.fromkeys(note for session in sessions for note in session.notes))
     newest = sessions.pop()
     newest.others = [session.stored for session in sessions]
+    newest.notes = notes
     if empty := len(trees) - len(read):
         newest.notes.append(f"Conversations without a message that can be read: {empty}")
     return newest
@@ -53,8 +57,8 @@ def _age(tree: dict[str, Any]) -> float:
     return next((time for time in times if isinstance(time, int | float)), 0)
 
 
-def _read(tree: dict[str, Any]) -> Conversation:
-    conversation, calls = Conversation(), list[str]()
+def _read(tree: dict[str, Any], left_out: dict[str, int]) -> Conversation:
+    conversation, calls = Conversation(left_out), list[str]()
     nodes = tree["mapping"]
     path = list(_path(nodes, tree.get("current_node")))
     for node in reversed(path):
@@ -89,34 +93,54 @@ def _take(conversation: Conversation, message: dict[str, Any], calls: list[str])
     author, content = message.get("author"), message.get("content")
     role = author.get("role") if isinstance(author, dict) else None
     at, text = moment(message.get("create_time")), _text_of(message)
-    if (
-        not isinstance(content, dict)
-        or _is_hidden(message)
-        or role not in ("user", "assistant", "tool")
-    ):
+    if role == "tool":
+        _take_result(conversation, text, at, calls)
+    elif not isinstance(content, dict) or _is_hidden(message) or role not in ("user", "assistant"):
         if text:
             conversation.leave_out("written by ChatGPT itself")
-    elif role == "tool":
-        if calls:
-            conversation.result(calls.pop(0), text, at)
-        elif text:
-            conversation.leave_out("results of tools that nobody called")
     elif role == "user" and text:
         conversation.add("user", text, at)
     elif content.get("content_type") == "thoughts" and text:
         conversation.answer([{"type": "thinking", "thinking": text}], at)
     elif (tool := message.get("recipient")) not in (None, "all") and isinstance(tool, str):
-        calls[:] = [f"{message.get('id') or len(conversation.rows)}"]
-        use = {"id": calls[0], "name": tool, "input": {"text": text}}
+        calls.append(f"{message.get('id') or len(conversation.rows)}")
+        use = {"id": calls[-1], "name": tool, "input": tool_input(text, "text")}
         conversation.answer([{"type": "tool_use", **use}], at)
     elif text:
         conversation.answer([{"type": "text", "text": text}], at)
+    if files := _files(message):
+        conversation.leave_out("pictures, recordings and files that are not in this file", files)
+
+
+def _take_result(conversation: Conversation, text: str, at: str | None, calls: list[str]) -> None:
+    """What a tool gave: often in several messages, of which the first answers the oldest use."""
+    last = conversation.rows[-1] if conversation.rows else None
+    if calls:
+        conversation.result(calls.pop(0), text, at)
+    elif text and last is not None and last["role"] == "tool":
+        last["content"]["content"] = "\n\n".join(filter(None, (last["content"]["content"], text)))
+    elif text:
+        conversation.leave_out("results of tools that nobody called")
 
 
 def _is_hidden(message: dict[str, Any]) -> bool:
     metadata, content = message.get("metadata"), message.get("content")
     hidden = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation")
     return bool(hidden) or (isinstance(content, dict) and content.get("content_type") in _OWN_TYPES)
+
+
+def _files(message: dict[str, Any]) -> int:
+    """How many files a message refers to; a picture is named twice."""
+    content, metadata = message.get("content"), message.get("metadata")
+    parts = content.get("parts") if isinstance(content, dict) else None
+    given = metadata.get("attachments") if isinstance(metadata, dict) else None
+    pointers = [part for part in parts if _is_pointer(part)] if isinstance(parts, list) else []
+    return max(len(pointers), len(given) if isinstance(given, list) else 0)
+
+
+def _is_pointer(part: Any) -> bool:
+    kind = part.get("content_type") if isinstance(part, dict) else None
+    return isinstance(kind, str) and kind.endswith("asset_pointer")
 
 
 def _text_of(message: Any) -> str:

@@ -1,15 +1,15 @@
 """Codex' transcripts (rollouts): JSON lines, each an item of what went to and fro. Only read.
 
 Items of older versions stand bare, those of newer ones in a `payload`. What Codex adds by itself
-(its environment, its instructions, reasoning that only its provider can read) is left out, counted.
+(its environment, its instructions), what it tells its own interface, and turns that were taken
+back are left out, counted.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
-from tiro.session.json_text import encode
-from tiro.stores.formats import json, lines
-from tiro.stores.formats.conversation import Conversation, own_block
+from tiro.stores.formats import lines, responses
+from tiro.stores.formats.conversation import Conversation, named
 from tiro.stores.formats.format import Format, Imported, no_dumps, no_export
 
 _WRAPPED = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
@@ -19,24 +19,34 @@ _OWN_TEXTS = (
     "<permissions instructions>",
     "<INSTRUCTIONS>",
     "# AGENTS.md instructions",
+    "<turn_aborted>",
+    "<skill>",
+    "<subagent_notification>",
 )
 _OWN = "written by Codex itself"
+_TELLING = {"user_message": "user", "agent_message": "assistant"}
+"""Events that repeat a message, and whose; they are read where the message itself is missing."""
 
 
 def loads(text: str) -> Imported:
     """Read the lines; broken ones are left out and counted."""
     conversation, id, bad = Conversation(), None, 0
-    for line in lines.values(text):
-        if not isinstance(line, dict):
-            bad += 1
-            continue
-        item = line.get("payload") if line.get("type") in _WRAPPED else line
-        if not isinstance(item, dict):
+    values = list(lines.values(text))
+    missing = {"user", "assistant"} - set(map(_role_in, values))
+    for line in values:
+        item = _item(line)
+        if item is None:
             bad += 1
         elif line.get("type") == "session_meta" or _is_old_meta(line):
             id = id or item.get("id")
         elif line.get("type") == "response_item" or (line is item and "record_type" not in line):
             _take(conversation, item, line.get("timestamp"))
+        elif line.get("type") == "event_msg":
+            _hear(conversation, item, line.get("timestamp"), missing)
+        elif line.get("type") == "compacted" and not conversation.rows:
+            _begin(conversation, item, line.get("timestamp"))
+        elif "record_type" not in line:
+            conversation.leave_out(named(line.get("type")))
     return conversation.imported(id, notes=lines.broken_note(bad))
 
 
@@ -52,74 +62,71 @@ def _is_old_meta(line: dict[str, Any]) -> bool:
     return {"id", "timestamp", "instructions"} <= line.keys() and "type" not in line
 
 
+def _item(line: Any) -> dict[str, Any] | None:
+    """What a line holds; None for a broken one."""
+    if not isinstance(line, dict):
+        return None
+    item = line.get("payload", line)
+    is_bare = item is line and line.get("type") in _WRAPPED
+    return item if isinstance(item, dict) and not is_bare else None
+
+
+def _role_in(line: Any) -> str | None:
+    """Whose message a line holds; None for what is none, or is Codex' own."""
+    item = _item(line)
+    if item is None or item.get("type") != "message" or not isinstance(item.get("content"), list):
+        return None
+    role = item.get("role")
+    return role if isinstance(role, str) and not _is_own(role, item["content"]) else None
+
+
 def _take(conversation: Conversation, item: dict[str, Any], at: Any) -> None:
-    """One item; what is none that we know is left out and counted by its type."""
-    kind = item.get("type")
-    if kind == "message" and isinstance(item.get("content"), list):
-        _take_message(conversation, item, at)
-    elif kind == "reasoning":
-        _take_reasoning(conversation, item, at)
-    elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
-        given = item.get("arguments", item.get("input", item.get("action")))
-        name = item.get("name") if isinstance(item.get("name"), str) else "shell"
-        use = {"id": _call_id(item), "name": name, "input": _input(given)}
-        conversation.answer([{"type": "tool_use", **use}], at)
-    elif kind in ("function_call_output", "custom_tool_call_output"):
-        conversation.result(_call_id(item), _output(item.get("output")), at)
-    else:
-        conversation.leave_out(kind[:40] if isinstance(kind, str) else "items of no type")
-
-
-def _take_message(conversation: Conversation, item: dict[str, Any], at: Any) -> None:
-    role, blocks = item.get("role"), [own_block(block) for block in item["content"]]
-    if role == "assistant":
-        conversation.answer(blocks, at)
-    elif role == "user" and not _is_own(blocks):
-        conversation.add("user", blocks, at)
-    else:
+    if not responses.take(conversation, item, at, _is_own):
         conversation.leave_out(_OWN)
 
 
-def _is_own(blocks: Iterable[Any]) -> bool:
+def _hear(conversation: Conversation, event: dict[str, Any], at: Any, missing: set[str]) -> None:
+    """What Codex told its interface: nothing new, unless it took turns back."""
+    kind, text = event.get("type"), event.get("message")
+    role = _TELLING.get(kind) if isinstance(kind, str) else None
+    if kind == "thread_rolled_back":
+        _take_back(conversation, event.get("num_turns"))
+    elif role in missing and isinstance(text, str) and text:
+        block = {"type": "text", "text": text}
+        conversation.answer([block], at) if role == "assistant" else conversation.add(
+            "user", [block], at
+        )
+    else:
+        conversation.leave_out("events for its interface")
+
+
+def _take_back(conversation: Conversation, count: Any) -> None:
+    """Leave out the newest turns, so many."""
+    begins = [n for n, row in enumerate(conversation.rows) if row["role"] == "user"]
+    if type(count) is int and count > 0 and begins:
+        start = begins[max(0, len(begins) - count)]
+        conversation.leave_out("in turns that were taken back", len(conversation.rows) - start)
+        del conversation.rows[start:]
+
+
+def _begin(conversation: Conversation, compacted: dict[str, Any], at: Any) -> None:
+    """What a transcript begins with that goes on after a compaction elsewhere."""
+    history = compacted.get("replacement_history")
+    for item in history if isinstance(history, list) else ():
+        if isinstance(item, dict):
+            _take(conversation, item, at)
+    summary = compacted.get("message")
+    if not conversation.rows and isinstance(summary, str) and summary.strip():
+        conversation.add("user", [{"type": "text", "text": summary}], at)
+
+
+def _is_own(role: str, blocks: Sequence[Any]) -> bool:
+    """Whether a message is none of the user's or the model's."""
     texts = [block.get("text") for block in blocks if isinstance(block, dict)]
-    return bool(texts) and all(
+    is_all_own = bool(texts) and all(
         isinstance(t, str) and t.lstrip().startswith(_OWN_TEXTS) for t in texts
     )
-
-
-def _take_reasoning(conversation: Conversation, item: dict[str, Any], at: Any) -> None:
-    lists = [value for name in ("summary", "content") if isinstance(value := item.get(name), list)]
-    parts = [part for value in lists for part in value]
-    texts = [part["text"] for part in parts if isinstance(part, dict) and _has_text(part)]
-    if texts:
-        conversation.answer([{"type": "thinking", "thinking": "\n\n".join(texts)}], at)
-    else:
-        conversation.leave_out("reasoning that only its provider can read")
-
-
-def _has_text(part: dict[str, Any]) -> bool:
-    return isinstance(part.get("text"), str)
-
-
-def _call_id(item: dict[str, Any]) -> str:
-    id = item.get("call_id") or item.get("id")
-    return id if isinstance(id, str) else ""
-
-
-def _input(given: Any) -> dict[str, Any]:
-    """A tool's input: an object as it is or as JSON text; any other text as `input`."""
-    if isinstance(given, str):
-        value = json.decode_or_none(given.encode("utf-8", "replace"))
-        return value if isinstance(value, dict) else {"input": given}
-    return given if isinstance(given, dict) else {}
-
-
-def _output(output: Any) -> str | list[Any]:
-    if isinstance(output, dict) and isinstance(output.get("content"), str):
-        return str(output["content"])
-    if isinstance(output, list):
-        return [own_block(block) for block in output]
-    return output if isinstance(output, str) else encode(output).decode()
+    return role not in ("user", "assistant") or (role == "user" and is_all_own)
 
 
 FORMAT = Format("codex", no_dumps, loads, looks_like, no_export)

@@ -18,23 +18,25 @@ from tiro.stores.formats.format import Imported, refused
 class Conversation:
     """Messages as they are read, oldest first, and what was left out of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, left_out: dict[str, int] | None = None) -> None:
+        """`left_out` counts for several conversations of one text together."""
         self.rows: list[dict[str, Any]] = []
-        self._left_out: dict[str, int] = {}
+        self._left_out = {} if left_out is None else left_out
 
     def add(self, role: str, content: Any, timestamp: Any = None) -> None:
         """The next message; its tool results stand apart, before what else it says."""
         blocks = content if isinstance(content, list) else [content]
         results = [block for block in blocks if _is_result(block)]
         for block in results:
-            self._append("tool", block, timestamp)
+            self._append("tool", own_block(block), timestamp)
         if not results or len(results) < len(blocks):
             said = [own_block(block) for block in blocks if not _is_result(block)]
             self._append(role, said if isinstance(content, list) else content, timestamp)
 
     def answer(self, blocks: Iterable[dict[str, Any]], timestamp: Any = None) -> None:
         """More of what the assistant says: it joins the message before if that is an answer."""
-        if not self.rows or self.rows[-1]["role"] != "assistant":
+        last = self.rows[-1] if self.rows else {"role": ""}
+        if last["role"] != "assistant" or not isinstance(last["content"], list):
             self._append("assistant", [], timestamp)
         self.rows[-1]["content"] += map(own_block, blocks)
 
@@ -43,9 +45,9 @@ class Conversation:
         block = {"type": "tool_result", "tool_use_id": id, "content": content}
         self._append("tool", {**block, "is_error": True} if is_error else block, timestamp)
 
-    def leave_out(self, what: str) -> None:
+    def leave_out(self, what: str, count: int = 1) -> None:
         """Count something that is not taken over, by what it is."""
-        self._left_out[what] = self._left_out.get(what, 0) + 1
+        self._left_out[what] = self._left_out.get(what, 0) + count
 
     def imported(self, id: Any, title: Any = None, notes: Iterable[str] = ()) -> Imported:
         """All of it as a session; SessionFormatError where there is no message."""
@@ -87,7 +89,16 @@ def own_block(block: Any) -> Any:
     if kind in ("image_url", "input_image"):
         address = url.get("url") if isinstance(url, dict) else url
         return _image(address) if isinstance(address, str) else block
-    return block
+    if kind == "refusal" and isinstance(block.get("refusal"), str):
+        return {"type": "text", "text": block["refusal"]}
+    if kind == "tool_use" and not isinstance(block.get("input"), dict):
+        return {**block, "input": {}}
+    return _result(block) if kind == "tool_result" else block
+
+
+def named(kind: Any) -> str:
+    """What a record of this type is counted as."""
+    return kind[:40] if isinstance(kind, str) else "items of no type"
 
 
 def moment(seconds: Any) -> str | None:
@@ -96,6 +107,17 @@ def moment(seconds: Any) -> str | None:
         return rfc3339(datetime.fromtimestamp(float(seconds), UTC))
     except (TypeError, ValueError, OverflowError, OSError):
         return None
+
+
+def _result(block: dict[str, Any]) -> dict[str, Any]:
+    """A tool result with what one of ours needs: providers take it without content too."""
+    content, is_error = block.get("content"), block.get("is_error")
+    kept = {k: v for k, v in block.items() if k != "is_error" or isinstance(is_error, bool)}
+    if isinstance(content, dict):
+        return {**kept, "content": [own_block(content)]}
+    if isinstance(content, list):
+        return {**kept, "content": [own_block(item) for item in content]}
+    return {**kept, "content": content if isinstance(content, str) else ""}
 
 
 def _image(url: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ on; what stands between them was typed by the user. A tool's place holds its nam
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tiro.stores.formats import json, lisp
@@ -28,7 +29,7 @@ def loads(text: str) -> Imported:
     is_org = _ORG.match(text) is not None
     at, end = (_drawer_end(text), len(text)) if is_org else (0, _variables_start(text))
     conversation = Conversation()
-    for span in sorted(_spans(found)):
+    for span in _with_reasoning(sorted(_spans(found)), text):
         start, stop = max(at, span.start), min(end, span.end)
         if start < stop:
             _take_prompt(conversation, text[at:start])
@@ -73,6 +74,21 @@ def _spans(bounds: str) -> list[_Span]:
     return spans
 
 
+def _with_reasoning(spans: Sequence[_Span], text: str) -> Iterator[_Span]:
+    """The places, those of reasoning named so: it is ignored, or stands between ignored fences."""
+    is_inside = False
+    for span in spans:
+        passage = text[span.start : span.end].strip()
+        if span.kind == "ignore" and _REASONING.match(passage):
+            is_inside = "\n" not in passage  # only the fence that begins it
+            yield span if is_inside else span._replace(kind="reasoning")
+        elif is_inside and span.kind in ("response", "ignore"):
+            is_inside = False
+            yield span._replace(kind="reasoning") if span.kind == "response" else span
+        else:
+            yield span
+
+
 def _take_prompt(conversation: Conversation, text: str) -> None:
     """What stands between the answers, without the mark that begins a prompt."""
     prompt = text.strip()
@@ -87,7 +103,8 @@ def _take_span(conversation: Conversation, span: _Span, text: str, is_org: bool)
         case "tool":
             _take_tool(conversation, span.id, text, is_org)
         case "reasoning":
-            conversation.answer([{"type": "thinking", "thinking": text.strip()}])
+            thought = _REASONING_END.sub("", _REASONING.sub("", text.strip()))
+            conversation.answer([{"type": "thinking", "thinking": thought.strip()}])
         case "response" if text.strip():
             conversation.answer([{"type": "text", "text": text.strip()}])
         case "ignore" if "\n" in text.strip():  # the others are only fences
@@ -125,6 +142,8 @@ _VARIABLE = re.compile(r"^\W*gptel--bounds:[ \t]*(\(\(.*\)\))", re.MULTILINE)
 _ORG = re.compile(r"\ufeff?:PROPERTIES:\r?\n(?::[^\n]*\n)*?:GPTEL_BOUNDS:[ \t]*(\(\(.*\)\))")
 _SYSTEM = re.compile(r"^(?::GPTEL_SYSTEM:|\W*gptel-?-system-(?:message|prompt):)", re.MULTILINE)
 _PREFIX = re.compile(r"(?:###|\*\*\*)(?:[ \t]+|$)")
+_REASONING = re.compile(r"(?:```+ *|#\+begin_)reasoning\b[^\n]*", re.IGNORECASE)
+_REASONING_END = re.compile(r"\n(?:```+|#\+end_reasoning)[ \t]*$", re.IGNORECASE)
 _FENCE_END = re.compile(r"\n(?:```|#\+end_tool)[ \t]*\n?$")
 _ORG_ESCAPE = re.compile(r"^,(?=,*(?:\*|#\+))", re.MULTILINE)
 

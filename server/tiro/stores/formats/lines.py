@@ -5,8 +5,8 @@ from typing import Any
 
 from tiro.stores.formats import json
 
-_LOOK = 1_000_000
-"""How much of a text is looked at; a longer first line is recognised by nothing else either."""
+_LOOK = 8_000_000
+"""How many characters are looked at; a line that does not fit in is passed over."""
 
 
 def values(text: str) -> Iterator[Any]:
@@ -17,10 +17,16 @@ def values(text: str) -> Iterator[Any]:
 
 
 def first_objects(text: str, count: int) -> list[dict[str, Any]]:
-    """The objects on the first lines, of which so many are looked at."""
-    lines = [line for line in text[:_LOOK].removeprefix("\ufeff").split("\n") if line.strip()]
-    found = (json.decode_or_none(line.encode("utf-8", "replace")) for line in lines[:count])
-    return [value for value in found if isinstance(value, dict)]
+    """The objects on the first lines that are not blank, of which so many are looked at."""
+    found, start, left = [], 0, _LOOK
+    while count and start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        if end - start <= left and (line := text[start:end].lstrip("\ufeff").strip()):
+            value = json.decode_or_none(line.encode("utf-8", "replace"))
+            found += [value] if isinstance(value, dict) else []
+            count, left = count - 1, left - len(line)
+        start = end
+    return found
 
 
 def broken_note(count: int) -> list[str]:

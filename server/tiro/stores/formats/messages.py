@@ -1,13 +1,14 @@
 """A JSON array of messages as OpenAI and Anthropic take them in a request. Only read.
 
 Both spellings of tool data are Tiro's own too (U1.9), so messages stay as they are, but that each
-tool result becomes a message and that pictures are spelt as ours.
+tool result becomes a message and that pictures are spelt as ours. Among them may be the items that
+OpenAI's newer API takes and gives, which become messages.
 """
 
 from typing import Any
 
 from tiro.session.json_text import clean
-from tiro.stores.formats import json
+from tiro.stores.formats import json, responses
 from tiro.stores.formats.conversation import Conversation
 from tiro.stores.formats.format import Format, Imported, no_dumps, no_export, refused
 
@@ -17,33 +18,58 @@ def loads(text: str) -> Imported:
     rows = json.decode_or_none(clean(text.removeprefix("\ufeff")).encode())
     if not isinstance(rows, list):
         raise refused("It is no list of messages, or it is damaged")
-    conversation = Conversation()
+    conversation, calls = Conversation(), list[str]()
     for number, row in enumerate(rows, 1):
-        if not _is_message(row):
+        if isinstance(row, dict) and not _is_message(row) and isinstance(row.get("type"), str):
+            responses.take(conversation, row)
+        elif not _is_message(row):
             raise refused(f"Item {number} of the list is no message", number - 1)
-        content = row.get("content")
-        if content == [] and not _uses_tool(row):
-            conversation.leave_out("messages without content")
-            continue
-        if not content or not isinstance(content, list):
-            conversation.rows.append({**row, "content": content or ""})
-            continue
-        conversation.add(row["role"], content, row.get("timestamp"))
-        more = {key: value for key, value in row.items() if key not in ("role", "content")}
-        conversation.rows[-1] = {**conversation.rows[-1], **more}
+        else:
+            _take(conversation, _paired(row, calls))
     return conversation.imported(None)
 
 
 def looks_like(text: str) -> bool:
     """Whether it is an array whose first item is a message."""
-    return text.lstrip("\ufeff \t\r\n")[:1] == "[" and _is_message(json.first_item(text))
+    first = json.first_item(text) if text.lstrip("\ufeff \t\r\n")[:1] == "[" else None
+    return _is_message(first) or responses.is_item(first)
+
+
+def _take(conversation: Conversation, row: dict[str, Any]) -> None:
+    content, at = row.get("content") or "", row.get("timestamp")
+    if not content and isinstance(row.get("refusal"), str):
+        content = row["refusal"]
+    if row.get("type") == "message":
+        responses.take(conversation, row, at)
+    elif not content and not _uses_tool(row) and row.get("content") != "":
+        conversation.leave_out("messages without content")
+    elif not content or not isinstance(content, list):
+        conversation.rows.append({**row, "content": content})
+    else:
+        conversation.add(row["role"], content, at)
+        more = {key: value for key, value in row.items() if key not in ("role", "content")}
+        conversation.rows[-1] = {**conversation.rows[-1], **more}
+
+
+def _paired(row: dict[str, Any], calls: list[str]) -> dict[str, Any]:
+    """The row in today's spelling: a function's call and what it gave had no id once.
+
+    `calls` are the ids of those that wait for their result.
+    """
+    call = row.get("function_call")
+    if row["role"] == "assistant" and isinstance(call, dict) and not row.get("tool_calls"):
+        calls.append(f"call_{len(calls) + 1}")
+        kept = {key: value for key, value in row.items() if key != "function_call"}
+        return {**kept, "tool_calls": [{"id": calls[-1], "type": "function", "function": call}]}
+    if row["role"] == "function" and calls:
+        return {**row, "role": "tool", "tool_call_id": calls[-1]}
+    return row
 
 
 def _is_message(row: Any) -> bool:
-    if not isinstance(row, dict) or not isinstance(row.get("role"), str):
-        return False
-    says_nothing = row.get("content") is None and _uses_tool(row)
-    return says_nothing or isinstance(row.get("content"), str | list | dict)
+    if not isinstance(row, dict) or not isinstance(row.get("role"), str) or "content" not in row:
+        return isinstance(row, dict) and isinstance(row.get("role"), str) and _uses_tool(row)
+    return row["content"] is None or isinstance(row["content"], str | list | dict)
 
 
 def _uses_tool(row: dict[str, Any]) -> bool:
