@@ -56,6 +56,7 @@ def put(home: Home, name: str, content: Any) -> Path:
 
 
 def test_save_writes_the_own_format_into_the_sessions_directory(server: Server) -> None:
+    """M4.1, U7.1"""
     add(server, "user", "héllo")
     add(server, "assistant", [{"type": "text", "text": "x"}, use("c1", path="p")])
     add(server, "tool", result("c1"))

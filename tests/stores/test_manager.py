@@ -38,7 +38,7 @@ def frozen() -> datetime.datetime:
 
 
 def test_a_new_session_is_empty(manager: SessionManager, directory: Path) -> None:
-    """M1.2"""
+    """M1.2, M2.2"""
     session = manager.get()
     assert (session.id, session.agent, session.max_history) == (None, None, 100)
     assert session.messages == []
@@ -48,12 +48,25 @@ def test_a_new_session_is_empty(manager: SessionManager, directory: Path) -> Non
 
 
 def test_the_default_limit_acts_on_later_sessions_only(manager: SessionManager) -> None:
-    """M1.2, and off is `math.inf` (answer 19)."""
+    """M1.2, M2.1, and off is `math.inf` (answer 19)."""
     first = manager.create()
     manager.default_max_history = 7
     assert (first.max_history, manager.create().max_history) == (100, 7)
     assert manager.create(max_history=3).max_history == 3
     assert manager.create(max_history=math.inf).max_history is None
+
+
+def test_each_directory_is_a_scope_of_its_own(tmp_path: Path) -> None:
+    """M7.2: a reset touches only its own, and so does a save."""
+    with SessionManager(tmp_path / "a") as one, SessionManager(tmp_path / "b") as other:
+        for manager in (one, other):
+            manager.get().add_message("user", "hello")
+            manager.save(manager.get())
+        kept = other.get()
+        one.reset()
+        assert one.get() is not kept
+        assert other.get() is kept
+        assert [Path(path).parent.name for path in one.list_saved()] == ["a"]
 
 
 def test_reset_forgets_the_current_session(manager: SessionManager) -> None:
@@ -359,6 +372,7 @@ def test_a_link_to_a_session_stays_a_link(make_manager: Make, tmp_path: Path) ->
 
 
 def test_what_is_not_there_is_not_found(make_manager: Make, tmp_path: Path) -> None:
+    """M2.13, M7.3"""
     manager = make_manager()
     with pytest.raises(SessionNotFoundError) as caught:
         manager.load(tmp_path / "no.json")
