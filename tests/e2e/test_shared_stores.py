@@ -99,6 +99,27 @@ def test_one_editor_asks_and_the_other_goes_on(
     assert len(words(one)) == 6
 
 
+def test_who_is_killed_while_it_answers_holds_up_nobody(
+    start: StartServer, kept: Home, provider: Provider
+) -> None:
+    """U9.8: another server on the machine goes on at once; the lease on Redis lasts for 30 s."""
+    one, other = start(), start()
+    ask(one, "first question")
+    other.request("tiro/session/load", {"id": view(one)["id"]})
+    hold = Hold()
+    provider.script(replies.stream(replies.text_chunk("half"), hold))
+    begin_ask(one, "second question")
+    hold.wait()
+    one.kill()
+    hold.release()
+    ask(other, "third question")
+    assert [text for text in words(other) if "question" in text] == [
+        "first question",
+        "second question",
+        "third question",
+    ]
+
+
 def test_a_turn_goes_on_while_redis_is_away(
     start: StartServer, home: Home, provider: Provider, redis: RedisServer
 ) -> None:

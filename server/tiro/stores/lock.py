@@ -22,6 +22,8 @@ from tiro.stores.disk import FILE_MODE
 WAIT_SECONDS = 1.0
 """How long one process waits for another: longer than any write, shorter than any patience."""
 _POLL_SECONDS = 0.005
+_START = 19
+"""Where /proc/<pid>/stat says when a process began, counted from its state on."""
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -29,6 +31,8 @@ class Holder(msgspec.Struct, frozen=True):
 
     pid: int | None = None
     host: str | None = None
+    life: str | None = None
+    """What tells the process from all others that ever had its number: its machine, its start."""
 
 
 if sys.platform == "win32":
@@ -138,7 +142,58 @@ def held_by(holder: Holder) -> SessionInUseError:
 
 def this_process() -> Holder:
     """What others are told of this process."""
-    return Holder(os.getpid(), socket.gethostname())
+    return Holder(os.getpid(), socket.gethostname(), _life())
+
+
+def is_gone(holder: Holder) -> bool:
+    """Whether it was a process of this machine that has ended; False where that is not known."""
+    machine = _machine()
+    if not holder.pid or holder.life is None or machine is None:
+        return False
+    if not holder.life.startswith(f"{machine}/"):
+        return False
+    stat = _stat(holder.pid)
+    if stat is None:
+        return not _exists(holder.pid)  # of another user, it may be hidden in /proc
+    is_dead = stat[0] in (b"Z", b"X")  # its parent has not asked for its end yet
+    return is_dead or holder.life != f"{machine}/{stat[_START].decode()}"
+
+
+def _life() -> str | None:
+    machine, stat = _machine(), _stat(os.getpid())
+    return f"{machine}/{stat[_START].decode()}" if machine and stat else None
+
+
+def _stat(pid: int) -> list[bytes] | None:
+    """What the system says of a process, its state first; None where it says nothing."""
+    try:
+        data = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    fields = data.rpartition(b")")[2].split()  # in front stands a name that may hold anything
+    return fields if len(fields) > _START else None
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _machine() -> str | None:
+    """What tells this start of this machine from others, and containers on it from each other."""
+    try:
+        if os.readlink("/proc/self") != str(os.getpid()):
+            return None  # the numbers there are not ours
+        spaces = [os.readlink(f"/proc/self/ns/{name}") for name in ("pid", "time")]
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return "/".join([boot, *spaces])
 
 
 def write_holder(path: Path) -> None:

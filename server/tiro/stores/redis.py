@@ -28,7 +28,7 @@ from tiro.session.times import Clock, rfc3339, utc_now
 from tiro.stores.about import About, Heading
 from tiro.stores.journal import change_lines
 from tiro.stores.kept import KeptStore
-from tiro.stores.lock import Holder, this_process
+from tiro.stores.lock import Holder, is_gone, this_process
 from tiro.stores.session_files import encode_snapshot
 from tiro.stores.shelf import KeptTexts, Keys, NoKeys, Row
 from tiro.stores.store import CLEANUP_SECONDS, expires_at, has_expired
@@ -373,12 +373,12 @@ class _Lease:
         self._value = encode((this_process(), uuid4().hex))
 
     def try_take(self) -> bool:
-        """Take it if it is free."""
-        return self._server.run_on(_RENEW, [self._key], self._value, int(LEASE_SECONDS * 1000))
+        """Take it if it is free; one whose holder died on this machine is."""
+        return self._take() or (self._end_if_abandoned() and self._take())
 
     def renew(self) -> None:
         """Go on holding it, or take it again where it was lost."""
-        self.try_take()
+        self._take()
 
     def release(self) -> None:
         """Give it back."""
@@ -388,6 +388,20 @@ class _Lease:
         """Who holds it."""
         value = self._server.value_of(self._key)
         return None if value is None else _HELD.decode(value)[0]
+
+    def _take(self) -> bool:
+        return self._server.run_on(_RENEW, [self._key], self._value, int(LEASE_SECONDS * 1000))
+
+    def _end_if_abandoned(self) -> bool:
+        """End the lease of a process that is gone; of several that see so, one does, then all race.
+
+        It ends only with the very value that was looked at, which no other holder ever writes.
+        """
+        value = self._server.value_of(self._key)
+        if value is None or not is_gone(_HELD.decode(value)[0]):
+            return False
+        self._server.run_on(_RELEASE, [self._key], value)
+        return True
 
 
 def _client_at(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.sizes import SECONDS, sized
+from tests.stores.conftest import Tell
 from tests.stores.contract.conftest import Open
 from tests.stores.contract.redis_server import RedisServer
 from tests.stores.contract.stores import SHARED, Stored
@@ -33,7 +34,7 @@ def start(*arguments: str) -> "subprocess.Popen[str]":
 
 @pytest.mark.parametrize("kind", SHARED)
 def test_interleaved_saves_of_two_processes_lose_nothing(
-    kind: str, store: Stored, tmp_path: Path, redis_url: str
+    kind: str, store: Stored, tmp_path: Path, redis_url: str, record_property: Tell
 ) -> None:
     """Product bar: two processes, 1,000 interleaved saves; nothing is there twice either."""
     store.create("x")
@@ -51,12 +52,19 @@ def test_interleaved_saves_of_two_processes_lose_nothing(
         assert mine == [f"{who}:{number}" for number in range(each)]
     assert len(found) == 2 * each
     assert [m["seq"] for m in session.messages] == list(range(1, 2 * each + 1))
+    record_property(f"saves_{kind}", 2 * each)
 
 
 @pytest.mark.parametrize("kind", SHARED)
 @pytest.mark.parametrize("number", range(sized(fast=1, normal=2, long=25)))
 def test_a_killed_writer_has_lost_nothing_it_was_answered(
-    kind: str, store: Stored, tmp_path: Path, redis_url: str, open_another: Open, number: int
+    kind: str,
+    store: Stored,
+    tmp_path: Path,
+    redis_url: str,
+    open_another: Open,
+    number: int,
+    record_property: Tell,
 ) -> None:
     """Kill -9 in the middle of saves, some of which write a new snapshot."""
     session = store.create("x")
@@ -82,13 +90,14 @@ def test_a_killed_writer_has_lost_nothing_it_was_answered(
     session.add_message("user", "goes on")
     other.save(session)
     assert texts(store.get("x"))[-1] == "goes on"
+    record_property("writer_kills", 1)
 
 
-def test_a_killed_redis_has_lost_nothing_it_has_answered() -> None:
+def test_a_killed_redis_has_lost_nothing_it_has_answered(record_property: Tell) -> None:
     """With `appendonly yes` and `appendfsync always`; the same store goes on when it is back."""
     with RedisServer() as server, RedisStore(server.url, 1e6) as store:
         session = store.create("x")
-        for round in range(sized(fast=2, normal=3, long=30)):
+        for round in range(rounds := sized(fast=2, normal=3, long=30)):
             saved = len(session.messages)
             for _ in range(20):
                 session.add_message("user", f"message {len(session.messages)}")
@@ -104,12 +113,15 @@ def test_a_killed_redis_has_lost_nothing_it_has_answered() -> None:
             assert texts(store.get("x")) == [f"message {n}" for n in range(saved)], round
             store.save(session)
             assert texts(store.get("x")) == texts(session)
+    record_property("redis_kills", rounds)
 
 
-def test_a_redis_killed_while_many_write_has_lost_nothing_it_has_answered(tmp_path: Path) -> None:
+def test_a_redis_killed_while_many_write_has_lost_nothing_it_has_answered(
+    tmp_path: Path, record_property: Tell
+) -> None:
     """Kill -9 of the server while a process writes as fast as it can."""
     with RedisServer() as server:
-        for number in range(sized(fast=1, normal=2, long=25)):
+        for number in range(rounds := sized(fast=1, normal=2, long=25)):
             folder = tmp_path / str(number)
             with RedisStore(server.url, 1e6, prefix=f"{folder}:") as store:
                 store.create("x")
@@ -126,6 +138,7 @@ def test_a_redis_killed_while_many_write_has_lost_nothing_it_has_answered(tmp_pa
                 found = texts(store.get("x"))
                 assert len(found) in (answered + 1, answered + 2)
                 assert found == [f"message {n}" for n in range(len(found))]
+    record_property("redis_kills", rounds)
 
 
 def test_a_save_that_is_sent_again_is_done_once(

@@ -1,19 +1,27 @@
 """What only the Redis store promises: Redis' own expiry, no secret in an error, the extra named."""
 
 import os
+import signal
+import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
+from msgspec.structs import replace
 
+from tests.sizes import PATIENCE, sized
 from tests.stores.contract.redis_server import RedisServer
 from tests.stores.contract.test_contract import until
 from tiro import SessionNotFoundError, StorageError
 from tiro.stores import redis as redis_store
+from tiro.stores.lock import Holder, is_gone, this_process
 from tiro.stores.redis import LEASE_SECONDS, RedisStore, Server
 
 NEVER = 1e6
@@ -79,6 +87,86 @@ def test_the_lock_of_a_holder_that_died_lapses(
     until(second.lock("x").try_take)
     for server in (first, second):
         server.close()
+
+
+@pytest.mark.parametrize("is_reaped", [True, False])
+def test_the_lock_of_a_holder_that_was_killed_here_is_free_at_once(
+    redis_server: RedisServer, raw: Any, tmp_path: Path, is_reaped: bool
+) -> None:
+    """U9.8: not after its lease; also while its parent has not asked for its end."""
+    place = (redis_server.url, f"{tmp_path}:")
+    with holder_of(*place) as holding:
+        server = Server(redis_server.url, prefix=place[1])
+        lock = server.lock("x")
+        assert raw.persist(f"{place[1]}lock:x")  # it never lapses
+        holding.send_signal(signal.SIGSTOP)
+        assert not lock.try_take()
+        assert lock.holder() is not None
+        holding.kill()
+        os.waitid(os.P_PID, holding.pid, os.WEXITED | os.WNOWAIT)
+        if is_reaped:
+            holding.wait()
+        assert lock.try_take()
+        server.close()
+
+
+def test_of_many_that_see_a_dead_holder_one_gets_the_lock(
+    redis_server: RedisServer, raw: Any, tmp_path: Path
+) -> None:
+    """Never two writers."""
+    prefix = f"{tmp_path}:"
+    with holder_of(redis_server.url, prefix) as holding:
+        pass
+    assert holding.returncode is not None
+    left = raw.get(f"{prefix}lock:x")
+    servers = [Server(redis_server.url, prefix=prefix) for _ in range(4)]
+    with ThreadPoolExecutor(len(servers)) as pool:
+        for _ in range(sized(fast=20, normal=100, long=1000)):
+            raw.set(f"{prefix}lock:x", left, px=30_000)
+            begin = threading.Barrier(len(servers))
+            assert sum(pool.map(partial(take_together, begin), servers)) == 1
+    for server in servers:
+        server.close()
+
+
+def take_together(begin: threading.Barrier, server: Server) -> bool:
+    lock = server.lock("x")
+    begin.wait(PATIENCE)
+    return lock.try_take()
+
+
+@contextmanager
+def holder_of(url: str, prefix: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds the lock of the session `x`; ended by a kill."""
+    code = (
+        "import sys; from tiro.stores.redis import Server;"
+        "assert Server(sys.argv[1], prefix=sys.argv[2]).lock('x').try_take();"
+        "print(flush=True); sys.stdin.read()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, url, prefix],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout
+        assert process.stdout.readline() == "\n"
+        yield process
+        process.kill()
+
+
+def test_who_is_gone_is_known_of_this_machine_alone() -> None:
+    """A number is given again; other machines have their own; an older Tiro said no more."""
+    us = this_process()
+    assert us.life is not None
+    machine, _, start = us.life.rpartition("/")
+    assert not is_gone(us)
+    assert is_gone(replace(us, life=f"{machine}/{int(start) - 1}"))
+    assert not is_gone(replace(us, pid=2**22 + 1, life=f"another/{start}"))
+    assert is_gone(replace(us, pid=2**22 + 1))
+    assert not is_gone(replace(us, pid=2**22 + 1, life=None))
+    assert not is_gone(Holder())
 
 
 def test_a_lock_is_renewed_and_given_back_by_its_holder_only(
