@@ -1,7 +1,13 @@
 """What a command prints: bounded in memory, shown as it comes, and always text (B51)."""
 
+import asyncio
+import errno
+import tracemalloc
+from typing import Any
+
 import pytest
 
+from tiro.tools.long_output import PIECE_CHARS, LongOutput
 from tiro.tools.printed import MAX_KEPT_BYTES, MAX_SHOWN_CHARS, Printed, as_text
 
 
@@ -49,3 +55,100 @@ def test_after_the_shown_part_only_samples_are_shown() -> None:
     for name in (b"one ", b"two ", b"three ", b"four "):
         printed.add(name)
     assert [text.strip() for text in shown[1:]] == ["[…]\none", "[…]\nfour"]
+
+
+class Collector:
+    """Keeps an output in memory; `broken` is the piece at which the disk refuses."""
+
+    def __init__(self, broken: int | None = None) -> None:
+        self.pieces: list[str] = []
+        self._broken = broken
+
+    def add(self, text: str) -> None:
+        if len(self.pieces) == self._broken:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.pieces.append(text)
+
+    def end(self) -> list[dict[str, Any]]:
+        return [{"chars": sum(map(len, self.pieces))}]
+
+
+def printed_whole(data: bytes, keeper: Collector | None, step: int = 65_521) -> tuple[str, Any]:
+    """What is held of data that is printed in pieces, and where all of it is."""
+
+    async def end() -> tuple[str, Any]:
+        printed = Printed(lambda text: None, whole=LongOutput(lambda: keeper, MAX_BYTES))
+        for at in range(0, len(data), step):
+            behind = printed.add(data[at : at + step])
+            if behind is not None:
+                await behind
+        return await printed.end(["[exit code 0]"])
+
+    return asyncio.run(end())
+
+
+MAX_BYTES = 6_000_000
+UNIT = "漢字 é\n".encode()  # of 10 bytes
+BOUND = MAX_BYTES // 10
+HALF = MAX_KEPT_BYTES // 20
+
+
+@pytest.mark.parametrize(
+    ("units", "lost"),
+    [
+        (MAX_KEPT_BYTES // 10, None),
+        (MAX_KEPT_BYTES // 10 + 1, 0),
+        (BOUND, 0),
+        (BOUND + 1, 0),
+        (BOUND + HALF, 0),
+        (BOUND + HALF + 1, 10),
+    ],
+)
+def test_more_than_is_held_is_put_away_whole_up_to_a_bound(units: int, lost: int | None) -> None:
+    """U9.10: to the byte, and what is lost beyond it is told."""
+    keeper = Collector()
+    data = UNIT * units
+    held, whole = printed_whole(data, keeper)
+    kept = "".join(keeper.pieces)
+    assert held.endswith("\n[exit code 0]")
+    assert len(held) < MAX_KEPT_BYTES
+    assert ("kept nowhere" in held) == bool(lost)
+    assert bool(whole) == (lost is not None)
+    if lost is None:
+        assert (kept, held) == ("", data.decode() + "[exit code 0]")
+    elif not lost:
+        assert kept == data.decode() + "[exit code 0]"
+    else:
+        assert kept.startswith((UNIT * BOUND).decode() + f"\n[… {lost} of ")
+        assert kept.count("漢") == units - 1
+        assert kept.endswith(f"{lost} in the middle are kept nowhere]\n[exit code 0]")
+
+
+@pytest.mark.parametrize("keeper", [None, Collector(0), Collector(1)])
+def test_what_nobody_can_keep_is_told(keeper: Collector | None) -> None:
+    held, whole = printed_whole(b"y\n" * 3_000_000, keeper)
+    assert whole == ()
+    assert "[of the 6,000,000 bytes that it printed, 2,000,000 in the middle are kept now" in held
+
+
+def test_what_is_put_away_is_not_held() -> None:
+    """However much it is: a slow disk slows the command down."""
+    piece = b"y\n" * 32_768
+
+    class Slow(Collector):
+        def add(self, text: str) -> None:
+            self.pieces.append("")
+            assert len(text) < 6 * PIECE_CHARS
+
+    async def printed(count: int) -> int:
+        flood = Printed(lambda text: None, whole=LongOutput(Slow))
+        tracemalloc.start()
+        try:
+            for _ in range(count):
+                if (behind := flood.add(piece)) is not None:
+                    await behind
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert asyncio.run(printed(900)) < asyncio.run(printed(200)) * 1.5

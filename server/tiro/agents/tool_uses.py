@@ -21,10 +21,11 @@ from tiro.agents.record import Record
 from tiro.errors import ToolError
 from tiro.models.model import ToolUseDone
 from tiro.session.json_text import clean
-from tiro.session.large import OUTPUT
+from tiro.session.large import OUTPUT, PARTS
 from tiro.session.messages import Message
 from tiro.session.secrets import KnownSecrets
 from tiro.tools.editor import PermissionAnswer, PermissionRequest
+from tiro.tools.long_output import OutputKeeper
 from tiro.tools.seen import SeenTexts
 from tiro.tools.shell import is_reading
 from tiro.tools.silent_disk import Patience, in_thread
@@ -123,6 +124,7 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     record: Record
     ask: Callable[[PermissionRequest], Awaitable[PermissionAnswer]]
     edits: Callable[[str], EditRecorder]
+    keep_output: Callable[[], OutputKeeper | None]
     seen: SeenTexts
     patience: Patience
     secrets: KnownSecrets
@@ -215,7 +217,9 @@ class ToolUses:
         """
         done = self.given[index]
         whole = clean(self._needs.secrets.text(output.content)) or EMPTY_OUTPUT
-        content = limit_output(whole, max_chars=self._needs.max_output_chars)
+        total = sum(part["chars"] for part in output.whole)
+        limit = self._needs.max_output_chars
+        content = limit_output(whole, max_chars=limit, total_chars=total)
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": done.id, "content": content}
         if output.images:
             block["content"] = [{"type": "text", "text": content}, *output.images]
@@ -223,7 +227,9 @@ class ToolUses:
             block["is_error"] = True
         message = Message("tool", block).marked(**{COMMANDS: self._commands.get(index)})
         is_cut = content != whole
-        stored = self._needs.record.store(message.marked(**{OUTPUT: whole}) if is_cut else message)
+        if is_cut:
+            message = message.marked(**{OUTPUT: whole, PARTS: [*output.whole] or None})
+        stored = self._needs.record.store(message)
         seq = stored[0].seq if stored else None
         shown = shown_result(done.id, content, is_error=output.is_error, seq=seq)
         yield msgspec.structs.replace(shown, truncated=shown.truncated or is_cut)
@@ -347,6 +353,7 @@ class ToolUses:
             patience=self._needs.patience,
             secrets=self._needs.secrets,
             on_output=on_output,
+            keep_output=self._needs.keep_output,
             on_event=functools.partial(self._hear, index),
             tell_so_far=functools.partial(self._so_far.__setitem__, index),
             max_output_chars=self._needs.max_output_chars,

@@ -444,6 +444,7 @@ class _Running:
             record=self._record,
             ask=self.turn.ask,
             edits=self.turn.edits,
+            keep_output=self.turn.keep_output,
             seen=self.turn.seen,
             patience=self.turn.patience,
             secrets=self.turn.secrets,

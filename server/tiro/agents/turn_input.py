@@ -18,6 +18,7 @@ from tiro.session.messages import Content, Usage
 from tiro.session.results import Rows
 from tiro.session.secrets import KnownSecrets
 from tiro.tools.editor import PermissionAnswer, PermissionRequest
+from tiro.tools.long_output import OutputKeeper
 from tiro.tools.seen import SeenTexts
 from tiro.tools.silent_disk import WORK_SECONDS, Patience
 from tiro.tools.tool import EditRecorder, Tool, Unrecorded
@@ -65,6 +66,8 @@ class Turn(msgspec.Struct, kw_only=True):
     """The question to the user."""
     edits: Callable[[str], EditRecorder] = lambda tool_use_id: Unrecorded()
     """Where the tool use with this id records each change of a file."""
+    keep_output: Callable[[], OutputKeeper | None] = lambda: None
+    """Finds who keeps an output of a tool that is too long to be held."""
     spending: Spending = msgspec.field(default_factory=Spending)
     """What counts against the budget; a sub-agent's turn has that of its caller."""
     on_usage: Callable[[Usage], None] = lambda usage: None

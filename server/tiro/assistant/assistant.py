@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import platform
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,10 @@ class Assistant:
         self, seq: int, block: int | None, offset: int | None, limit: int | None
     ) -> window.Piece:
         """A part of a long message or block."""
-        return window.piece(self.session, seq, block, offset or 0, limit)
+        session = self.session
+        outputs = self.manager.outputs(session)
+        asked = partial(window.piece, session, seq, block, offset or 0, limit, outputs)
+        return await asyncio.to_thread(asked) if outputs else asked()
 
     async def show(self) -> str | None:
         """The text of *show session*, None when it is empty."""

@@ -22,6 +22,7 @@ from tiro.session.secrets import KnownSecrets
 from tiro.session.session import Session
 from tiro.session.summary import before_turn
 from tiro.tools.editor import Editor, PermissionAnswer, PermissionRequest
+from tiro.tools.long_output import OutputKeeper
 from tiro.tools.tool import EditRecorder, ToolRun, Unrecorded
 from tiro.tools.workspace import Workspace
 
@@ -79,6 +80,7 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     open_model: Callable[[str], Awaitable[Model]] | None = None
     """Opens the model that another agent names, when it is given a task."""
     edits: Callable[[str], EditRecorder] = lambda tool_use_id: Unrecorded()
+    keep_output: Callable[[], OutputKeeper | None] = lambda: None
     secrets: KnownSecrets = msgspec.field(default_factory=KnownSecrets)
     tell_all: Callable[[Iterable[str]], None] = lambda sentences: None
     """Hears what a user should know, a sentence each."""
@@ -94,7 +96,7 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
 
         alone = self._alone(session, content, agent, model)
         tools = self.setup.tools_with(agent, begin)
-        turn = msgspec.structs.replace(alone, tools=tools)
+        turn = msgspec.structs.replace(alone, tools=tools, keep_output=self.keep_output)
         return turn
 
     def _within(self, caller: Turn, info: AgentInfo, task: str, model: Model, run: ToolRun) -> Turn:
@@ -146,12 +148,14 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _means(assistant: "Assistant", turn_id: str, session: Session) -> Means:
+    outputs = assistant.manager.outputs(session)
     return Means(
         setup=assistant.setup,
         workspace=assistant.workspace,
         editor=assistant.editor,
         open_model=assistant.models.choose,
         edits=assistant.edits.recorder_of(turn_id, session.id),
+        keep_output=outputs.keeper if outputs else lambda: None,
         secrets=assistant.secrets,
         tell_all=assistant.tell_all,
     )

@@ -13,7 +13,7 @@ from tiro.protocol.frames import clean_text, encode_body
 from tiro.session import json_text, messages
 from tiro.session.core import Core
 from tiro.session.history import archived_count
-from tiro.session.large import OUTPUT
+from tiro.session.large import OUTPUT, PARTS, parts_of
 from tiro.session.times import rfc3339
 from tiro.tools.editor import Diagnostic
 
@@ -53,7 +53,8 @@ def _without_output(row: messages.Message) -> messages.Message:
     output = row.marks().get(OUTPUT)
     if not isinstance(output, str):
         return row
-    return row.marked(**{OUTPUT: None, "output_chars": len(output)})
+    chars = sum(part.chars for part in parts_of(row)) or len(output)
+    return row.marked(**{OUTPUT: None, PARTS: None, "output_chars": chars})
 
 
 def to_wire_view(assistant: "Assistant", rows: Iterable[messages.Message]) -> types.SessionView:

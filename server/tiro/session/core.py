@@ -33,7 +33,7 @@ from tiro.session.changes import (
 )
 from tiro.session.cut import group_of, legal_cut, unread_group
 from tiro.session.handlers import Handlers
-from tiro.session.large import OUTPUT
+from tiro.session.large import OUTPUT, PARTS
 from tiro.session.messages import ENTRY, Message, Usage, flat, seq_of
 from tiro.session.meter import Meter
 from tiro.session.settings import SessionSettings, is_plain
@@ -374,7 +374,7 @@ class Core:
                 self._keep(message.marked(taken_back=True))
                 edited = msgspec.structs.replace(message, content=change.content, tool_calls=None)
                 # What was edited is not what a model thought or a tool said any more.
-                marks = dict.fromkeys(("model", OUTPUT, ENTRY))
+                marks = dict.fromkeys(("model", OUTPUT, PARTS, ENTRY))
                 self.newest_first[index] = edited.marked(**marks)
                 return True
         return False

@@ -9,6 +9,7 @@ that is no longer what was left there is somebody's edit, and stays.
 import hashlib
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -22,6 +23,8 @@ MARK = "large"
 """Tiro's mark on a message whose stored form lacks values: a list of references."""
 OUTPUT = "output"
 """Tiro's mark on a tool's result that was cut for the model: all that the tool said."""
+PARTS = "parts"
+"""Tiro's mark on a tool's result that was too long to be held: the files that are all of it."""
 BEGINNING_CHARACTERS = 200
 
 _Hash: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -37,6 +40,13 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
     bytes: int
     is_output: bool = False
     """It was the mark OUTPUT, and stood nowhere in the content."""
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A part of an output that nobody holds, in a file of its own."""
+
+    blob: Annotated[str, msgspec.Meta(pattern="^blobs/[0-9a-f]{64}$")]
+    chars: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Short(NamedTuple):
@@ -105,6 +115,13 @@ def put_back(message: Message, read: Callable[[str], str | None]) -> tuple[Messa
             missing.append(reference.sha256)
     whole = msgspec.structs.replace(message, content=content)
     return whole.marked(**{MARK: kept or None, OUTPUT: output}), missing
+
+
+def parts_of(message: Message) -> list[Part]:
+    """The files in which all of the output lies, in order; none where the message holds it."""
+    with suppress(msgspec.ValidationError):  # somebody's edit
+        return msgspec.convert(message.marks().get(PARTS, []), list[Part])
+    return []
 
 
 def is_left_behind(text: str) -> bool:

@@ -98,6 +98,11 @@ class Pieces:
         self._held = text[end:]
         return without(text[:end], self._spelled)
 
+    def rest(self) -> str:
+        """What still waits, when nothing follows; it is handed out once."""
+        rest, self._held = without(self._held, self._spelled), ""
+        return rest
+
     def _settled(self, text: str) -> int:
         """Where what may be the beginning of a secret begins; no whole one lies across it."""
         end = min((_open_start(text, form) for form in self._spelled), default=len(text))

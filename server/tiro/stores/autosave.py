@@ -100,6 +100,8 @@ class Autosave(Saving):
         """Give the lock back."""
         with session.lock:
             self._turns.release()
+            if not self._turns.is_held:
+                self.outputs.close()
             if not self._is_pending():
                 self._turns.rest()
         if self._is_pending():

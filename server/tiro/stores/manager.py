@@ -13,12 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tiro.errors import (
-    SessionExistsError,
-    SessionInUseError,
-    SessionNotFoundError,
-    StorageError,
-)
+from tiro.errors import SessionExistsError, SessionInUseError, SessionNotFoundError, StorageError
 from tiro.session.changes import Evict
 from tiro.session.core import Core
 from tiro.session.history import time_id
@@ -35,6 +30,7 @@ from tiro.stores.live import Live
 from tiro.stores.lock import never
 from tiro.stores.names import check_id, file_stem, safe_id, with_suffixes
 from tiro.stores.notices import Notice, Notices
+from tiro.stores.output_files import OutputFiles
 from tiro.stores.reading import SNAPSHOT_ENDING, Reading, read_session
 from tiro.stores.saving import Fsync
 from tiro.stores.schedule import Schedule
@@ -218,6 +214,10 @@ class SessionManager:
     def saved_at(self, session: Session) -> datetime | None:
         """When the session was stored last."""
         return self.live.upkeep_of(session).saved_at
+
+    def outputs(self, session: Session) -> OutputFiles | None:
+        """Where outputs of its tools lie that are too long to be held; None for nowhere."""
+        return self.live.upkeep_of(session).outputs
 
     def save(self, session: Session, file: str | Path | None = None) -> Path:
         """Write the session where it lives, or a copy to `file`; returns the path (M2.11).

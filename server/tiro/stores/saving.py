@@ -23,6 +23,7 @@ from tiro.session.messages import Message
 from tiro.stores.blobs import Blobs, Held
 from tiro.stores.disk import Disk, Signature, copy_aside, make_directories, temporary_file
 from tiro.stores.names import file_stem, with_suffixes
+from tiro.stores.output_files import OutputFiles
 from tiro.stores.reading import (
     SNAPSHOT_ENDING,
     Reading,
@@ -80,6 +81,8 @@ class Saving:
         self.saved_at: datetime | None = None
         self._turns = Turns(lambda: owner.autosave)
         self._blobs = Blobs(directory, owner.disk, owner)
+        self.outputs = OutputFiles(lambda: self.directory, owner)
+        """What its tools said that is too long to be held."""
         self._place: Path | None = None
         """Where the session lived before its file was taken away."""
         self._quiet = 0

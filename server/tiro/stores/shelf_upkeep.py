@@ -63,6 +63,7 @@ class ShelfUpkeep:
     def __init__(self, session: Core, home: Home, shelf: SharedShelf, directory: Path) -> None:
         self.directory = directory
         self.saved_at: datetime | None = None
+        self.outputs = None  # a shelf has no files
         self._session = weakref.ref(session)
         self._home = home
         self._shelf = shelf

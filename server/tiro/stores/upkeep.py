@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from tiro.session.changes import Change, Set
 from tiro.session.core import Core
+from tiro.stores.output_files import OutputFiles
 
 
 class Upkeep(Protocol):
@@ -15,6 +16,11 @@ class Upkeep(Protocol):
 
     directory: Path
     saved_at: datetime | None
+
+    @property
+    def outputs(self) -> OutputFiles | None:
+        """Where outputs go that are too long to be held; None for nowhere."""
+        ...
 
     @property
     def path(self) -> Path | None:

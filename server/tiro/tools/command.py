@@ -59,8 +59,9 @@ class _Answer(msgspec.Struct):
 class Command:
     """A command that was started; `ended` must be awaited, or `end` called.
 
-    `on_output` gets what is printed, stdout and stderr in their order, in the event loop's thread.
-    Raises ToolError when it cannot be started at all.
+    `on_output` gets what is printed, stdout and stderr in their order, in the event loop's thread;
+    where it gives something to wait for, no more is read before. Raises ToolError when it cannot be
+    started at all.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class Command:
         argv: Sequence[str],
         directory: int,
         environment: Mapping[str, str],
-        on_output: Callable[[bytes], None],
+        on_output: Callable[[bytes], asyncio.Future[None] | None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._on_output = on_output
@@ -150,11 +151,16 @@ class Command:
             data = os.read(self._output, READ_BYTES)
         except BlockingIOError:
             return 0
-        if data:
-            self._on_output(data)
-        else:
+        if data and (behind := self._on_output(data)) is not None:
+            self._loop.remove_reader(self._output)
+            behind.add_done_callback(self._read_on)
+        elif not data:
             self._stop_reading()
         return len(data)
+
+    def _read_on(self, _: object) -> None:
+        if self._output is not None:
+            self._loop.add_reader(self._output, self._read)
 
     def _read_rest(self) -> None:
         """Hand over what was printed before the command ended."""

@@ -18,6 +18,7 @@ from tiro.tools.command import Command, Ended
 from tiro.tools.command_line import parse_with_globs
 from tiro.tools.environment import command_environment, reading_environment
 from tiro.tools.file_text import unsaved_files
+from tiro.tools.long_output import LongOutput
 from tiro.tools.printed import Printed
 from tiro.tools.readers import only_reads
 from tiro.tools.tool import (
@@ -133,7 +134,7 @@ async def _run_command(
     if "\0" in given["command"]:
         raise ToolError(NUL)
     seconds = given.get("timeout_seconds", DEFAULT_SECONDS)
-    printed = Printed(run.on_output)
+    printed = Printed(run.on_output, whole=LongOutput(run.keep_output))
     run.tell_so_far(printed.text)
     looking = run_in_thread(run, _looked, run.workspace, given.get("cwd", "."))
     unsaved, directory = await while_disks_answer(looking, run.workspace, run.patience)
@@ -146,8 +147,8 @@ async def _run_command(
     notes = [TIMED_OUT.format(seconds=seconds) if timed_out else _how(ended.status)]
     notes += [] if timed_out else _left_running(ended)
     notes += [_unsaved(unsaved)] if unsaved else []
-    text = printed.text()
-    return ToolOutput(text + "\n" * (text[-1:] not in ("", "\n")) + "\n".join(notes), timed_out)
+    text, whole = await printed.end(notes)
+    return ToolOutput(text, timed_out, whole=whole)
 
 
 def _looked(workspace: Workspace, cwd: str) -> tuple[Sequence[str], int]:

@@ -18,6 +18,7 @@ import msgspec
 from tiro.errors import ToolError
 from tiro.session.secrets import KnownSecrets
 from tiro.tools.file_text import FileText
+from tiro.tools.long_output import OutputKeeper
 from tiro.tools.merge import count_changes
 from tiro.tools.seen import SeenTexts
 from tiro.tools.silent_disk import Patience, SilentDiskError, in_thread, watched
@@ -111,6 +112,8 @@ class ToolRun(msgspec.Struct, frozen=True, kw_only=True):
     """Passes on what happens in a turn that the tool runs."""
     max_output_chars: int = MAX_OUTPUT_CHARS
     """What the model gets to see at most; a tool that can give a part of its answer keeps to it."""
+    keep_output: Callable[[], OutputKeeper | None] = lambda: None
+    """Finds who keeps an output that is too long to be held; None where nobody does."""
     tell_so_far: Callable[[Callable[[], str]], None] = lambda _: None
     """Takes what gives the output so far: a use that is cancelled tells it in its result."""
     cancelled: threading.Event
@@ -126,6 +129,8 @@ class ToolOutput(msgspec.Struct, frozen=True):
     is_error: bool = False
     images: tuple[dict[str, Any], ...] = ()
     """Image blocks that the model sees after the text."""
+    whole: tuple[dict[str, Any], ...] = ()
+    """Where all of it is kept, when `content` is only its beginning and its end."""
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
@@ -215,16 +220,22 @@ def shown_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def limit_output(
-    text: str, *, max_chars: int = MAX_OUTPUT_CHARS, advice: str = OUTPUT_ADVICE
+    text: str,
+    *,
+    max_chars: int = MAX_OUTPUT_CHARS,
+    advice: str = OUTPUT_ADVICE,
+    total_chars: int = 0,
 ) -> str:
     """The text, without its middle and with a clear mark when it is longer than a model should get.
 
-    Two thirds of what is left are the end: that is where a program says how it went.
+    Two thirds of what is left are the end: that is where a program says how it went. `total_chars`
+    is how long it was where its middle is gone already.
     """
     if len(text) <= max_chars:
         return text
     head, left_out = max_chars // 3, len(text) - max_chars
-    mark = OUTPUT_CUT.format(left_out=left_out, total=len(text), advice=advice)
+    total = max(total_chars, len(text))
+    mark = OUTPUT_CUT.format(left_out=total - max_chars, total=total, advice=advice)
     return text[:head] + mark + text[head + left_out :]
 
 
