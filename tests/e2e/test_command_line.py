@@ -3,8 +3,10 @@
 import json
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 import yaml
@@ -195,14 +197,20 @@ def test_verify_tells_what_is_damaged_and_repairs_it(tiro: Tiro, home: Home) -> 
     assert tiro("sessions", "show", "torn").stdout == "[user] Which colour?\n"
 
 
-def test_verify_does_not_call_sound_what_it_cannot_read(tiro: Tiro, home: Home) -> None:
-    """U9: sessions that `store` keeps elsewhere are in no files; a sentence, and exit code 2."""
+def test_verify_looks_where_the_sessions_are_kept(tiro: Tiro, home: Home) -> None:
+    """U9: what a session in SQLite has lost is told, and mended where that can be done."""
     home.write_config(store={"kind": "sqlite"})
-    for words in (["verify"], ["verify", "--repair", "--json"]):
-        done = tiro("sessions", *words)
-        assert (done.returncode, done.stdout) == (WRONG_USE, "")
-        (line,) = done.stderr.splitlines()
-        assert "kept in sqlite" in line
+    assert (tiro("sessions", "verify").returncode, tiro("ask", "Which?").returncode) == (DONE, DONE)
+    path = home.config_dir / "sessions.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as sql:
+        assert sql.execute("UPDATE changes SET lines = 'x' || lines").rowcount > 0
+    for options, code in ((["--json"], FAILED), (["--repair", "--json"], DONE)):
+        done = tiro("sessions", "verify", *options)
+        told = json.loads(done.stdout)
+        (finding,) = told["findings"]
+        assert (done.returncode, told["sessions"]) == (code, 1)
+        assert (finding["path"].startswith(str(path)), finding["is_repaired"]) == (True, not code)
+    assert tiro("sessions", "verify").returncode == DONE
 
 
 def test_empty_list_says_so_beside_the_list(tiro: Tiro) -> None:

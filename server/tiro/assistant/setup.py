@@ -360,8 +360,7 @@ def _shared_manager(
     store: StoreSettings, directory: Path, on_notice: Callable[[Notice], None]
 ) -> SessionManager:
     """The keeper of the sessions in SQLite or on a Redis server."""
-    from tiro.stores.shared import manager_of  # who has files never pays for it
+    from tiro.stores.shared import manager_of, place_of  # who has files never pays for it
 
-    path = directory.parent / Path(store.path or "sessions.db").expanduser()
-    place = store.url or "" if store.kind == "redis" else path
+    place = place_of(store.kind, store.path, store.url, directory)
     return manager_of(place, on_notice, cache_directory())

@@ -110,24 +110,25 @@ def sessions_delete(given: argparse.Namespace) -> int:
 
 
 def sessions_verify(given: argparse.Namespace) -> int:
-    """Read every session file, journal and large value; 1 when something is damaged.
-
-    Sessions that `store` keeps elsewhere are in no files: InvalidInputError.
-    """
+    """Read every saved session and all that belongs to it; 1 when something is damaged."""
     import msgspec
 
     from tiro.config.directories import sessions_directory
     from tiro.config.files import load
     from tiro.session.times import utc_now
-    from tiro.stores.verify import verify
 
-    kind = load().settings.store.kind  # no workspace may set it
-    if kind != "files":
-        raise InvalidInputError(
-            f"verify reads session files, and the sessions are kept in {kind} (`store` in the"
-            " configuration): nothing was looked at"
-        )
-    found = verify(sessions_directory(), repair=given.repair, now=utc_now())
+    directory, now = sessions_directory(), utc_now()
+    store = load().settings.store  # no workspace may set it
+    if store.kind == "files":
+        from tiro.stores.verify import verify
+
+        found = verify(directory, repair=given.repair, now=now)
+    else:
+        from tiro.stores.shared import place_of, raw_shelf
+        from tiro.stores.shelf_verify import verify_shelf
+
+        with raw_shelf(place_of(store.kind, store.path, store.url, directory)) as shelf:
+            found = verify_shelf(shelf, repair=given.repair, now=now)
     if given.json:
         output.write_json(msgspec.to_builtins(found))
     else:

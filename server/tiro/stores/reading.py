@@ -69,20 +69,7 @@ class Reading(msgspec.Struct):
 
     def restore_stored(self, core: Core, missing: Sequence[Message] = ()) -> "Restored":
         """The same with only the beginnings of large values: all that a list needs."""
-        dropped = 0
-        core.restore(self.stored)
-        for message in missing:
-            core.commit(Add(message, ""))
-        core.n = self.stored.fields["journal_n"]
-        for n, change in self.changes:
-            if not _replay(core, change):
-                dropped += 1
-            core.n = n
-        if seqs := core.over_limit():
-            n = core.n
-            core.commit(Evict(seqs, ""))
-            core.n = n  # no change of its own: whoever reads the files does the same
-        return Restored(dropped, bool(seqs))
+        return restore_lenient(core, self.stored, self.changes, missing)
 
     def _put_back(self, held: Held) -> tuple[set[str], set[str]]:
         """Read the large values; the names of those that are missing, and that only `held` has."""
@@ -161,6 +148,32 @@ class Restored(msgspec.Struct, frozen=True):
     def detail(self, bad: int) -> dict[str, int]:
         """What a notice says of it; `bad` is the number of unusable journal lines."""
         return {"dropped": self.dropped, "bad": bad, "missing": self.missing}
+
+
+def restore_lenient(
+    core: Core,
+    stored: StoredSession,
+    changes: Iterable[tuple[int, Change]],
+    missing: Sequence[Message] = (),
+) -> Restored:
+    """Bring `core` to a snapshot and the changes since, as far as these fit what they speak of.
+
+    `missing` are messages to be put between the two.
+    """
+    dropped = 0
+    core.restore(stored)
+    for message in missing:
+        core.commit(Add(message, ""))
+    core.n = stored.fields["journal_n"]
+    for n, change in changes:
+        if not _replay(core, change):
+            dropped += 1
+        core.n = n
+    if seqs := core.over_limit():
+        n = core.n
+        core.commit(Evict(seqs, ""))
+        core.n = n  # no change of its own: whoever reads the files does the same
+    return Restored(dropped, bool(seqs))
 
 
 def beside(path: Path, ending: str) -> Path:

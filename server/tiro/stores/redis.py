@@ -139,7 +139,7 @@ class Server:
         self.clock = clock
         self.keys: Keys = NoKeys()
         self.address = _without_secrets(url)
-        self._prefix = prefix.encode()
+        self.prefix = prefix.encode()
         self._url = url
         self._patience = answer_seconds, tries
         self._errors: tuple[type[Exception], ...] = ()
@@ -175,8 +175,8 @@ class Server:
 
     def find(self, id: str) -> "_KeptKeys | None":
         """Read the keys of a session."""
-        session, changes, *_ = self._keys(id)
-        with self._told("read"):
+        session, changes, *_ = self.keys_of(id)
+        with self.told("read"):
             together = self.connect().pipeline(transaction=True)
             fields, lines = together.hgetall(session).lrange(changes, 0, -1).execute()
         if not fields:
@@ -187,25 +187,25 @@ class Server:
 
     def has(self, id: str) -> bool:
         """Whether a session has keys."""
-        with self._told("read"):
-            return bool(self.connect().exists(self._keys(id)[0]))
+        with self.told("read"):
+            return bool(self.connect().exists(self.keys_of(id)[0]))
 
     def state_of(self, id: str) -> tuple[str, int] | None:
         """What tells a session from later ones of its id, and its last change."""
-        with self._told("read"):
-            birth, n = self.connect().hmget(self._keys(id)[0], "birth", "n")
+        with self.told("read"):
+            birth, n = self.connect().hmget(self.keys_of(id)[0], "birth", "n")
         return None if birth is None else (birth.decode(), int(n))
 
     def value_of(self, key: bytes) -> bytes | None:
         """The text under a key; None where there is none."""
-        with self._told("read"):
+        with self.told("read"):
             value: bytes | None = self.connect().get(key)
             return value
 
     def rows(self, now: datetime) -> list[Row]:
         """What lists say of all sessions, without the expired."""
-        with self._told("read"):
-            fields = self.connect().hgetall(self._prefix + b"sessions")
+        with self.told("read"):
+            fields = self.connect().hgetall(self.prefix + b"sessions")
         rows = []
         for id, text in fields.items():
             try:
@@ -219,11 +219,11 @@ class Server:
 
     def lock(self, id: str) -> "_Lease":
         """The lock of a session: a key that is gone a while after its holder."""
-        return _Lease(self, self._prefix + b"lock:" + _bytes(id))
+        return _Lease(self, self.prefix + b"lock:" + _bytes(id))
 
     def ping(self) -> None:
         """Raise StorageError where nothing can be read."""
-        with self._told("read"):
+        with self.told("read"):
             self.connect().ping()
 
     def delete(self, id: str) -> bool:
@@ -232,25 +232,31 @@ class Server:
 
     def delete_expired(self, now: datetime) -> int:
         """Remove all that is left of sessions that have expired."""
-        with self._told("read"):
+        with self.told("read"):
             moment = repr(now.timestamp())
-            ids = self.connect().zrangebyscore(self._prefix + b"expiring", "-inf", f"({moment}")
+            ids = self.connect().zrangebyscore(self.prefix + b"expiring", "-inf", f"({moment}")
         return sum(self.run(_DELETE_EXPIRED, id, moment) for id in ids)
 
     def count(self, now: datetime) -> int:
         """How many sessions there are, without the expired."""
-        with self._told("read"):
+        with self.told("read"):
             together = self.connect().pipeline(transaction=True)
-            together.hlen(self._prefix + b"sessions")
-            together.zcount(self._prefix + b"expiring", "-inf", f"({now.timestamp()!r}")
+            together.hlen(self.prefix + b"sessions")
+            together.zcount(self.prefix + b"expiring", "-inf", f"({now.timestamp()!r}")
             everything, expired = together.execute()
         return int(everything) - int(expired)
 
     def close(self) -> None:
         """Let go of all connections."""
         if self._client is not None:
-            with self._told("read"):
+            with self.told("read"):
                 self._client.close()
+
+    def listed_birth(self, text: bytes | None) -> str | None:
+        """Which session a line of the list speaks of; None where it cannot be read."""
+        with contextlib.suppress(msgspec.MsgspecError):
+            return _LISTED.decode(text or b"")[0][0]
+        return None
 
     def encoded(self, session: Core) -> bytes:
         """A snapshot of a session."""
@@ -263,18 +269,19 @@ class Server:
 
     def run(self, script: str, id: str | bytes | None, *values: object) -> bool:
         """Run a script on a session's keys, with its id and these values; what it answers."""
-        return self.run_on(script, self._keys(id or ""), _bytes(id or ""), *values)
+        return self.run_on(script, self.keys_of(id or ""), _bytes(id or ""), *values)
 
     def run_on(self, script: str, keys: list[bytes], *values: object) -> bool:
         """Run a script on these keys with these values; what it answers."""
-        with self._told("written"):
+        with self.told("written"):
             if script not in self._scripts:
                 self._scripts[script] = self.connect().register_script(script)
             return bool(self._scripts[script](keys=keys, args=list(values)))
 
-    def _keys(self, id: str | bytes) -> list[bytes]:
+    def keys_of(self, id: str | bytes) -> list[bytes]:
+        """The keys of a session, of its changes, of what lists say, and when sessions expire."""
         names = (b"session:" + _bytes(id), b"changes:" + _bytes(id), b"sessions", b"expiring")
-        return [self._prefix + name for name in names]
+        return [self.prefix + name for name in names]
 
     def _birth_of(self, session: Core) -> str:
         """What tells a new session from others of its id; the same until an insert is answered."""
@@ -291,7 +298,8 @@ class Server:
         return str(max(1, math.ceil((moment - self.clock().timestamp()) * 1000) + 1))
 
     @contextlib.contextmanager
-    def _told(self, verb: str) -> Iterator[None]:
+    def told(self, verb: str) -> Iterator[None]:
+        """What the library raises inside is a StorageError."""
         try:
             yield
         except self._errors as error:

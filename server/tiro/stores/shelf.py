@@ -246,9 +246,10 @@ def replay(session: Core, snapshot: bytes, changes: Iterable[bytes], n: int) -> 
             trial.commit(change)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise _damaged(trial.id, f"A change cannot be read: {error}") from error
-    last = rows[-1][0] if rows else trial.n
-    if last != n:
-        raise _damaged(trial.id, f"Changes are missing: there are {last} of {n}")
+    base = stored.fields["journal_n"]
+    missing = set(range(base + 1, n + 1)).difference(number for number, _ in rows)
+    if missing or len(rows) != n - base:
+        raise _damaged(trial.id, f"Changes are missing: {len(missing)} of {n}")
     session.restore(stored)
     for _, change in rows:
         session.commit(change)

@@ -60,8 +60,10 @@ class Verified(msgspec.Struct, frozen=True):
         return all(finding.is_repaired for finding in self.findings)
 
 
-class _Damage(msgspec.Struct, frozen=True):
-    path: Path
+class Damage(msgspec.Struct, frozen=True):
+    """One thing that is damaged, and how it is mended."""
+
+    path: Path | str
     problem: str
     remedy: str | None = None
     mend: Callable[[], str] | None = None
@@ -83,7 +85,7 @@ def verify(directory: Path, *, repair: bool, now: datetime, disk: Disk | None = 
     snapshots = [name for name in names if _is_session(name, SNAPSHOT_ENDING)]
     journals = [name for name in names if _is_session(name, JOURNAL_ENDING)]
     findings = [
-        _mended(damage) if repair else _told(damage)
+        mended(damage) if repair else told(damage)
         for damages in (
             *(look.at_session(directory / name) for name in snapshots),
             *(look.at_journal(directory / name) for name in journals),
@@ -101,34 +103,34 @@ class _Look:
         self._directory, self._now, self._disk = directory, now, disk
         self._stamp = f"{now.astimezone():%Y%m%d-%H%M%S}"
 
-    def at_session(self, path: Path) -> Iterator[_Damage]:
+    def at_session(self, path: Path) -> Iterator[Damage]:
         """What is wrong with a snapshot and its journal."""
         try:
             reading = read_session(path)
         except SessionNotFoundError:
             return  # deleted meanwhile
         except StorageError as error:
-            yield _Damage(path, str(error))
+            yield Damage(path, str(error))
             return
         except SessionFormatError as error:
             yield self._unreadable(path, error)
             return
         restored = reading.restore(Core())
         if reading.bad:
-            yield _Damage(
+            yield Damage(
                 beside(path, JOURNAL_ENDING),
-                f"{_counted(reading.bad, 'line')} of the journal cannot be used",
+                f"{counted(reading.bad, 'line')} of the journal cannot be used",
                 "all else is put into the session file, and the journal kept aside",
                 lambda: self._fold(path),
             )
         if restored.missing:
-            yield _Damage(
+            yield Damage(
                 path,
-                f"{_counted(restored.missing, 'large value')} to which it refers cannot be read;"
+                f"{counted(restored.missing, 'large value')} to which it refers cannot be read;"
                 " the messages hold only how they began",
             )
 
-    def at_journal(self, path: Path) -> Iterator[_Damage]:
+    def at_journal(self, path: Path) -> Iterator[Damage]:
         """A journal whose session file is gone."""
         snapshot = path.with_name(path.name.removesuffix(JOURNAL_ENDING) + SNAPSHOT_ENDING)
         if os.path.lexists(snapshot):
@@ -138,17 +140,17 @@ class _Look:
         except FileNotFoundError:
             return
         except OSError as error:
-            yield _Damage(path, str(storage_error(path, error, "read")))
+            yield Damage(path, str(storage_error(path, error, "read")))
             return
         if adds:
-            yield _Damage(
+            yield Damage(
                 path,
-                f"its session file is gone; {_counted(adds, 'message')} can be read in the journal",
+                f"its session file is gone; {counted(adds, 'message')} can be read in the journal",
                 "a session file is made of them, and the journal kept aside",
                 lambda: self._remake(snapshot),
             )
 
-    def at_values(self) -> Iterator[_Damage]:
+    def at_values(self) -> Iterator[Damage]:
         """Large values that are not what their name says."""
         blobs = blobs_beside(self._directory)
         try:
@@ -156,25 +158,25 @@ class _Look:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            yield _Damage(blobs, str(storage_error(blobs, error, "read")))
+            yield Damage(blobs, str(storage_error(blobs, error, "read")))
             return
         for name in names:
             path = blobs / name
             if len(name) == HASH_CHARACTERS and path.is_file() and not is_whole(path):
-                yield _Damage(
+                yield Damage(
                     path,
                     "this large value is damaged: it is not what was stored",
                     "it is set aside",
                     lambda path=path: self._set_aside(path),  # type: ignore[misc]  # bound here
                 )
 
-    def _unreadable(self, path: Path, error: SessionFormatError) -> _Damage:
+    def _unreadable(self, path: Path, error: SessionFormatError) -> Damage:
         reason = str(error.data.get("reason", error))
         if error.data.get("is_newer"):
-            return _Damage(path, reason)
+            return Damage(path, reason)
         if is_empty(path) and not beside(path, JOURNAL_ENDING).exists():
-            return _Damage(path, reason, "it is set aside", lambda: self._set_aside(path))
-        return _Damage(
+            return Damage(path, reason, "it is set aside", lambda: self._set_aside(path))
+        return Damage(
             path,
             f"{reason[:1].lower()}{reason[1:]}",
             "what can be read becomes the session file, and the damaged one is kept aside",
@@ -225,27 +227,29 @@ class _Look:
         if journal is not None:
             journal.cut(0)
         count = len(core.newest_first) + len(core.archive_rows)
-        return f"the session has {_counted(count, 'message')}; what was there is kept as `.bad-…`"
+        return f"the session has {counted(count, 'message')}; what was there is kept as `.bad-…`"
 
     def _set_aside(self, path: Path) -> str:
         return f"it is set aside as {set_aside(self._disk, path, self._stamp).name!r}"
 
 
-def _mended(damage: _Damage) -> Finding:
-    told = _told(damage)
+def mended(damage: Damage) -> Finding:
+    """Mend it, as far as that can be done, and tell of it."""
+    finding = told(damage)
     if damage.mend is None:
-        return told
+        return finding
     try:
         done = damage.mend()
     except (SessionInUseError, StorageError, SessionFormatError, SessionNotFoundError) as error:
-        return msgspec.structs.replace(told, remedy=f"not repaired: {error}")
+        return msgspec.structs.replace(finding, remedy=f"not repaired: {error}")
     except OSError as error:
-        reason = storage_error(damage.path, error, "write")
-        return msgspec.structs.replace(told, remedy=f"not repaired: {reason}")
-    return msgspec.structs.replace(told, remedy=done, is_repaired=True)
+        reason = storage_error(Path(damage.path), error, "write")
+        return msgspec.structs.replace(finding, remedy=f"not repaired: {reason}")
+    return msgspec.structs.replace(finding, remedy=done, is_repaired=True)
 
 
-def _told(damage: _Damage) -> Finding:
+def told(damage: Damage) -> Finding:
+    """Tell of it."""
     return Finding(str(damage.path), damage.problem, damage.remedy)
 
 
@@ -266,5 +270,6 @@ def _is_session(name: str, ending: str) -> bool:
     return name.endswith(ending) and not name.startswith(".")
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """So many of these, in words."""
     return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,153 @@
+"""The sessions in one SQLite file, unread: what a look for damage reads and a repair writes.
+
+Where SQLite itself finds the file damaged, its indexes are made anew; if that is not enough, what
+can still be read is copied to a new file. No file is replaced under a program that has it open.
+"""
+
+import os
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+from tiro.errors import StorageError
+from tiro.session.core import Core
+from tiro.stores.about import Heading
+from tiro.stores.disk import Disk, claim_file
+from tiro.stores.names import file_stem
+from tiro.stores.shelf import TurnLock
+from tiro.stores.shelf_verify import Found, salvaged_session
+from tiro.stores.sqlite import Database
+from tiro.stores.verify import Damage, counted
+
+MOST_PROBLEMS = 20
+
+
+class RawRows:
+    """The rows of a file; a session is found by its number."""
+
+    def __init__(self, database: Database, disk: Disk | None = None) -> None:
+        self._database = database
+        self._disk = disk or Disk()
+
+    @property
+    def name(self) -> str:
+        """The path of the file."""
+        return str(self._database.path)
+
+    def problems(self, stamp: str) -> list[Damage]:
+        """What SQLite finds wrong with the file."""
+        problems = self._check()
+        if not problems:
+            return []
+        remedy = "its indexes are made anew, or what can be read is copied to a new file"
+        return [Damage(self.name, "; ".join(problems), remedy, lambda: self._rebuild(stamp))]
+
+    def places(self) -> list[str]:
+        """The numbers of all sessions; around a damaged page those on both sides of it."""
+        numbers: dict[int, None] = {}
+        refused: StorageError | None = None
+        for order in ("ASC", "DESC"):
+            try:
+                with self._database.reading() as sql:
+                    for (number,) in sql.execute(f"SELECT number FROM sessions ORDER BY 1 {order}"):
+                        numbers[number] = None
+            except StorageError as error:
+                refused = error
+        if refused is not None and not numbers:
+            raise refused
+        return [str(number) for number in sorted(numbers)]
+
+    def read(self, place: str) -> Found | None:
+        """The rows of one session."""
+        with self._database.reading() as sql:
+            row = sql.execute(
+                "SELECT id, n, expires_at FROM sessions WHERE number = ?", (place,)
+            ).fetchone()
+            if row is None:
+                return None
+            data = sql.execute("SELECT data FROM snapshots WHERE session = ?", (place,)).fetchone()
+            query = "SELECT lines FROM changes WHERE session = ? ORDER BY first_n"
+            changes = [_bytes(lines) for (lines,) in sql.execute(query, (place,))]
+        id, n, expires_at = row
+        snapshot = None if data is None else _bytes(data[0])
+        return Found(id, place, n, expires_at, snapshot, changes, is_listed=True)
+
+    def put(self, found: Found, session: Core | None, stamp: str) -> str | None:
+        """As `RawShelf.put`; what was found is kept in a file beside."""
+        database, state = self._database, (found.birth, found.n)
+        kept = self._keep(found, stamp)
+        with database.writing() as sql:
+            if session is None:
+                done = sql.execute("DELETE FROM sessions WHERE number = ? AND n = ?", state)
+            else:
+                data = database.encoded(session)
+                about = database.about(session, Heading(session), len(data))
+                done = sql.execute(
+                    "UPDATE sessions SET n = ?, title = ?, agent = ?, messages = ?, archived = ?,"
+                    " saved_at = ?, bytes = ? WHERE number = ? AND n = ?",
+                    (session.n, *about, *state),
+                )
+                if done.rowcount:
+                    sql.execute("DELETE FROM changes WHERE session = ?", (found.birth,))
+                    sql.execute("REPLACE INTO snapshots VALUES (?, ?)", (found.birth, data))
+        if not done.rowcount:
+            with suppress(OSError):
+                self._disk.unlink(kept)
+            return None
+        return str(kept)
+
+    def lock(self, id: str) -> TurnLock:
+        """The lock of the session with this id."""
+        return self._database.lock(id)
+
+    def _keep(self, found: Found, stamp: str) -> Path:
+        path = self._database.path
+        data = (found.snapshot or b"").rstrip(b"\n") + b"\n" + b"".join(found.changes)
+        for number in count(1):
+            more = "" if number == 1 else f"-{number}"
+            kept = path.with_name(f"{path.name}.{file_stem(found.id)}.bad-{stamp}{more}")
+            if claim_file(self._disk, kept, data) is not None:
+                return kept
+        raise AssertionError("numbers never end")
+
+    def _check(self) -> list[str]:
+        with self._database.reading() as sql:
+            rows = sql.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})").fetchall()
+        return [str(row[0]) for row in rows if row != ("ok",)]
+
+    def _rebuild(self, stamp: str) -> str:
+        with suppress(StorageError):
+            with self._database.writing() as sql:
+                sql.execute("REINDEX")
+            if not self._check():
+                return "its indexes are made anew"
+        path = self._database.path
+        copy = path.with_name(f"{path.stem}.rescued-{stamp}{path.suffix}")
+        saved, lost = self._copy_to(Database(copy, self._database.clock))
+        raise StorageError(
+            f"{counted(saved, 'session')} could be read, whole or in part, and {lost} not; they are"
+            f" in {str(copy)!r}: end all that uses the sessions, then put it in the place of the"
+            " damaged file",
+            path=str(path),
+        )
+
+    def _copy_to(self, other: Database) -> tuple[int, int]:
+        saved = lost = 0
+        try:
+            for place in self.places():
+                session = None
+                with suppress(StorageError):
+                    found = self.read(place)
+                    session = None if found is None else salvaged_session(found)
+                if session is not None and other.insert(session) is not None:
+                    saved += 1
+                else:
+                    lost += 1
+        finally:
+            other.close()
+        return saved, lost
+
+
+def _bytes(value: object) -> bytes:
+    """A column of any type, as another program may have left it."""
+    return value if isinstance(value, bytes) else os.fsencode(str(value))
