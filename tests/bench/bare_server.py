@@ -21,5 +21,19 @@ def get(params: Any) -> dict[str, Any]:
     return {"messages": MESSAGES, "total": len(MESSAGES)}
 
 
+@server.feature("bare/prompt")
+async def prompt(params: Any) -> dict[str, str]:
+    """Each line of a stream, sent on as a notification."""
+    import httpx  # no part of a bare server's start
+
+    async with (
+        httpx.AsyncClient(verify=False) as client,  # plain HTTP on this machine
+        client.stream("POST", params.url, content=b"{}") as response,
+    ):
+        async for line in response.aiter_lines():
+            server.protocol.notify("bare/line", {"line": line})
+    return {}
+
+
 if __name__ == "__main__":
     server.start_io()

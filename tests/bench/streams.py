@@ -1,13 +1,12 @@
 """A row about a model's stream: a burst of deltas through transport and adapter."""
 
 import asyncio
-import json
-import re
 import socket
 import threading
 
 import httpx
 
+from tests.bench.deltas import HEAD, chunk, read_request
 from tests.bench.row import Row, medians, ratio_row
 from tiro.models.model import ModelFacts, ModelRequest, ProviderSettings, TextDelta
 from tiro.models.openai import OpenAIModel
@@ -15,7 +14,6 @@ from tiro.session.messages import Message
 
 DELTAS = 20_000
 TIMES = 15
-HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
 
 
 def rows() -> list[Row]:
@@ -53,25 +51,13 @@ async def _split(client: httpx.AsyncClient, url: str) -> None:
 
 
 def _serve(listener: socket.socket) -> None:
-    body = HEAD + _chunk({"content": "ab"}) * DELTAS + _chunk({}, "stop") + b"data: [DONE]\n\n"
+    end = chunk({}, "stop") + b"data: [DONE]\n\n"
+    body = HEAD + chunk({"content": "ab"}) * DELTAS + end
     while True:
         try:
             connection, _ = listener.accept()
         except OSError:
             return
         with connection:
-            asked = b""
-            while b"\r\n\r\n" not in asked:
-                asked += connection.recv(65536)
-            head, _, rest = asked.partition(b"\r\n\r\n")
-            found = re.search(rb"content-length: (\d+)", head.lower())
-            missing = (int(found[1]) if found else 0) - len(rest)
-            while missing > 0:
-                missing -= len(connection.recv(65536))
+            read_request(connection)
             connection.sendall(body)
-
-
-def _chunk(delta: dict[str, str], finish: str | None = None) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    fields = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    return b"data: " + json.dumps({**fields, "choices": [choice]}).encode() + b"\n\n"

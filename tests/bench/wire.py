@@ -44,10 +44,18 @@ class Server:
 
     def request(self, method: str, params: dict[str, Any]) -> bytes:
         """The body of the answer to this request; notifications before it are passed over."""
+        self.send(method, params)
+        return self.answer()
+
+    def send(self, method: str, params: dict[str, Any]) -> None:
+        """Ask, and do not wait."""
         self._n += 1
         self._write({"id": self._n, "method": method, "params": params})
+
+    def answer(self) -> bytes:
+        """The body of the next answer; notifications before it are passed over."""
         while True:
-            body = self._read()
+            body = self.read()
             if b'"method"' not in body[:4000]:
                 return body
 
@@ -68,7 +76,8 @@ class Server:
         self._child.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
         self._child.stdin.flush()
 
-    def _read(self) -> bytes:
+    def read(self) -> bytes:
+        """The body of the next frame."""
         assert self._child.stdout
         size = 0
         while line := self._child.stdout.readline().strip():

@@ -144,8 +144,8 @@ def test_what_is_put_in_front_is_earlier_than_what_follows() -> None:
         ("assistant", "pinned"),
         ("user", "third"),
     ]
-    assert put_in_front(window, archive) == rows[0]
-    assert put_in_front(rows[4:], rows[:4]) is None
+    assert put_in_front(window, reversed(archive)) == rows[0]
+    assert put_in_front(rows[4:], reversed(rows[:4])) is None
     assert put_in_front([], archive) is None
 
 

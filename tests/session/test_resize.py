@@ -122,7 +122,7 @@ def test_a_budget_is_kept_or_nothing_more_can_go(
         taken = sum(size(m) for m in rows if m.seq in held)
         assert sum(map(size, free)) <= budget.kept(taken)
         left = [m for m in rows if m.seq not in gone]
-        front = front_of(session, left, [m for m in rows if m.seq in gone])
+        front = front_of(session, left, reversed([m for m in rows if m.seq in gone]))
         if front is not None and left[0].seq in held:
             assert sum(map(size, free)) <= budget.kept(taken + size(front))
         elif front is not None and any(map(opens_turn, left)):

@@ -11,6 +11,7 @@ from tests.session.histories import says, user
 from tests.sizes import sized
 from tests.stores.test_formats import ODD, form, opened
 from tiro import Message, SessionFormatError
+from tiro.session.changes import Cover, Evict, TakeBack
 from tiro.session.core import Core
 from tiro.session.json_text import clean
 from tiro.stores.formats import registry
@@ -373,8 +374,8 @@ def test_a_form_says_what_it_has_no_place_for(name: str, lost: str) -> None:
     core = talk()
     core.append(Message("user", "taken back"))
     core.append(Message("user", "last"))
-    core.archive_rows = [core.newest_first.pop(), core.newest_first.pop()]
-    core.archive_rows[1] = core.archive_rows[1].marked(taken_back=True)
+    at = core.stamp()
+    core.commit(Evict([1], at), Cover([1], at), TakeBack([2], at))
     core.change(title="T", memo={"k": 1}, summary="s")
     core.state = {"k": 1}
     assert told(core, name) == ([f"What {name} has no place for: {lost}"] if lost else [])

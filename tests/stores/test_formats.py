@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.session.histories import any_history, result, says, user, uses
 from tests.sizes import sized
 from tiro import InvalidInputError, Message, SessionFormatError
+from tiro.session.changes import Cover, TakeBack
 from tiro.session.core import Core
 from tiro.session.json_text import clean, decode, encode
 from tiro.stores.formats import registry
@@ -124,7 +125,7 @@ def test_jsonl_has_the_lines_that_it_is_known_by() -> None:
     core.append(user("here"))
     core.change(id="chat", max_history=1, summary="said before")
     core.prune()
-    core.archive_rows[0] = core.archive_rows[0].marked(pending=None)
+    core.commit(Cover([1], core.stamp()))
     text = registry.named("jsonl").dumps(form(core))
     first, *rows = map(json.loads, text.splitlines())
     assert first["_type"] == "metadata"
@@ -341,7 +342,7 @@ def test_markdown_leaves_out_what_was_taken_back() -> None:
     core = Core()
     core.append(user("first wording"))
     core.append(says("gone"))
-    core.archive_rows = [m.marked(taken_back=True) for m in [core.newest_first.popleft()]]
+    core.commit(TakeBack([2], core.stamp()))
     text = registry.named("markdown").dumps({**form(core), "id": "s"})
     assert "first wording" in text
     assert "gone" not in text

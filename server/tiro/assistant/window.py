@@ -1,7 +1,7 @@
 """Pieces of the history for reading: pages over window and archive, parts of a long block."""
 
 import heapq
-from itertools import islice
+from itertools import chain, islice
 from typing import assert_never
 
 import msgspec
@@ -69,7 +69,7 @@ def piece(
     holds at most MAX_PIECE_CHARS are read, and no more than is asked for. Raises InvalidInputError
     for a seq or a block that is not there.
     """
-    rows = [*core.newest_first, *reversed(core.archive_rows)]
+    rows = chain(core.newest_first, reversed(core.archive_rows))
     message = next((row for row in rows if row.seq == seq), None)
     if message is None:
         raise InvalidInputError(f"The session holds no message with seq {seq}")

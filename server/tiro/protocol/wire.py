@@ -12,7 +12,6 @@ from tiro.protocol import types
 from tiro.protocol.frames import clean_text, encode_body
 from tiro.session import json_text, messages
 from tiro.session.core import Core
-from tiro.session.history import archived_count
 from tiro.session.large import OUTPUT, PARTS, parts_of
 from tiro.session.times import rfc3339
 from tiro.tools.editor import Diagnostic
@@ -69,7 +68,7 @@ def to_wire_view(assistant: "Assistant", rows: Iterable[messages.Message]) -> ty
         model=session.model,
         messages=to_wire_messages(rows),
         total=len(session.newest_first),
-        archived=archived_count(session),
+        archived=session.archived,
         max_history=session.max_history,
         turns=session.turns,
         memo=session.memo,

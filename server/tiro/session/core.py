@@ -17,6 +17,7 @@ from typing import Any, Self, assert_never, overload
 
 import msgspec
 
+from tiro.session.archive import Archive
 from tiro.session.changes import (
     Add,
     Change,
@@ -100,7 +101,7 @@ class Core:
         """The number of the newest background summary; only that one may say that it is over."""
         self.lock = threading.RLock()
         self.newest_first: deque[Message] = deque()
-        self.archive_rows: list[Message] = []
+        self.evicted = Archive()
         self.unknown: dict[str, Any] = {}
         self.own_settings: dict[str, Any] = {}
         self.live_settings: dict[str, Any] = {}
@@ -131,6 +132,16 @@ class Core:
         for name, (_, default) in FIELDS.items():
             if name not in _KEPT_APART:
                 setattr(self, name, default.copy() if isinstance(default, dict | list) else default)
+
+    @property
+    def archive_rows(self) -> list[Message]:
+        """What left the window, by seq; not to be changed."""
+        return self.evicted.rows
+
+    @property
+    def archived(self) -> int:
+        """How many messages have left the window, without those that were taken back; O(1)."""
+        return self.evicted.count
 
     def oldest_first(self) -> list[Message]:
         """The messages of the window, oldest first; O(window)."""
@@ -164,8 +175,11 @@ class Core:
             self.commit(Set(fields, self.stamp()))
 
     def pending(self) -> list[Message]:
-        """Evicted messages that no stored summary or memo covers yet, oldest first (U4.3)."""
-        return [m for m in self.archive_rows if m.marks().get("pending")]
+        """Evicted messages that no stored summary or memo covers yet, oldest first (U4.3).
+
+        Reads back to the oldest of them: O(1) where there is none, however long the history is.
+        """
+        return self.evicted.pending()
 
     def stamp(self) -> str:
         """The time of the next change: the clock's, or just after the last change (G1.3).
@@ -224,7 +238,7 @@ class Core:
                 if isinstance(value, list | dict | deque):
                     setattr(forked, name, value.copy())
         forked.lock, forked._observers = threading.RLock(), []
-        forked.meter = self.meter.fork()
+        forked.meter, forked.evicted = self.meter.fork(), self.evicted.fork()
         return forked
 
     def prune(self) -> int:
@@ -283,7 +297,7 @@ class Core:
                 setattr(self, name, value)
             at = stored.timestamp or rfc3339(self.updated)  # U7.5
             self.newest_first = deque(reversed(_timed(stored.messages, at)))
-            self.archive_rows = _timed(stored.archive, at)
+            self.evicted.put(_timed(stored.archive, at))
             self.unknown = dict(stored.unknown)
             self.meter.clear()
             roles = {m.role for rows in (stored.messages, stored.archive) for m in rows}
@@ -314,7 +328,7 @@ class Core:
         elif isinstance(change, Edit):
             applied = self._edit(change)
         elif isinstance(change, Cover):
-            self._cover(set(change.seqs))
+            self.evicted.cover(set(change.seqs))
         elif isinstance(change, Readmit):
             self._readmit(change)
         elif isinstance(change, Replace):
@@ -355,34 +369,21 @@ class Core:
             self.newest_first = deque(m for m in self.newest_first if m.seq not in leaving)
         for message in moved:
             self.meter.forget(seq_of(message))
-            self._keep(message.marked(**marks))
+            self.evicted.keep(message.marked(**marks))
         if self.pins:
             self.pins = [seq for seq in self.pins if seq not in leaving]
         return bool(moved)
 
-    def _keep(self, message: Message) -> None:
-        """Put a message into the archive at its place by seq; O(1) for the newest there."""
-        rows = self.archive_rows
-        if not rows or seq_of(rows[-1]) <= seq_of(message):
-            rows.append(message)
-        else:
-            bisect.insort(rows, message, key=seq_of)
-
     def _edit(self, change: Edit) -> bool:
         for index, message in enumerate(self.newest_first):
             if message.seq == change.seq:
-                self._keep(message.marked(taken_back=True))
+                self.evicted.keep(message.marked(taken_back=True))
                 edited = msgspec.structs.replace(message, content=change.content, tool_calls=None)
                 # What was edited is not what a model thought or a tool said any more.
                 marks = dict.fromkeys(("model", OUTPUT, PARTS, ENTRY))
                 self.newest_first[index] = edited.marked(**marks)
                 return True
         return False
-
-    def _cover(self, seqs: set[int]) -> None:
-        for index, message in enumerate(self.archive_rows):
-            if message.seq in seqs:
-                self.archive_rows[index] = message.marked(pending=None)
 
     def _readmit(self, change: Readmit) -> None:
         """Take messages back into the window, at their place by seq."""
@@ -398,12 +399,13 @@ class Core:
                 left.append(message.marked(pending=True))
             else:
                 left.append(message)
-        self.newest_first, self.archive_rows = deque(reversed(window)), left
+        self.newest_first = deque(reversed(window))
+        self.evicted.put(left)
 
     def _replace(self, change: Replace) -> None:
         rows = [*change.messages, *change.archive]
         self.newest_first = deque(reversed(change.messages))
-        self.archive_rows = list(change.archive)
+        self.evicted.put(change.archive)
         self.meter.clear()
         self.next_seq = max([self.next_seq, *(seq_of(message) + 1 for message in rows)])
         shown = {message.seq for message in change.messages}
@@ -422,7 +424,7 @@ class Core:
 
     def _clear(self, keep_memo: bool) -> None:
         self.newest_first.clear()
-        self.archive_rows.clear()
+        self.evicted.put(())
         self.meter.clear()
         self.summary, self.undo, self.pins = "", None, []
         self.turns = self.last_resize_turn = self.memo_cursor = 0

@@ -5,8 +5,8 @@ waits for an answer to that one: it tells what the answer behind it is about, an
 does. What is stored stays whole.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator
+from itertools import chain, takewhile
 
 from tiro.session.core import Core
 from tiro.session.cut import opens_turn
@@ -19,8 +19,11 @@ MOST_TOKENS = 300
 """What it may take of a request."""
 
 
-def front_of(core: Core, kept: Iterable[Message], others: Sequence[Message]) -> Message | None:
-    """The message of `others` that is sent in front of those that stay, as it is sent."""
+def front_of(core: Core, kept: Iterable[Message], others: Iterable[Message]) -> Message | None:
+    """Which of the others, newest first, is sent in front of those that stay, as it is sent.
+
+    Reads back to that one, not the whole history.
+    """
     front = put_in_front(kept, others)
     if front is None or not _asked_since(core, seq_of(front)):
         return front
@@ -31,8 +34,13 @@ def held_with_front(core: Core, seqs: set[int]) -> list[Message]:
     """The messages of the window with these seqs, and what is put in front of them."""
     window = core.oldest_first()
     held = [message for message in window if message.seq in seqs]
-    front = front_of(core, held, [*core.archive_rows, *window])
+    front = front_of(core, held, newest_first(core))
     return with_front(held, [] if front is None else [front])
+
+
+def newest_first(core: Core) -> Iterator[Message]:
+    """All messages: the window from its newest one on, then the archive; nothing is copied."""
+    return chain(core.newest_first, reversed(core.archive_rows))
 
 
 def in_part(front: Message, tokens: int, meter: Meter) -> Message:
@@ -45,5 +53,8 @@ def in_part(front: Message, tokens: int, meter: Meter) -> Message:
 
 def _asked_since(core: Core, seq: int) -> bool:
     """Whether a later prompt than this one stands in window or archive."""
-    rows = chain(core.newest_first, reversed(core.archive_rows))
-    return any(seq_of(m) > seq and opens_turn(m) and not m.marks().get("taken_back") for m in rows)
+    return any(
+        opens_turn(m) and not m.marks().get("taken_back")
+        for rows in (core.newest_first, reversed(core.archive_rows))
+        for m in takewhile(lambda m: seq_of(m) > seq, rows)
+    )

@@ -134,11 +134,6 @@ def open_tool_uses(newest_first: Iterable[Message]) -> set[str]:
     return open_ids
 
 
-def archived_count(core: Core) -> int:
-    """How many messages have left the window, without those that were taken back."""
-    return sum(1 for row in core.archive_rows if "taken_back" not in row.marks())
-
-
 def rewind(core: Core, to_seq: int) -> int:
     """Take back all messages of the window after `to_seq`; 0 takes back all (U1.4).
 

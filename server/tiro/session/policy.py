@@ -106,7 +106,7 @@ def default_policy(core: Core, settings: SessionSettings) -> ResizeDecision | No
 
 def _spent(core: Core, budget: Budget) -> bool:
     """Whether the next request would reach the budget; reads only until it does."""
-    front = front_of(core, reversed(core.newest_first), core.archive_rows)
+    front = front_of(core, reversed(core.newest_first), reversed(core.archive_rows))
     total = budget.fixed + (0 if front is None else core.meter.message(front))
     for message in core.newest_first:
         total += core.meter.message(message)

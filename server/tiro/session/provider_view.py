@@ -64,7 +64,7 @@ _PLACEHOLDER_BLOCK = {"type": "text", "text": PLACEHOLDER}
 
 def provider_view(
     window: Iterable[Message | Mapping[str, Any]],
-    archive: Iterable[Message | Mapping[str, Any]] = (),
+    archive: Sequence[Message | Mapping[str, Any]] = (),
     *,
     merge: bool = False,
     thinking: bool = False,
@@ -75,7 +75,7 @@ def provider_view(
 
 def viewed(
     window: Iterable[Message | Mapping[str, Any]],
-    archive: Iterable[Message | Mapping[str, Any]] = (),
+    archive: Sequence[Message | Mapping[str, Any]] = (),
     *,
     merge: bool = False,
     thinking: bool = False,
@@ -86,7 +86,8 @@ def viewed(
     and tool whose content is a list of block dicts; a tool message holds exactly one tool_result.
     `merge` joins neighbours of one role (user, assistant), `thinking` keeps thinking blocks and the
     mark that says whose they are. System messages are left out: they belong to the system prompt
-    (`standing_instructions`). Pure; O(n).
+    (`standing_instructions`). Pure; O(window): of the archive it reads back to the prompt that is
+    put in front.
     """
     rows = [as_message(item) for item in window]
     parts = _Parts(thinking)
@@ -117,16 +118,19 @@ def standing_instructions(full: Iterable[Message]) -> list[str]:
     return [text for text in texts if not is_blank(text)]
 
 
-def put_in_front(window: Iterable[Message], archive: Sequence[Message]) -> Message | None:
-    """The message of the archive that the view of this window begins with, if one does (U3.2)."""
+def put_in_front(window: Iterable[Message], earlier: Iterable[Message]) -> Message | None:
+    """Which of the earlier messages, newest first, the view of this window begins with (U3.2)."""
     for message in window:
         if (said := _said(message)) and message.role not in SYSTEM_ROLES:
-            return _earlier_user(said[0], archive) if said[0].role == "assistant" else None
+            return _earlier_user(said[0], earlier) if said[0].role == "assistant" else None
     return None
 
 
-def with_front(kept: Sequence[Message], others: Sequence[Message]) -> list[Message]:
-    """What is sent where these messages stay: they, and the one that is put in front of them."""
+def with_front(kept: Sequence[Message], others: Iterable[Message]) -> list[Message]:
+    """What is sent where these messages stay: they, and which of the others is put in front.
+
+    The others are newest first.
+    """
     front = put_in_front(kept, others)
     said = [message for message in kept if message.role not in SYSTEM_ROLES]
     return said if front is None else [front, *said]
@@ -276,13 +280,13 @@ def _missing_result(message: Message, tool_id: str) -> Message:
 
 def _begin_with_user(
     turned: list[Message],
-    archive: Iterable[Message | Mapping[str, Any]],
+    archive: Sequence[Message | Mapping[str, Any]],
     repairs: list[Repair],
 ) -> list[Message]:
     """Make the view begin with a user message, an earlier one or the placeholder (U3.2)."""
     if not turned or turned[0].role == "user":
         return turned
-    first = _earlier_user(turned[0], [as_message(item) for item in archive])
+    first = _earlier_user(turned[0], map(as_message, reversed(archive)))
     if first is not None:
         repairs.append(Repair(seq_of(first), "user_in_front"))
         return [*_said(first), *turned]
@@ -290,9 +294,9 @@ def _begin_with_user(
     return [Message("user", [dict(_PLACEHOLDER_BLOCK)]), *turned]
 
 
-def _earlier_user(first: Message, archive: Sequence[Message]) -> Message | None:
+def _earlier_user(first: Message, newest_first: Iterable[Message]) -> Message | None:
     """The nearest user message before this one that says something and was not taken back."""
-    for row in reversed(archive):
+    for row in newest_first:
         is_earlier = first.seq is None or seq_of(row) < first.seq
         if row.role == "user" and is_earlier and not row.marks().get("taken_back") and _said(row):
             return row

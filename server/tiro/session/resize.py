@@ -7,7 +7,7 @@ deleted: evicted messages go to the archive. Messages added meanwhile follow the
 
 import copy
 from collections.abc import Callable
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 import msgspec
@@ -226,7 +226,7 @@ def _before_a_prompt(core: Core, free: list[Message], cut: int, tokens: int) -> 
     """
     gone = set(seqs_of(free[:cut]))
     left = [m for m in core.oldest_first() if m.seq not in gone]
-    front = front_of(core, left, [*core.archive_rows, *free[:cut]])
+    front = front_of(core, left, chain(reversed(free[:cut]), reversed(core.archive_rows)))
     if front is None or sum(map(core.meter.message, [front, *free[cut:]])) <= tokens:
         return 0
     before = set(seqs_of(takewhile(lambda m: not opens_turn(m), left)))

@@ -12,7 +12,7 @@ import msgspec
 
 from tiro.session.core import Core
 from tiro.session.dialogue import cut_to
-from tiro.session.front import front_of, in_part
+from tiro.session.front import front_of, in_part, newest_first
 from tiro.session.messages import (
     ImageBlock,
     Message,
@@ -50,11 +50,11 @@ def fitting_rows(core: Core, staying: set[int], free: int | None) -> Rows:
     O(bytes) of what gets shorter.
     """
     window, size = core.oldest_first(), core.meter.text
-    front = front_of(core, window, core.archive_rows)
+    front = front_of(core, window, reversed(core.archive_rows))
     if free is None or free >= 0:
         return Rows(window, [] if front is None else [front])
     held = [m for m in window if seq_of(m) in staying]
-    needed = front_of(core, held, [*core.archive_rows, *window])
+    needed = front_of(core, held, newest_first(core))
     if needed is not None:
         whole = core.meter.message(needed)
         short = in_part(needed, max(LEAST_TOKENS, whole + free), core.meter)

@@ -6,7 +6,6 @@ import msgspec
 
 from tiro.session.changes import Add, Change, Cover, DeleteState, Evict, Set, SetState
 from tiro.session.core import Core
-from tiro.session.history import archived_count
 from tiro.stores.index import first_line
 
 _PLAIN = (Add, Cover, DeleteState, Evict, Set, SetState)
@@ -33,19 +32,15 @@ class Heading:
 
     def __init__(self, core: Core) -> None:
         self._first: str | None = None
-        self._archived = self._rows = 0
-        self._count(core)
+        self._read(core)
 
     def follow(self, core: Core, changes: Iterable[Change]) -> None:
         """Take in changes that were made since the last call."""
         changes = tuple(changes)
         if not all(isinstance(change, _PLAIN) for change in changes):
-            self._count(core)
-            return
-        if self._first is None:
+            self._read(core)
+        elif self._first is None:
             self._first = first_line([c.message for c in changes if isinstance(c, Add)])
-        self._archived += len(core.archive_rows) - self._rows
-        self._rows = len(core.archive_rows)
 
     def about(self, core: Core, saved_at: str, size: int) -> About:
         """The session in a few words, as it is now."""
@@ -53,11 +48,10 @@ class Heading:
             title=core.title or self._first,
             agent=core.agent,
             messages=len(core.newest_first),
-            archived=self._archived,
+            archived=core.archived,
             saved_at=saved_at,
             bytes=size,
         )
 
-    def _count(self, core: Core) -> None:
+    def _read(self, core: Core) -> None:
         self._first = first_line([*core.archive_rows, *core.oldest_first()])
-        self._archived, self._rows = archived_count(core), len(core.archive_rows)

@@ -19,7 +19,6 @@ import msgspec
 
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError, TiroError
 from tiro.session.core import Core
-from tiro.session.history import archived_count
 from tiro.session.messages import Message, text_of
 from tiro.session.times import Clock, rfc3339, utc_now
 from tiro.stores.disk import Disk, is_stale, make_directories, remove_stale, replace_file
@@ -325,7 +324,7 @@ def _saved_session(path: Path, reading: Reading) -> SavedSession:
         title=core.title or first_line([*core.archive_rows, *core.oldest_first()]),
         agent=core.agent,
         messages=len(core.newest_first),
-        archived=archived_count(core),
+        archived=core.archived,
         saved_at=rfc3339(reading.saved_at(core)),
         bytes=reading.bytes,
         error=None,

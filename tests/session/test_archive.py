@@ -1,0 +1,111 @@
+"""What happens in each turn reads the window, however long the archive is: counted, not timed."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, SupportsIndex
+
+import pytest
+
+from tests.session.histories import result, says, user, uses
+from tiro import Message, Session
+from tiro.agents.prompt import request_size
+from tiro.assistant.window import page, piece
+from tiro.session.archive import Archive
+from tiro.session.changes import Cover, TakeBack
+from tiro.session.provider_view import provider_view
+
+MOST = 30
+"""More than any of these may read of an archive of hundreds."""
+
+
+class Counted(list[Message]):
+    """A list that counts which of its messages are read."""
+
+    touched = 0
+
+    def __iter__(self) -> Iterator[Message]:
+        for row in super().__iter__():
+            self.touched += 1
+            yield row
+
+    def __reversed__(self) -> Iterator[Message]:
+        for row in super().__reversed__():
+            self.touched += 1
+            yield row
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        self.touched += len(found) if isinstance(index, slice) else 1
+        return found
+
+    def index(self, *_: Any) -> int:
+        raise NotImplementedError("it reads all")
+
+    def pop(self, index: SupportsIndex = -1) -> Message:
+        raise NotImplementedError("an archive loses nothing")
+
+
+def talked(turns: int) -> tuple[Session, Counted]:
+    """A session whose window of 10 begins with an answer, and its archive of all before."""
+    session = Session(max_history=10)
+    for n in range(turns):
+        for message in (user(f"do {n}"), uses(f"c{n}"), result(f"c{n}"), says(f"done {n}")):
+            session.append_message(message)
+    session.commit(Cover([m.seq or 0 for m in session.pending()], session.stamp()))
+    session.append_message(user("and"))
+    assert session.oldest_first()[0].role == "assistant"
+    rows = Counted(session.archive_rows)
+    session.evicted.rows = rows
+    rows.touched = 0
+    return session, rows
+
+
+EACH_TURN: dict[str, Callable[[Session], object]] = {
+    "add": lambda session: session.append_message(says("sure")),
+    "request": lambda session: provider_view(session.oldest_first(), session.archive_rows),
+    "contextSize": lambda session: request_size(session, "prompt", context_window=8_000),
+    "contextSize of too much": lambda session: request_size(session, "p " * 900, context_window=9),
+    "page": lambda session: page(session, 10, None, everything=False),
+    "content": lambda session: piece(session, session.next_seq - 1, None, 0, None),
+    "what waits for a summary": lambda session: session.pending(),
+    "what left": lambda session: session.archived,
+    "resize": lambda session: session.judge_resize(),
+}
+
+
+@pytest.mark.parametrize("what", EACH_TURN)
+def test_what_each_turn_does_reads_no_long_archive(what: str) -> None:
+    """P10: flat from 100 to 100,000 messages."""
+    session, rows = talked(100)
+    EACH_TURN[what](session)
+    assert rows.touched <= MOST
+
+
+def test_a_stored_summary_reads_back_to_what_it_covers() -> None:
+    session, rows = talked(100)
+    for n in range(6):
+        session.append_message(says(f"more {n}"))
+    waiting = session.pending()
+    assert waiting
+    rows.touched = 0
+    session.commit(Cover([m.seq or 0 for m in waiting], session.stamp()))
+    assert session.pending() == []
+    assert rows.touched <= MOST
+
+
+def test_its_counts_are_those_of_its_rows() -> None:
+    """U4.3: also where what waits lies far back, and where a wording was taken back."""
+    session = Session(max_history=4)
+    for n in range(9):
+        session.append_message(user(f"{n}"))
+    session.commit(Cover([2, 3, 77], session.stamp()))
+    assert [m.seq for m in session.pending()] == [1, 4, 5]
+    session.edit_message(8, "other words")
+    session.commit(TakeBack([9], session.stamp()))
+    assert session.archived == 5
+    fork = session.fork()
+    fork.append_message(user("only there"))
+    fork.append_message(user("and this"))
+    assert (fork.archived, session.archived) == (6, 5)
+    again = Archive(session.archive_rows)
+    assert again.pending() == session.pending()
+    assert again.count == session.archived
