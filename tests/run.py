@@ -8,7 +8,10 @@
     python3 tests/run.py check          Ruff and mypy
     python3 tests/run.py test           the pure tests
     python3 tests/run.py e2e            real processes: the server, Emacs, VS Code
-    python3 tests/run.py bench          print the table of ratios (never fails by time)
+    python3 tests/run.py bench [--growth] [--long] [--write]
+                                        print the table of ratios and the growth curves, or only
+                                        those (never fails by time); --long searches 1 GB,
+                                        --write puts them into server/PERFORMANCE.md
     python3 tests/run.py trust [--long] print how often each kind of disaster was tried
 
 It needs Python 3.11 and, for the VS Code client, Node.js 20 with npm; what else is missing it
@@ -46,6 +49,7 @@ WORKERS = 4
 """Steps at once, for two cores: real processes wait for one another much of the time."""
 STEP_MINUTES = 20
 SHOWN_LINES = 150
+BENCH_WORDS = ("--growth", "--write")
 IN_CI = bool(os.environ.get("CI"))
 SECRETS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
 ADDRESSES = ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL")
@@ -120,11 +124,17 @@ def main() -> int:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--fast", dest="size", action="store_const", const="fast", default="normal")
     size.add_argument("--long", dest="size", action="store_const", const="long")
+    for word in BENCH_WORDS:
+        parser.add_argument(word, dest="words", action="append_const", const=word, default=[])
     given = parser.parse_args()
+    if given.words and given.what != "bench":
+        parser.error(f"{' '.join(given.words)} is for bench")
+    if given.what == "fix":
+        return fix()
+    if given.what == "bench":
+        return bench(given.size, given.words)
     if given.what == "trust":
         return trust(given.size)
-    if given.what in ("fix", "bench"):
-        return PLANS[given.what]()
     everything = ["check", "test"] if given.size == "fast" else list(STEPS)
     names = everything if given.what == "all" else [given.what]
     steps = [step for name in names for step in STEPS[name]]
@@ -448,12 +458,13 @@ def fix() -> int:
     return subprocess.run([python, "-m", "ruff", "format", "."], cwd=ROOT).returncode
 
 
-def bench() -> int:
-    """Print the table of ratios."""
+def bench(size: str, words: list[str]) -> int:
+    """Print the table of ratios and the growth curves."""
     python = machine.python_environment(ROOT / "tests" / "bench" / "requirements.txt")
-    env = {**os.environ, "PYTHONPATH": f"{ROOT / 'server'}{os.pathsep}{ROOT}"}
+    paths = f"{ROOT / 'server'}{os.pathsep}{ROOT}"
+    env = {**os.environ, "PYTHONPATH": paths, "TIRO_TEST_SIZE": size}
     env.pop(COMPILED_ANEW, None)  # an installation is compiled too
-    return subprocess.run([python, "-m", "tests.bench"], cwd=ROOT, env=env).returncode
+    return subprocess.run([python, "-m", "tests.bench", *words], cwd=ROOT, env=env).returncode
 
 
 def trust(size: str) -> int:
@@ -464,9 +475,7 @@ def trust(size: str) -> int:
     return subprocess.run([python, "-m", "tests.trust"], cwd=ROOT, env=env).returncode
 
 
-PLANS: dict[str, Callable[[], int]] = {"fix": fix, "bench": bench} | dict.fromkeys(
-    (*STEPS, "trust"), lambda: 0
-)
+PLANS = ("fix", *STEPS, "bench", "trust")
 
 
 if __name__ == "__main__":

@@ -12,17 +12,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.bench import emacs
 from tests.bench.deltas import Provider, ask, configured
 from tests.bench.row import in_words, timed
-from tests.bench.talks import WINDOW, talk, write_session
+from tests.bench.talks import CYCLE, WINDOW, talk, write_session
 from tests.bench.wire import Server
 from tests.sizes import sized
-from tiro import Session
 from tiro.session.provider_view import provider_view
 from tiro.stores.manager import SessionManager
 from tiro.stores.search import Search
+
+if TYPE_CHECKING:
+    from tiro import Session
 
 SIZES = sized(fast=10_000, normal=100_000, long=100_000)
 LENGTHS = [length for length in (100, 1_000, 10_000, 100_000) if length <= SIZES]
@@ -75,45 +78,47 @@ def table(found: list[Curve]) -> str:
     return "\n".join(lines)
 
 
-def measured(what: str, acts: dict[int, Act], times: int, *, is_flat: bool) -> Curve:
-    """The median of each length, all of them measured in turn."""
+def measured(what: str, acts: dict[int, Act], times: int, is_flat: bool, share: int = 1) -> Curve:
+    """The median of each length, all of them measured in turn; `share`: what is done in an act."""
     for act in acts.values():
         act()  # what is made once, such as weights and indexes, is no part of it
     taken: dict[int, list[float]] = {length: [] for length in acts}
     for _ in range(times):
         for length, act in acts.items():
             taken[length].append(timed(act))
-    medians = {length: statistics.median(seconds) for length, seconds in taken.items()}
+    medians = {length: statistics.median(seconds) / share for length, seconds in taken.items()}
     return Curve(what, is_flat, medians)
 
 
 def library(root: Path, open_things: ExitStack) -> list[Curve]:
     """What happens below the protocol: a session with its files, its window whole or bounded."""
-    whole, bounded = _Kept(root / "whole", None), _Kept(root / "bounded", WINDOW)
-    for kept in (whole, bounded):
+    whole, full = _Kept(root / "whole", lambda _: None), _Kept(root / "full", lambda n: n)
+    bounded = _Kept(root / "bounded", lambda _: WINDOW)
+    for kept in (whole, full, bounded):
         open_things.callback(kept.close)
     return [
-        measured("add, no limit", whole.acts(whole.add), 300, is_flat=True),
-        measured(f"add to a window of {WINDOW}", bounded.acts(bounded.add), 300, is_flat=True),
-        measured("save what was added: add and fsync", whole.acts(whole.sync), 60, is_flat=True),
-        measured("save the whole snapshot", whole.acts(whole.save), 5, is_flat=False),
-        measured("load", whole.acts(whole.load), 5, is_flat=False),
-        measured("provider_view of all", whole.acts(whole.view), 5, is_flat=False),
-        measured(f"provider_view of {WINDOW}", bounded.acts(bounded.view), 40, is_flat=True),
+        measured("add, no limit", whole.acts(whole.add), 300, True),
+        measured(f"add to a window of {WINDOW}", bounded.acts(bounded.turn), 100, True, CYCLE),
+        measured("add to a window that is full", full.acts(full.turn), 100, True, CYCLE),
+        measured("save what was added: add and fsync", whole.acts(whole.sync), 60, True),
+        measured("save the whole snapshot", whole.acts(whole.save), 5, False),
+        measured("load", whole.acts(whole.load), 5, False),
+        measured("provider_view of all", whole.acts(whole.view), 5, False),
+        measured(f"provider_view of {WINDOW}", bounded.acts(bounded.view), 40, True),
     ]
 
 
 class _Kept:
     """A session of each length, live in a manager of its own."""
 
-    def __init__(self, root: Path, window: int | None) -> None:
+    def __init__(self, root: Path, window: Callable[[int], int | None]) -> None:
         self._managers: dict[int, SessionManager] = {}
         self._sessions: dict[int, Session] = {}
         for length in LENGTHS:
             directory = root / str(length)
             directory.mkdir(parents=True)
             rows = [talk(n) for n in range(length)]
-            path = write_session(directory / "talk.json", rows, window)
+            path = write_session(directory / "talk.json", rows, window(length))
             self._managers[length] = SessionManager(directory)
             self._sessions[length] = self._managers[length].load(path)
 
@@ -125,6 +130,11 @@ class _Kept:
         """Add a message, which is in the journal then."""
         session = self._sessions[length]
         session.append_message(talk(session.next_seq - 1))
+
+    def turn(self, length: int) -> None:
+        """Add so many messages that one of them uses a tool."""
+        for _ in range(CYCLE):
+            self.add(length)
 
     def sync(self, length: int) -> None:
         """Add a message and wait until it is on the disk itself."""
@@ -174,10 +184,10 @@ def wire(root: Path, open_things: ExitStack) -> list[Curve]:
     page = {"limit": LOOKED}
     get, size = "tiro/session/get", "tiro/session/contextSize"
     return [
-        measured("get of all", each(whole, get), 5, is_flat=False),
-        measured(f"get of a page of {LOOKED}", each(bounded, get, **page), 40, is_flat=True),
-        measured("contextSize of all", each(whole, size), 10, is_flat=False),
-        measured(f"contextSize of a window of {WINDOW}", each(bounded, size), 40, is_flat=True),
+        measured("get of all", each(whole, get), 5, False),
+        measured(f"get of a page of {LOOKED}", each(bounded, get, **page), 40, True),
+        measured("contextSize of all", each(whole, size), 10, False),
+        measured(f"contextSize of a window of {WINDOW}", each(bounded, size), 40, True),
         _prompt(bounded, provider),
     ]
 
@@ -214,8 +224,8 @@ def directories(root: Path, open_things: ExitStack) -> list[Curve]:
         lists[length] = partial(manager.list, limit=100)
         searches[length] = partial(search.find, "parser 42", 20)
     return [
-        measured(f"list of sessions of {SESSION_MESSAGES}", lists, 20, is_flat=False),
-        measured("search in them", searches, 10, is_flat=False),
+        measured(f"list of sessions of {SESSION_MESSAGES}", lists, 20, False),
+        measured("search in them", searches, 10, False),
     ]
 
 

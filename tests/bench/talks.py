@@ -1,4 +1,4 @@
-"""Histories of any length for the growth curves: prose, and now and then a tool use with its result.
+"""Histories of any length for the growth curves: prose, and tool uses with their results."""
 
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,13 @@ STAMP = "2025-01-01T12:00:00.000Z"
 WINDOW = 100
 """How many messages a bounded window holds: the server's own default."""
 
+CYCLE = 6
+"""After so many messages a tool is used again."""
+
 
 def talk(n: int, characters: int = 1_000) -> dict[str, Any]:
-    """The n-th message of a history, with seq and time; every third answer uses a tool."""
-    turn, step = divmod(n, 6)
+    """The n-th message of a history, with seq and time; every sixth one uses a tool."""
+    turn, step = divmod(n, CYCLE)
     row: dict[str, Any] = message(n, characters)
     if step == 3:
         use = {"type": "tool_use", "id": f"call_{turn}", "name": "read_file"}

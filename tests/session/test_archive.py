@@ -1,17 +1,24 @@
 """What happens in each turn reads the window, however long the archive is: counted, not timed."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, SupportsIndex
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.session.histories import result, says, user, uses
 from tiro import Message, Session
 from tiro.agents.prompt import request_size
 from tiro.assistant.window import page, piece
+from tiro.session.answers import SPARE, Answers
 from tiro.session.archive import Archive
 from tiro.session.changes import Cover, TakeBack
+from tiro.session.json_text import encode
 from tiro.session.provider_view import provider_view
+from tiro.session.snapshot import read_snapshot
 
 MOST = 30
 """More than any of these may read of an archive of hundreds."""
@@ -80,6 +87,43 @@ def test_what_each_turn_does_reads_no_long_archive(what: str) -> None:
     assert rows.touched <= MOST
 
 
+class Window(deque[Message]):
+    """A window that counts which of its messages are read."""
+
+    touched = 0
+
+    def __getitem__(self, index: Any) -> Any:
+        self.touched += 1
+        return super().__getitem__(index)
+
+    def __iter__(self) -> Iterator[Message]:
+        for row in super().__iter__():
+            self.touched += 1
+            yield row
+
+    def __reversed__(self) -> Iterator[Message]:
+        for row in super().__reversed__():
+            self.touched += 1
+            yield row
+
+
+def test_an_add_to_a_full_window_does_not_read_it() -> None:
+    """P10: with tool uses at both of its ends, and the answers of the oldest one behind the cut."""
+    session = Session(max_history=400)
+    for n in range(200):
+        for message in (user(f"do {n}"), uses(f"c{n}"), result(f"c{n}"), says(f"done {n}")):
+            session.append_message(message)
+    window = Window(session.newest_first)
+    session.newest_first, before = window, len(session.archive_rows)
+    for n in range(200, 300):
+        for message in (user(f"do {n}"), uses(f"c{n}"), result(f"c{n}"), says(f"done {n}")):
+            window.touched = 0
+            session.append_message(message)
+            assert window.touched <= MOST
+    assert session.newest_first is window
+    assert len(session.archive_rows) == before + 400
+
+
 def test_a_stored_summary_reads_back_to_what_it_covers() -> None:
     session, rows = talked(100)
     for n in range(6):
@@ -109,3 +153,53 @@ def test_its_counts_are_those_of_its_rows() -> None:
     again = Archive(session.archive_rows)
     assert again.pending() == session.pending()
     assert again.count == session.archived
+
+
+def full(session: Session) -> list[int | None]:
+    """The seqs in the window."""
+    return [m.seq for m in session.oldest_first()]
+
+
+def both_ways(acts: list[Message | int], limit: int) -> None:
+    """Add messages and rewind; the window is the one of a session that remembers nothing."""
+    quick, slow = Session(max_history=limit), Session(max_history=limit)
+    for act in acts:
+        for session in (quick, slow):
+            if isinstance(act, Message):
+                session.append_message(act)
+            elif act in full(session):
+                session.rewind(act)
+        slow.restore(read_snapshot(encode(slow.snapshot())))
+        assert full(quick) == full(slow)
+
+
+ACTS = st.lists(
+    st.one_of(
+        st.builds(user),
+        st.builds(says),
+        st.builds(lambda ids: uses(*ids), st.lists(st.sampled_from("abc"), max_size=2)),
+        st.sampled_from("abc").map(result),
+        st.integers(1, 20),
+    ),
+    max_size=25,
+)
+
+
+@given(ACTS, st.integers(1, 6))
+def test_a_cut_is_the_same_whatever_is_remembered(acts: list[Message | int], limit: int) -> None:
+    """U2.3, U2.4: ids that come again, answers given twice, answers taken back."""
+    both_ways(acts, limit)
+
+
+def test_answers_that_left_are_let_go() -> None:
+    answers = Answers()
+    window = [msgspec.structs.replace(result("first"), seq=1)]
+    assert answers.last(window, ["first"]) == 1
+    for seq in range(2, 2 * SPARE):
+        answers.see(msgspec.structs.replace(result(f"c{seq}"), seq=seq))
+    assert answers.last([], ["first"]) == 0
+
+
+def test_a_window_in_another_order_is_searched() -> None:
+    rows = [msgspec.structs.replace(user(), seq=seq) for seq in (2, 1)]
+    assert Answers().last(rows, ["a"]) is None

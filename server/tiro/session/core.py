@@ -17,6 +17,7 @@ from typing import Any, Self, assert_never, overload
 
 import msgspec
 
+from tiro.session.answers import Answers
 from tiro.session.archive import Archive
 from tiro.session.changes import (
     Add,
@@ -102,6 +103,7 @@ class Core:
         self.lock = threading.RLock()
         self.newest_first: deque[Message] = deque()
         self.evicted = Archive()
+        self._answers = Answers()
         self.unknown: dict[str, Any] = {}
         self.own_settings: dict[str, Any] = {}
         self.live_settings: dict[str, Any] = {}
@@ -239,6 +241,7 @@ class Core:
                     setattr(forked, name, value.copy())
         forked.lock, forked._observers = threading.RLock(), []
         forked.meter, forked.evicted = self.meter.fork(), self.evicted.fork()
+        forked._answers = Answers()
         return forked
 
     def prune(self) -> int:
@@ -256,8 +259,12 @@ class Core:
         unread = {seq_of(free[index]) for index in unread_group(free)} - pinned
         if held := pinned | unread:
             free = [m for m in self.oldest_first() if m.seq not in held]
-        start = legal_cut(free, len(free) - max(0, self.max_history - len(unread)))
+        end = len(free) - max(0, self.max_history - len(unread))
+        start = legal_cut(free, end, last_answer=self._last_answer)
         return [seq_of(free[index]) for index in range(start)]
+
+    def _last_answer(self, ids: Iterable[str]) -> int | None:
+        return self._answers.last(reversed(self.newest_first), ids)
 
     def held(self) -> set[int]:
         """The seqs of all groups that hold a pinned message (U2.8)."""
@@ -298,6 +305,7 @@ class Core:
             at = stored.timestamp or rfc3339(self.updated)  # U7.5
             self.newest_first = deque(reversed(_timed(stored.messages, at)))
             self.evicted.put(_timed(stored.archive, at))
+            self._answers.forget()
             self.unknown = dict(stored.unknown)
             self.meter.clear()
             roles = {m.role for rows in (stored.messages, stored.archive) for m in rows}
@@ -352,6 +360,7 @@ class Core:
 
     def _add(self, message: Message) -> None:
         self.newest_first.appendleft(message)
+        self._answers.see(message)
         self.next_seq = max(self.next_seq, seq_of(message) + 1)
         self.quiet_length = None
         if message.role == "assistant":
@@ -401,11 +410,13 @@ class Core:
                 left.append(message)
         self.newest_first = deque(reversed(window))
         self.evicted.put(left)
+        self._answers.forget()
 
     def _replace(self, change: Replace) -> None:
         rows = [*change.messages, *change.archive]
         self.newest_first = deque(reversed(change.messages))
         self.evicted.put(change.archive)
+        self._answers.forget()
         self.meter.clear()
         self.next_seq = max([self.next_seq, *(seq_of(message) + 1 for message in rows)])
         shown = {message.seq for message in change.messages}
@@ -425,6 +436,7 @@ class Core:
     def _clear(self, keep_memo: bool) -> None:
         self.newest_first.clear()
         self.evicted.put(())
+        self._answers.forget()
         self.meter.clear()
         self.summary, self.undo, self.pins = "", None, []
         self.turns = self.last_resize_turn = self.memo_cursor = 0

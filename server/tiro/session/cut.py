@@ -4,10 +4,10 @@ A *group* is an assistant message with its tool uses and the messages that answe
 separates a group, so a provider never sees a result without its tool use or the other way round.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from tiro.session.messages import Message, tool_results_of, tool_uses_of
+from tiro.session.messages import Message, seq_of, tool_results_of, tool_uses_of
 
 Boundary = Literal["group", "user"]
 
@@ -15,14 +15,23 @@ STEERED = "steered"
 """The mark on what a user said to a running turn: it begins no new one."""
 
 
-def legal_cut(messages: Sequence[Message], start: int, boundary: Boundary = "group") -> int:
+LastAnswer = Callable[[Iterable[str]], int | None]
+"""No message with a greater seq answers one of these tool uses; None where that is not known."""
+
+
+def legal_cut(
+    messages: Sequence[Message],
+    start: int,
+    boundary: Boundary = "group",
+    last_answer: LastAnswer = lambda _: None,
+) -> int:
     """The index at which the kept part begins when it should begin at `start`.
 
     `messages` are oldest first. With boundary `group` (max_history, resize) the result is at least
     `start`, so the kept part is at most what was wanted, unless the newest group needs more room
     (U2.4). With `user` (trim) the kept part begins with a user message (N2.4), and 0 means that no
-    such cut exists. Reads the part before the cut once, and the rest only when that part holds a
-    tool use.
+    such cut exists. Reads the part before the cut once, and of the rest, where that part holds a
+    tool use, as much as `last_answer` says.
     """
     start = max(0, min(start, len(messages)))
     if boundary == "user":
@@ -31,7 +40,7 @@ def legal_cut(messages: Sequence[Message], start: int, boundary: Boundary = "gro
         return 0
     newest_group = _group_start(messages, len(messages) - 1)
     start = min(start, newest_group)
-    behind = _behind_answers(messages, start)
+    behind = _behind_answers(messages, start, last_answer)
     return behind if behind <= newest_group else _before_groups(messages, newest_group)
 
 
@@ -120,7 +129,7 @@ def _call_index(messages: Sequence[Message], before: int, tool_use_id: str) -> i
     return None
 
 
-def _behind_answers(messages: Sequence[Message], start: int) -> int:
+def _behind_answers(messages: Sequence[Message], start: int, last_answer: LastAnswer) -> int:
     """The first index from `start` on with no answer, at or after it, to what lies before it."""
     cut_away: set[str] = set()
     read = 0
@@ -130,8 +139,10 @@ def _behind_answers(messages: Sequence[Message], start: int) -> int:
         if not cut_away:
             return start
         read, moved = start, start
-        open_ids = set(cut_away)
+        open_ids, last = set(cut_away), last_answer(cut_away)
         for index in range(start, len(messages)):
+            if last is not None and seq_of(messages[index]) > last:
+                break
             open_ids.difference_update(use.id for use in tool_uses_of(messages[index]))
             if any(result.tool_use_id in open_ids for result in tool_results_of(messages[index])):
                 moved = index + 1
