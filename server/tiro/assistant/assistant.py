@@ -194,7 +194,7 @@ class Assistant:
         return count(session.newest_first, session.turns, tokens, session.usage)
 
     def context_size(self, draft: str = "") -> ContextSize:
-        """The size of the next request, with a draft in it."""
+        """The size of the next request, with a draft in it; O(window), each text weighed once."""
         return self.measured(self.session, draft)
 
     def measured(self, session: Session, draft: str = "") -> ContextSize:

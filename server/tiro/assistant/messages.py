@@ -19,7 +19,7 @@ class Messages:
         self._assistant = assistant
 
     async def add(self, fields: dict[str, Any]) -> Added:
-        """Add a client's message; refused while a turn runs."""
+        """Add a client's message; refused while a turn runs. O(1), with results O(window)."""
         async with self._assistant.changing(during_turn=False) as session:
             message = history.checked(fields)
             history.check_answers(session, message)

@@ -92,6 +92,8 @@ def _number(digits: str) -> int | str:
 
 
 def _is_encodable(text: str) -> bool:
+    if text.isascii():  # which a string knows of itself
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -222,7 +222,7 @@ class SessionManager:
     def save(self, session: Session, file: str | Path | None = None) -> Path:
         """Write the session where it lives, or a copy to `file`; returns the path (M2.11).
 
-        A session without an id gets one. Raises StorageError, SessionInUseError.
+        A session without an id gets one. Raises StorageError, SessionInUseError. O(all its bytes).
         """
         if file is not None:
             return self.copy_to(session, file)
@@ -289,7 +289,7 @@ class SessionManager:
     # Saved sessions
 
     def load(self, file: str | Path) -> Session:
-        """The session in this file, which lives there from now on (its journal and lock beside).
+        """The session in this file, where it lives from now on (journal, lock beside); O(bytes).
 
         Raises SessionNotFoundError, SessionFormatError (the file stays as it is), StorageError.
         Permissions in a file outside the directory are not taken over. The current session stays
@@ -347,7 +347,7 @@ class SessionManager:
     ) -> tuple[list[SavedSession], int]:
         """The saved sessions, newest first, and how many there are in all.
 
-        With a query only those whose title, id or agent contains it.
+        With a query only those whose title, id or agent contains it. A call to the system a file.
         """
         rows = matching(self._index.sessions(), query)
         end = None if limit is None else offset + limit

@@ -68,7 +68,8 @@ class Search:
         """The newest messages that hold every word and every "phrase" of the query.
 
         `live` sessions are searched as they are in memory, all others as they are saved. Nothing
-        is found by a search that `is_given_up`, asked again and again, ends.
+        is found by a search that `is_given_up`, asked again and again, ends. Costs a list of the
+        sessions, what changed since the last search, and the rows that the index finds.
         """
         wanted = phrases(query)
         if not wanted or not limit:
