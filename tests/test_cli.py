@@ -257,3 +257,11 @@ def test_error_has_an_exit_code_and_no_traceback(
     said = capsys.readouterr()
     assert "Traceback" not in said.err
     assert said.err in ("", "tiro: It is broken\n")
+
+
+def test_what_the_system_refuses_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    """B15: also where nobody has better words for it."""
+    check(capsys, f"local pull {'n' * 300}", Exit.FAILED, err="could not be used: File name too")
+    assert cli.main(["local", "pull", "n" * 300]) == Exit.FAILED
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1

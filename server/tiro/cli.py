@@ -1,7 +1,8 @@
 """The command line: arguments in, exit codes out; each command's part is imported inside it.
 
 Answers go to stdout, everything about them to stderr. A wrong command line is one sentence and
-exit code 2, an error that Tiro raises on purpose one sentence and exit code 1.
+exit code 2, an error that Tiro raises on purpose one sentence and exit code 1; so is what the
+system refuses.
 """
 
 import argparse
@@ -32,7 +33,7 @@ from tiro.commands.edits import add_edits
 from tiro.commands.local import add_local
 from tiro.commands.questions import add_ask, add_chat
 from tiro.commands.sessions import add_sessions
-from tiro.errors import InvalidInputError, StorageError, TiroError
+from tiro.errors import InvalidInputError, StorageError, TiroError, refused_by_system
 from tiro.exits import Exit, as_failure, exit_of
 
 if TYPE_CHECKING:
@@ -51,9 +52,10 @@ def main(words: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `tiro sessions list | head`: nobody reads on
         output.drop()
         return Exit.UNREAD
-    except TiroError as error:
-        output.note(f"tiro: {error}")
-        return exit_of(error)
+    except (TiroError, OSError) as error:
+        ours = error if isinstance(error, TiroError) else refused_by_system(error)
+        output.note(f"tiro: {ours}")
+        return exit_of(ours)
 
 
 def _run(words: Sequence[str] | None) -> int:

@@ -28,6 +28,7 @@ The text of an error is one sentence that says what to do. `data` holds the deta
 want, in snake_case and without secrets; the protocol sends them as `error.data`.
 """
 
+import errno
 from typing import Any
 
 
@@ -117,3 +118,13 @@ class ContextOverflowError(TiroError, ValueError):
 
 class BudgetExceededError(TiroError, RuntimeError):
     """The next request would pass the budget of this turn."""
+
+
+def refused_by_system(error: OSError) -> StorageError:
+    """What the system refuses where nobody has better words for it, as an error of ours."""
+    what = "Something" if error.filename is None else repr(str(error.filename))
+    return StorageError(
+        f"{what} could not be used: {error.strerror or error}; put that right and try again",
+        path=str(error.filename or ""),
+        errno=errno.errorcode.get(error.errno or 0, "EIO"),
+    )

@@ -348,6 +348,16 @@ def test_always_for_one_command_is_none_for_another(room: Path, first: str, then
     assert decided(room, gate.rules, "run_command", elsewhere, granted).kind == "ask"
 
 
+@pytest.mark.parametrize(
+    "command", ["cat {}", "cat {}/*", "git -C {} status", "ls > {}/a", "cp a {}"]
+)
+def test_a_name_that_no_disk_takes_is_decided_about(room: Path, command: str) -> None:
+    """B48: too long a name is no fault of the server's."""
+    gate = Gate(Rules(default=STRICT_SET), Workspace(RecordingEditor(room)))
+    use = gate.look(TOOLS["run_command"], {"command": command.format("n" * 300)})
+    assert gate.decide(use).kind in ("allow", "ask")
+
+
 def test_always_without_a_path_is_for_the_folder_that_was_meant(room: Path) -> None:
     """M5.6: as narrow as the request, not all that its key governs."""
     gate = Gate(Rules(default={"*": "ask"}), Workspace(RecordingEditor(room)))

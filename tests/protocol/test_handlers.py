@@ -1,6 +1,8 @@
 """Every method against a fake assistant: what it is asked, what comes out, and in which order."""
 
 import asyncio
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from tiro.agents import events
 from tiro.errors import ModelError, ModelNotConfiguredError
 from tiro.protocol import types
 from tiro.protocol.handlers import HANDLERS
+from tiro.protocol.wire import to_wire_error
 from tiro.stores.notices import Notice
 
 
@@ -593,3 +596,10 @@ async def test_a_turn_that_waits_for_its_order_is_cancelled_at_once(count: int) 
     await client.answer(read)
     ended = client.request("tiro/turn/start", {"prompt": "x"})
     assert (await client.answer(ended))["result"]["stopReason"] == "end_turn"
+
+
+def test_what_the_system_refuses_is_told_with_its_file_and_reason() -> None:
+    told = to_wire_error(OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), "/a"))
+    assert told.data == {"kind": "storeFailed", "path": "/a", "errno": "ENAMETOOLONG"}
+    assert told.message.startswith("'/a' could not be used: File name too long")
+    assert to_wire_error(TimeoutError()).code == types.INTERNAL_ERROR

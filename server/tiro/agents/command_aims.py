@@ -202,4 +202,7 @@ def _shows_files(words: Sequence[str], folder: Path) -> bool:
     if reading is None or reading.shows != "text":
         return True
     there = [folder / path for path in reading.paths if path not in ("", "-", NOWHERE)]
-    return all(path.is_file() or not os.path.lexists(path) for path in there)
+    try:
+        return all(path.is_file() or not os.path.lexists(path) for path in there)
+    except OSError:
+        return False

@@ -196,7 +196,7 @@ class _Look:
             yield Found(folder, "unseen")
 
     def _written(self, place: Path, ends: Sequence[Path]) -> Iterator[Found]:
-        if not place.exists() and not place.is_symlink():
+        if not os.path.lexists(place):
             ends = ends[:1]
         for end in ends:
             path = Path(os.path.realpath(place / end))

@@ -1,6 +1,7 @@
 """Edits as use cases: list, undo, redo; the ledger is opened when it is first needed."""
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -130,7 +131,7 @@ class FileEdits:
 
         In a thread of its own; never raises.
         """
-        if self._directory.is_dir():
+        if os.path.isdir(self._directory):
             from tiro.stores.ledger import Ledger
             from tiro.tools.undo import sweep_beside
 

@@ -102,4 +102,9 @@ def _is_own(path: Path) -> bool:
         owner = path.stat().st_uid
     except OSError:
         return True  # whether it can be read at all is not asked here
-    return os.name == "nt" or owner in (0, os.getuid(), path.parent.stat().st_uid)
+    if os.name == "nt" or owner in (0, os.getuid()):
+        return True
+    try:
+        return owner == path.parent.stat().st_uid
+    except OSError:
+        return False

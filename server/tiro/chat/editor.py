@@ -20,11 +20,21 @@ def edited(lines: Lines, text: str, ending: str) -> str:
     """The text as the person left it; it is in a file with this ending that nobody else reads.
 
     Everything else waits meanwhile, so that nothing is written over the editor. Raises
-    InvalidInputError where nobody is there, and for an editor that cannot be started or fails.
+    InvalidInputError where nobody is there or no file can be made, and for an editor that cannot
+    be started or fails.
     """
     if not lines.is_person:
         raise InvalidInputError("Nobody is there to edit; use it in a terminal")
-    with tempfile.TemporaryDirectory(prefix="tiro-") as folder:
+    try:
+        return _in_a_file(lines, text, ending)
+    except OSError as error:
+        raise InvalidInputError(
+            f"The text could not be given to an editor ({error.strerror}); nothing has changed"
+        ) from error
+
+
+def _in_a_file(lines: Lines, text: str, ending: str) -> str:
+    with tempfile.TemporaryDirectory(prefix="tiro-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / f"text{ending}"
         path.write_text(text, "utf-8")
         with lines.lent(), _no_interrupts():

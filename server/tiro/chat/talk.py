@@ -272,11 +272,11 @@ class Talk:
     def take_file(self, name: str) -> None:
         """Let a file go along with the next question."""
         path = Path(name).expanduser()
-        if path.is_dir():
-            raise InvalidInputError(f"{name!r} is a directory; name a file in it")
-        if not path.is_file():
-            raise InvalidInputError(f"There is no file {name!r}")
         try:
+            if path.is_dir():
+                raise InvalidInputError(f"{name!r} is a directory; name a file in it")
+            if not path.is_file():
+                raise InvalidInputError(f"There is no file {name!r}")
             with path.open("rb") as file:
                 data = file.read(MAX_FILE_BYTES + 1)
         except OSError as error:

@@ -173,7 +173,7 @@ def _sessions_of(setup: Setup) -> tuple[SessionsFound, list[str]]:
 
 def _sessions(directory: Path) -> SessionsFound:
     place = directory
-    while not place.exists() and place != place.parent:
+    while not os.path.exists(place) and place != place.parent:
         place = place.parent
     try:
         free = shutil.disk_usage(place).free
@@ -185,7 +185,7 @@ def _sessions(directory: Path) -> SessionsFound:
         rows = []
     return SessionsFound(
         directory=str(directory),
-        is_writable=place.is_dir() and os.access(place, os.W_OK | os.X_OK),
+        is_writable=os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK),
         free_bytes=free,
         saved=sum(row.error is None for row in rows),
         damaged=[DamagedSession(row.path, row.error) for row in rows if row.error is not None],

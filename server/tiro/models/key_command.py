@@ -101,8 +101,11 @@ def _output(process: "subprocess.Popen[bytes]", seconds: float) -> bytes:
 
     def keep() -> None:
         assert process.stdout is not None
-        with process.stdout:
-            read.append(process.stdout.read(MAX_OUTPUT_BYTES + 1))
+        try:
+            with process.stdout:
+                read.append(process.stdout.read(MAX_OUTPUT_BYTES + 1))
+        except OSError:  # as if it had printed nothing
+            read.append(b"")
 
     reader = threading.Thread(target=keep, daemon=True)  # a pipe has no timeout on Windows
     reader.start()

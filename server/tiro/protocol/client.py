@@ -8,6 +8,7 @@ async with await Client.start() as client:
 import asyncio
 import contextlib
 import itertools
+import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -25,6 +26,8 @@ MAX_SILENCES = 3
 SIGN_OF_LIFE = "$/signOfLife"
 """No server knows it; the protocol has each one say so at once, whatever else it is doing."""
 FEATURES = {"permissionRequest": True, "turnEvents": True}
+
+log = logging.getLogger(__name__)
 
 
 class RemoteError(Exception):
@@ -213,6 +216,8 @@ class Client:
                 self.signs_of_life += 1
                 for body in parser.feed(data):
                     self._take(decode_body(body))
+        except OSError as error:  # as if it had been closed: what waits is told
+            log.warning("The server's answers cannot be read: %s", error)
         finally:
             self._give_up()
 

@@ -8,6 +8,7 @@ import msgspec
 
 from tiro.agents import events
 from tiro.agents.agent_info import AgentInfo
+from tiro.errors import TiroError, refused_by_system
 from tiro.protocol import types
 from tiro.protocol.frames import clean_text, encode_body
 from tiro.session import json_text, messages
@@ -255,8 +256,11 @@ def displayed(value: Any) -> Any:
 def to_wire_error(error: BaseException) -> types.ErrorObject:
     """An error as the client sees it: one plain sentence, no traceback, nothing that was not said.
 
-    Only what Tiro raises on purpose is told in its own words.
+    Only what Tiro raises on purpose is told in its own words, and what the system refuses in those
+    of the system.
     """
+    if isinstance(error, OSError) and not isinstance(error, TiroError) and error.errno is not None:
+        error = refused_by_system(error)
     for kind in type(error).__mro__:
         if kind in types.ERRORS:
             code, name = types.ERRORS[kind]

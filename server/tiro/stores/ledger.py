@@ -177,7 +177,7 @@ class Ledger:
 
     def prune(self) -> None:
         """Drop the oldest edits beyond the limits, and texts that no line names; never raises."""
-        if not self.path.exists():
+        if not os.path.exists(self.path):
             return
         try:
             with self._lock, self._held():

@@ -91,7 +91,7 @@ def unsaved_files(workspace: Workspace) -> list[str]:
     unsaved = []
     for path in workspace.open_buffers():
         found = file_text(workspace, workspace.locate(str(path)))
-        is_known = found.status is not None or not path.exists()
+        is_known = found.status is not None or not os.path.exists(path)
         unsaved += [workspace.named(path)] if found.is_unsaved and is_known else []
     return unsaved
 

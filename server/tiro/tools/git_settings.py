@@ -127,7 +127,7 @@ def _is_local(path: Path) -> bool:
     """Whether git may take this path for a repository, or for what stands for one."""
     tries = [path, Path(f"{path}.git")]
     return any(
-        one.is_file() or os.path.lexists(one / ".git") or _is_repository(one) for one in tries
+        os.path.isfile(one) or os.path.lexists(one / ".git") or _is_repository(one) for one in tries
     )
 
 
@@ -162,7 +162,7 @@ def _repository_above(folder: Path) -> Path | None:
 
 
 def _is_repository(folder: Path) -> bool:
-    return all((folder / name).exists() for name in ("HEAD", "objects", "refs"))
+    return all(os.path.exists(folder / name) for name in ("HEAD", "objects", "refs"))
 
 
 def _git_folder(tree: Path) -> Path:

@@ -4,6 +4,7 @@ What .gitignore leaves out is not searched, links are not followed out of the wo
 text of open buffers comes before that on the disk.
 """
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -165,7 +166,7 @@ def _is_file(workspace: Workspace, entry: Entry) -> bool:
     if entry.kind != "link":
         return entry.kind == "file"
     place = entry.place(workspace)
-    return place is not None and place.path.is_file()
+    return place is not None and os.path.isfile(place.path)
 
 
 class _PathFilter:
@@ -271,7 +272,7 @@ class _Search:
 
     def _paths(self) -> Iterator[Path]:
         base = self._base.path
-        if not base.is_dir():
+        if not os.path.isdir(base):
             yield base
             return
         for entry in self._walk:

@@ -136,4 +136,6 @@ def _kind_of(entry: os.DirEntry[str]) -> EntryKind:
 def new_buffers(workspace: Workspace, base: Place) -> list[Path]:
     """The open buffers below a place that have no file on the disk yet."""
     buffers = workspace.open_buffers()
-    return sorted(path for path in buffers if path.is_relative_to(base.path) and not path.exists())
+    return sorted(
+        path for path in buffers if path.is_relative_to(base.path) and not os.path.exists(path)
+    )

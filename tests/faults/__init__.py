@@ -1,0 +1,1 @@
+"""One fault at each place where the product asks the system for something."""
