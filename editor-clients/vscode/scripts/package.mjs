@@ -28,16 +28,33 @@ finishChecks({
   "vsce makes a package": isMade,
   "the package holds what it needs and nothing else": isMade && sameFiles(entriesOf(vsix)),
   "the package is small": isMade && statSync(vsix).size < MAX_BYTES,
+  "server/DEPENDENCIES.md says what is bundled and why": isMade && sameLists(bundled(), explained()),
   "the lock file names no registry": !lock.includes('"resolved"'),
 });
 
 function sameFiles(entries) {
-  const found = entries.filter((name) => name.startsWith("extension/")).sort();
-  const isSame = JSON.stringify(found) === JSON.stringify(WANTED);
+  return sameLists(entries.filter((name) => name.startsWith("extension/")).sort(), WANTED);
+}
+
+function sameLists(found, wanted) {
+  const isSame = JSON.stringify(found) === JSON.stringify(wanted);
   if (!isSame) {
     console.log(`found ${found.join(" ")}`);
   }
   return isSame;
+}
+
+/** The packages whose licences go along, by name. */
+function bundled() {
+  const parts = readFileSync(`${ROOT}dist/licenses.txt`, "utf8").split(/^-{80}\n\n/m);
+  return parts.map((part) => part.split(" ")[0]);
+}
+
+/** The packages of the table of what is bundled. */
+function explained() {
+  const document = readFileSync(`${ROOT}../../server/DEPENDENCIES.md`, "utf8");
+  const [table] = document.split("\nBundled, ")[1].split("\nOnly ");
+  return [...table.matchAll(/^\| (\S+) \|/gm)].map(([, name]) => name).filter((name) => name !== "package");
 }
 
 /** The names in a zip file. */
