@@ -13,6 +13,7 @@ from tests.agents.every_tool import tools_by_name
 from tests.agents.turns import a_turn, events_of, run, statuses, told
 from tests.fakes import RecordingEditor, fake_tool, says, uses
 from tiro.agents.built_in import built_in_agents
+from tiro.agents.calls import Call
 from tiro.agents.events import ToolUse
 from tiro.agents.gate import Gate
 from tiro.agents.permissions import OPEN_SET, STRICT_SET, PermissionDecision, Rules
@@ -320,7 +321,7 @@ def test_the_question_says_what_always_would_store(
 def test_the_question_about_a_loop_says_that_always_is_for_this_input(room: Path) -> None:
     gate = Gate(Rules(default=STRICT_SET), Workspace(RecordingEditor(room)))
     given = {"path": "src/a.py"}
-    use = gate.look(TOOLS["read_file"], given, [("read_file", given)] * 2)
+    use = gate.look(TOOLS["read_file"], given, [Call("read_file", given)] * 2)
     assert gate.promises(use) == ["doom_loop: read_file with this input allow"]
 
 

@@ -103,7 +103,7 @@ def test_always_settles_the_questions_that_wait_behind_it(room: Path) -> None:
     """B04: two reads of one file at the same time are one question."""
     ask = Asker(PermissionAnswer("always"))
     used = ("read_file", {"path": "b.pem"})
-    turn = a_reading_turn(room, used, used, ("read_file", {"path": "./b.pem"}), rules=ASK, ask=ask)
+    turn = a_reading_turn(room, used, ("read_file", {"path": "./b.pem"}), rules=ASK, ask=ask)
     run(turn)
     assert len(ask.asked) == 1
     assert all(text.endswith("needle in b") for text in results(turn.session).values())

@@ -8,7 +8,7 @@ that the use is about:
   path as it is written and as it really leads;
 * `external_directory` for every path outside the workspace roots, also one in a command;
 * each simple command of a command line;
-* `doom_loop` when the same tool was called with the same input twice directly before.
+* `doom_loop` when a call ends the third round of the same ones in vain (see `calls`).
 
 An answer "always" is remembered for exactly what was asked about: a file by its real path, so
 that it holds in no other workspace, and a command for where its paths led then. No pattern that a
@@ -16,7 +16,6 @@ session holds allows anything. The tool is held to the places that were looked a
 names lead by then.
 """
 
-import hashlib
 import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from tiro.agents.calls import Call, call_of, in_vain
 from tiro.agents.command_aims import CommandAim, Rights, command_aims
 from tiro.agents.command_rules import CommandSubject
 from tiro.agents.permissions import (
@@ -35,7 +35,6 @@ from tiro.agents.permissions import (
     strictest,
     subject_of,
 )
-from tiro.session.json_text import encode
 from tiro.tools.tool import Effect, Tool
 from tiro.tools.workspace import Place, Workspace
 
@@ -50,12 +49,8 @@ KEYS_OF_EFFECT: Mapping[Effect, frozenset[str]] = {
 }
 """The keys whose own rules are enough for an effect; whatever goes by another is held to both."""
 
-TIMES_IN_A_ROW = 3
-REPEATED = "the same call for the third time in a row"
+REPEATED = "the same {calls} for the third time in a row"
 OUTSIDE = "Outside the workspace: {path}"
-
-Call = tuple[str, Any]
-"""A tool's name and its input."""
 
 
 class Aim(msgspec.Struct, frozen=True):
@@ -65,6 +60,8 @@ class Aim(msgspec.Struct, frozen=True):
     subject: Subject = None
     exactly: tuple[str, ...] = ("*",)
     """What an answer "always" is remembered by."""
+    why: str | None = None
+    """What a decision by this key does not tell by itself."""
     at_most_asks: bool = False
     """What forbids it for other tools asks here."""
 
@@ -105,11 +102,10 @@ class Gate(msgspec.Struct, frozen=True):
             aims = self._command_aims(tool, given, places[-1])
         else:
             aims = self._plain_aims(tool, given, places)
-        call = (tool.name, given)
-        if len(before) >= TIMES_IN_A_ROW - 1 and all(
-            one == call for one in before[1 - TIMES_IN_A_ROW :]
-        ):
-            aims = [*aims, Aim("doom_loop", tool.name, (tool.name, _digest(given)))]
+        call = call_of(tool, tool.name, given, self.workspace.spelled)
+        if size := in_vain(call, before):
+            why = REPEATED.format(calls="call" if size == 1 else f"{size} calls")
+            aims = [*aims, Aim("doom_loop", tool.name, (tool.name, call.digest), why)]
         return Use(tool=tool, aims=tuple(aims), places=tuple(places))
 
     def decide(self, use: Use, remembered: Sequence[Any] = ()) -> PermissionDecision:
@@ -255,8 +251,8 @@ def _why(aim: Aim) -> str | None:
     """What a decision by this aim's key does not tell by itself."""
     if isinstance(aim.subject, CommandSubject):
         return aim.subject.doubt
-    if aim.key == "doom_loop":
-        return REPEATED
+    if aim.why is not None:
+        return aim.why
     return aim.subject if aim.key == "external_directory" else None
 
 
@@ -290,7 +286,3 @@ _BELOW = {
     "guarded": "guarded files",
 }
 """What a command comes upon in folders, in words."""
-
-
-def _digest(given: dict[str, Any]) -> str:
-    return hashlib.sha256(encode(given)).hexdigest()

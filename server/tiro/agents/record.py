@@ -7,10 +7,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from tiro.agents.calls import Call
 from tiro.agents.events import Stored
 from tiro.session.changes import Change, Clear, Set
 from tiro.session.core import Core
-from tiro.session.messages import Message, Usage, tool_uses_of
+from tiro.session.messages import Message, Usage
 from tiro.session.queued import add_queued, queued
 
 
@@ -26,8 +27,8 @@ class Record:
         self._rules_in = rules_in or session
         self.first_seq = self.last_seq = 0
         self.usage = Usage()
-        self.calls: list[tuple[str, dict[str, Any]]] = []
-        """Every tool use that was stored, as name and input."""
+        self.calls = list[Call]()
+        """All that the model has called."""
         self._is_gone = False
         self._gone = gone
         self._loop = asyncio.get_running_loop()
@@ -38,7 +39,6 @@ class Record:
         """Append a finished message to the session, where the journal has it at once."""
         if self._is_gone:
             return []
-        self.calls += [(use.name, use.input) for use in tool_uses_of(message)]
         stored, _ = self.session.append(message)
         return [self._counted(stored)]
 

@@ -1,7 +1,8 @@
 """Calls that a model makes step after step although none of them works, and when to stop it."""
 
-from typing import Any
+from collections.abc import Sequence
 
+from tiro.agents.calls import MOST_IN_TURN, Call, round_at_end
 from tiro.agents.tool_uses import ToolUses
 from tiro.errors import ModelError
 
@@ -15,25 +16,24 @@ MAX_SAME_FAILURES = 5
 
 
 class Repeats:
-    """How often in a row one turn's model has made the same calls in vain."""
+    """The steps of one turn in a row in which nothing worked."""
 
     def __init__(self) -> None:
-        self._calls: list[Any] = []
-        self._times = 0
+        self._failed: list[Sequence[Call]] = []
 
     def count(self, uses: ToolUses) -> None:
         """Take the tool uses of a step that has ended."""
-        calls = [(done.name, done.raw if done.input is None else done.input) for done in uses.given]
+        self._failed.append(uses.calls)
         if any(status == "done" for status in uses.statuses):
-            self._times = 0
-        elif calls == self._calls:
-            self._times += 1
-        else:
-            self._times = 1
-        self._calls = calls
+            self._failed.clear()
+        del self._failed[: -MAX_SAME_FAILURES * MOST_IN_TURN]
 
     def too_many(self) -> ModelError | None:
         """The error that ends the turn, once it has gone on for long enough."""
-        if self._times < MAX_SAME_FAILURES:
+        if not round_at_end(self._failed, MAX_SAME_FAILURES, _are_same):
             return None
-        return ModelError(STUCK.format(times=self._times))
+        return ModelError(STUCK.format(times=MAX_SAME_FAILURES))
+
+
+def _are_same(calls: Sequence[Call], others: Sequence[Call]) -> bool:
+    return len(calls) == len(others) and all(map(Call.is_same, calls, others))

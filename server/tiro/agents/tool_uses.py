@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tiro.agents.calls import Call, call_of
 from tiro.agents.events import ToolUse, ToolUseShown, ToolUseStatus, TurnEvent, shown_result
 from tiro.agents.gate import Gate, Use
 from tiro.agents.permissions import PermissionDecision, Rules
@@ -153,8 +154,14 @@ class ToolUses:
         self._commands: dict[int, list[str]] = {}
         """What sub-agents have run for a use, but for what only reads."""
         self._asking = asyncio.Lock()
-        self._before = len(needs.record.calls) - len(given)
+        self._before = len(needs.record.calls)
         """How many calls the turn had made before these."""
+        needs.record.calls += [self._call(done) for done in given]
+
+    @property
+    def calls(self) -> Sequence[Call]:
+        """What is called."""
+        return self._needs.record.calls[self._before : self._before + len(self.given)]
 
     def act(self, moved: Moved) -> Iterator[TurnEvent]:
         """Bring a tool use into its next status; an output is stored as its result."""
@@ -210,12 +217,19 @@ class ToolUses:
                     self._commands.setdefault(index, []).append(told)
         self._needs.put(Told(event))
 
+    def _call(self, done: ToolUseDone) -> Call:
+        given = done.raw if done.input is None else done.input
+        spelled = self._needs.gate.workspace.spelled
+        return call_of(self._needs.tools.get(done.name), done.name, given, spelled)
+
     def _store(self, index: int, output: ToolOutput) -> Iterator[TurnEvent]:
         """Store the result, cut to what a model should get; a cut one has the whole beside it.
 
         From here on it goes to the model, the editor and the disk: no known secret is in it.
         """
-        done = self.given[index]
+        done, calls = self.given[index], self._needs.record.calls
+        if self.statuses[index] in ("done", "failed"):  # else it was not run, or not to its end
+            calls[self._before + index] = calls[self._before + index].brought(output)
         whole = clean(self._needs.secrets.text(output.content)) or EMPTY_OUTPUT
         total = sum(part["chars"] for part in output.whole)
         limit = self._needs.max_output_chars

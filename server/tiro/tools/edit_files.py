@@ -59,7 +59,7 @@ _PATH = {
 _REPLACEMENT = {
     "old_text": {"type": "string", "minLength": 1},
     "new_text": {"type": "string"},
-    "count": {"type": "integer", "minimum": 1, "description": "Default 1"},
+    "count": {"type": "integer", "minimum": 1, "default": 1, "description": "Default 1"},
 }
 
 

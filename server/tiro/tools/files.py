@@ -39,7 +39,7 @@ _PATH = {
 }
 _READ_FILE_INPUT = {
     "path": _PATH,
-    "start_line": {"type": "integer", "minimum": 1, "description": "Default 1"},
+    "start_line": {"type": "integer", "minimum": 1, "default": 1, "description": "Default 1"},
     "end_line": {
         "type": "integer",
         "minimum": 1,
@@ -47,11 +47,12 @@ _READ_FILE_INPUT = {
     },
 }
 _LIST_FILES_INPUT = {
-    "path": {**_PATH, "description": "Default: the workspace"},
+    "path": {**_PATH, "default": ".", "description": "Default: the workspace"},
     "depth": {
         "type": "integer",
         "minimum": 1,
         "maximum": 10,
+        "default": 1,
         "description": "Levels of folders, default 1",
     },
 }

@@ -45,6 +45,7 @@ INCOMPLETE = (
 _PATH = {
     "type": "string",
     "minLength": 1,
+    "default": ".",
     "description": "Folder; default: the workspace",
 }
 
@@ -93,17 +94,19 @@ def grep_tool() -> Tool:
                     "maxLength": 1000,
                     "description": "Only files that match, such as `*.py`",
                 },
-                "ignore_case": {"type": "boolean"},
+                "ignore_case": {"type": "boolean", "default": False},
                 "context": {
                     "type": "integer",
                     "minimum": 0,
                     "maximum": 10,
+                    "default": 0,
                     "description": "Lines around each match, default 0",
                 },
                 "max_matches": {
                     "type": "integer",
                     "minimum": 1,
                     "maximum": MAX_MATCHES,
+                    "default": DEFAULT_MATCHES,
                     "description": f"Default {DEFAULT_MATCHES}",
                 },
             },

@@ -71,12 +71,14 @@ _INPUT = {
     "cwd": {
         "type": "string",
         "minLength": 1,
+        "default": ".",
         "description": "Default: the workspace folder",
     },
     "timeout_seconds": {
         "type": "integer",
         "minimum": 1,
         "maximum": MAX_SECONDS,
+        "default": DEFAULT_SECONDS,
         "description": f"Default {DEFAULT_SECONDS}",
     },
 }

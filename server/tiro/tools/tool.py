@@ -208,7 +208,7 @@ def shown_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema as a model is shown it, without the bounds that a sensible input keeps anyway.
 
     `check_input` holds them all the same and says what is wrong; shown, they would be in every
-    request.
+    request. Nor are defaults shown, which descriptions tell.
     """
     shown = {key: value for key, value in schema.items() if key not in UNSHOWN}
     if isinstance(items := shown.get("items"), dict):
@@ -239,7 +239,7 @@ def limit_output(
     return text[:head] + mark + text[head + left_out :]
 
 
-UNSHOWN = {"minimum", "minLength", "maxLength", "maxItems"}
+UNSHOWN = {"minimum", "minLength", "maxLength", "maxItems", "default"}
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),

@@ -102,6 +102,15 @@ class Workspace:
         )
         return _below(path, roots).as_posix()
 
+    def spelled(self, given: str) -> str:
+        """A path in one spelling, by its words alone: no disk is asked."""
+        roots = self._editor.workspace_roots()
+        try:
+            path = os.path.join(roots[0] if roots else "/", _written_path(given))
+        except ToolError:
+            return given
+        return _below(Path("/" + os.path.normpath(path).lstrip("/")), roots).as_posix()
+
     def open_buffers(self) -> dict[Path, Path]:
         """The real path of every open buffer that lies in the workspace → the editor's name."""
         roots, buffers = self.roots(), {}
