@@ -318,6 +318,57 @@ def test_the_question_says_what_always_would_store(
     assert msgspec.structs.replace(gate, rules=lost).promises(use) == []
 
 
+@pytest.mark.parametrize(
+    ("line", "kind", "reasons"),
+    [
+        ("ls", "allow", [("bash: ls allow", "ls")]),
+        ("ls; make", "ask", [("bash: * ask", "make")]),
+        ("make; ls; npm i; make", "ask", [("bash: * ask", "make"), ("bash: * ask", "npm i")]),
+        ("ls; ls -a", "allow", [("bash: ls allow", "ls"), ("bash: ls allow", "ls -a")]),
+        ("make; rm x; dd y", "deny", [("bash: rm deny", "rm x"), ("bash: dd deny", "dd y")]),
+        (
+            "make; cat {base}/outside/k .env",
+            "ask",
+            [
+                ("bash: * ask", "make"),
+                ("external_directory: ask ({base}/outside/k)", "{base}/outside/k"),
+                ("read: *.env deny (named in a command)", ".env"),
+                ("bash: * ask", "cat {base}/outside/k .env"),
+            ],
+        ),
+        ("make $(x)", "ask", [("bash: * ask", None)]),
+    ],
+)
+def test_all_rules_that_decide_together_are_named(
+    room: Path, line: str, kind: str, reasons: list[tuple[str, str | None]]
+) -> None:
+    bash: Any = {"ls": "allow", "rm": "deny", "dd": "deny", "*": "ask"}
+    gate = Gate(Rules(config={"bash": bash}, default=STRICT_SET), Workspace(RecordingEditor(room)))
+    use = gate.look(TOOLS["run_command"], command(line.format(base=room.parent)))
+    found = gate.reasons(use)
+    assert found[0].decision == gate.decide(use)
+    assert {one.decision.kind for one in found} == {kind}
+    wanted = [tuple(x and x.format(base=room.parent) for x in one) for one in reasons]
+    assert sorted((one.decision.rule, one.about or "") for one in found) == sorted(
+        (rule, about or "") for rule, about in wanted
+    )
+
+
+def test_what_is_named_is_no_flood(room: Path) -> None:
+    gate = Gate(Rules(default=STRICT_SET), Workspace(RecordingEditor(room)))
+    line = "; ".join(f"make t{at} {'x' * 400}" for at in range(50))
+    found = gate.reasons(gate.look(TOOLS["run_command"], command(line)))
+    assert len(found) == 20
+    assert all(one.about and len(one.about) <= 200 for one in found)
+
+
+def test_what_holds_for_all_of_a_use_is_named_too(room: Path) -> None:
+    lost = PermissionDecision("ask", "the agent is missing")
+    gate = Gate(Rules(config="allow", lost=lost), Workspace(RecordingEditor(room)))
+    found = gate.reasons(gate.look(TOOLS["write_file"], {"path": "src/a.py", "content": "x"}))
+    assert [(one.decision, one.about) for one in found] == [(lost, None)]
+
+
 def test_the_question_about_a_loop_says_that_always_is_for_this_input(room: Path) -> None:
     gate = Gate(Rules(default=STRICT_SET), Workspace(RecordingEditor(room)))
     given = {"path": "src/a.py"}

@@ -42,6 +42,22 @@ def test_explain_says_what_would_be_decided_and_why(server: Server) -> None:
     assert (kind, rule.startswith("external_directory: ask (/")) == ("ask", True)
 
 
+def test_explain_names_all_rules_that_decide_together(server: Server) -> None:
+    given = {"tool": "run_command", "input": {"command": "make; touch ../x"}}
+    found = server.request("tiro/permissions/explain", given)
+    outside = str(server.home.workspace.parent / "x")
+    assert (found["decision"], found["rule"]) == ("ask", "bash: ask")
+    assert found["rules"] == [
+        {"rule": "bash: ask", "source": "default", "about": "make"},
+        {"rule": "bash: ask", "source": "default", "about": "touch ../x"},
+        {
+            "rule": f"external_directory: ask ({outside})",
+            "source": "default",
+            "about": outside,
+        },
+    ]
+
+
 @pytest.mark.parametrize(
     ("params", "code"),
     [

@@ -11,6 +11,7 @@ import msgspec
 from tests.sizes import PATIENCE
 from tiro.agents import events
 from tiro.agents.agent_info import AgentInfo
+from tiro.agents.gate import Reason
 from tiro.agents.permissions import PermissionDecision
 from tiro.assistant.file_edits import FileEdits
 from tiro.assistant.results import MemoryView, Preview
@@ -164,7 +165,7 @@ class FakeAssistant:
         return self.agent()
 
     async def explain_permission(self, agent: str | None, tool: str, input: Any) -> Any:
-        return PermissionDecision("allow", f"{tool}: allow", "default")
+        return [Reason(PermissionDecision("allow", f"{tool}: allow", "default"))]
 
     async def set_model(self, name: str) -> str:
         return name

@@ -618,11 +618,21 @@ export interface PermissionsExplainParams {
   agent?: string | null;
 }
 
-/** What would be decided about it, the rule that decides, and whose rule it is. */
+/** What would be decided about it, the rule that decides, and whose rule it is.
+
+    `rules` are all that decide so, that one first: 20 at most. */
 export interface PermissionsExplainResult {
   decision: "allow" | "ask" | "deny";
   rule: string;
   source: string;
+  rules: PermissionRule[];
+}
+
+/** A rule, whose it is, and the command or path of a tool use that it decides about. */
+export interface PermissionRule {
+  rule: string;
+  source: string;
+  about: string | null;
 }
 
 /** What this server is and how it is set up. */

@@ -17,6 +17,8 @@ names lead by then.
 """
 
 import posixpath
+import shlex
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,6 +52,8 @@ KEYS_OF_EFFECT: Mapping[Effect, frozenset[str]] = {
 """The keys whose own rules are enough for an effect; whatever goes by another is held to both."""
 
 REPEATED = "the same {calls} for the third time in a row"
+MOST_REASONS = 20
+MAX_ABOUT_CHARS = 200
 OUTSIDE = "Outside the workspace: {path}"
 
 
@@ -64,6 +68,13 @@ class Aim(msgspec.Struct, frozen=True):
     """What a decision by this key does not tell by itself."""
     at_most_asks: bool = False
     """What forbids it for other tools asks here."""
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """A decision that mattered, and the command or path that it is about, if it is about one."""
+
+    decision: PermissionDecision
+    about: str | None = None
 
 
 class Use(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,6 +130,15 @@ class Gate(msgspec.Struct, frozen=True):
         found = strictest(*decisions)
         answered = (one for one in decisions if one.source == "session")
         return next(answered, found) if found.kind == "allow" else found  # what was answered counts
+
+    def reasons(self, use: Use, remembered: Sequence[Any] = ()) -> list[Reason]:
+        """All that lead to the decision, that itself first; never none, and no flood."""
+        decision = self.decide(use, remembered)
+        found = [Reason(one, _about(aim)) for aim, one in self._decisions(use, remembered)]
+        found += [Reason(decision)] if decision not in (one.decision for one in found) else []
+        mattered = [one for one in found if one.decision.kind == decision.kind]
+        ordered = sorted(dict.fromkeys(mattered), key=lambda one: one.decision != decision)
+        return ordered[:MOST_REASONS]
 
     def grants(self, use: Use, remembered: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """The rules that an answer "always" adds: just what was asked about."""
@@ -245,6 +265,14 @@ class Gate(msgspec.Struct, frozen=True):
             return self.rules.decide("bash", command).kind == "deny"
 
         return Rights(is_banned, forbids)
+
+
+def _about(aim: Aim) -> str | None:
+    """What a decision is about, for people."""
+    if isinstance(aim.subject, CommandSubject):
+        words = shlex.join(aim.subject.words) if aim.subject.is_plain else None
+        return words and textwrap.shorten(words, MAX_ABOUT_CHARS, placeholder=" …")
+    return aim.subject
 
 
 def _why(aim: Aim) -> str | None:

@@ -4,8 +4,7 @@ import asyncio
 from functools import partial
 from typing import Any
 
-from tiro.agents.gate import Gate
-from tiro.agents.permissions import PermissionDecision
+from tiro.agents.gate import Gate, Reason
 from tiro.assistant.setup import Setup
 from tiro.errors import AgentNotFoundError, InvalidInputError, ToolError
 from tiro.session.core import Core
@@ -21,8 +20,8 @@ async def explain_permission(
     agent: str | None,
     tool: str,
     input: dict[str, Any],
-) -> PermissionDecision:
-    """The decision about a tool use of this agent, or of the one that would answer next.
+) -> list[Reason]:
+    """What decides about a tool use of this agent, or of the one that would answer next.
 
     Any agent may be asked about, also one that nobody can select. Raises AgentNotFoundError, and
     InvalidInputError for a tool that is not there or an input that it does not take.
@@ -47,4 +46,4 @@ async def explain_permission(
         raise InvalidInputError(f"What {tool} would be used on{error}") from error
     except ToolError as error:
         raise InvalidInputError(str(error)) from error
-    return gate.decide(use, session.rules)
+    return gate.reasons(use, session.rules)

@@ -17,7 +17,7 @@ from typing import Any
 from tiro import __version__
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.events import TurnOutcome
-from tiro.agents.permissions import PermissionDecision
+from tiro.agents.gate import Reason
 from tiro.assistant import window
 from tiro.assistant.allowed import explain_permission
 from tiro.assistant.calibrations import Calibrations
@@ -260,8 +260,8 @@ class Assistant:
 
     async def explain_permission(
         self, agent: str | None, tool: str, input: dict[str, Any]
-    ) -> PermissionDecision:
-        """Whether a tool use of an agent, or the session's own, would run; changes nothing."""
+    ) -> list[Reason]:
+        """Why a tool use of an agent, or the session's own, would run or not; changes nothing."""
         return await explain_permission(
             self.setup, self.session, self.workspace, agent, tool, input
         )

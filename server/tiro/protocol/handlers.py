@@ -413,7 +413,9 @@ async def permissions_explain(
 ) -> types.PermissionsExplainResult:
     """Whether a tool use would run, and why."""
     found = await desk.assistant.explain_permission(params.agent, params.tool, params.input)
-    return types.PermissionsExplainResult(found.kind, found.rule, found.source)
+    first = found[0].decision
+    rules = [types.PermissionRule(x.decision.rule, x.decision.source, x.about) for x in found]
+    return types.PermissionsExplainResult(first.kind, first.rule, first.source, rules)
 
 
 @handles("tiro/status")

@@ -728,12 +728,24 @@ class PermissionsExplainParams(Wire, frozen=True):
     agent: str | None = None
 
 
+class PermissionRule(Wire, frozen=True):
+    """A rule, whose it is, and the command or path of a tool use that it decides about."""
+
+    rule: str
+    source: str
+    about: str | None
+
+
 class PermissionsExplainResult(Wire, frozen=True):
-    """What would be decided about it, the rule that decides, and whose rule it is."""
+    """What would be decided about it, the rule that decides, and whose rule it is.
+
+    `rules` are all that decide so, that one first: 20 at most.
+    """
 
     decision: Literal["allow", "ask", "deny"]
     rule: str
     source: str
+    rules: list[PermissionRule]
 
 
 class StatusResult(Wire, frozen=True, kw_only=True):
