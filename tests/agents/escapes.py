@@ -1108,6 +1108,46 @@ git diff -M --patch
 """Ways to see a secret that is committed, for an agent that may only see names."""
 
 PICKAXES = """
+git ls-files -s
+git ls-files --stage
+git ls-files -czs
+git ls-files -s .env
+git ls-files --format=%(objectname)
+git ls-tree HEAD
+git ls-tree -r HEAD
+git ls-tree -rl HEAD
+git ls-tree --long HEAD
+git ls-tree HEAD .env
+git ls-tree --full-tree HEAD
+git ls-tree --object-only HEAD
+git status --porcelain=v2
+git status --porcelain=2
+git status -s --porcelain=v2
+git rev-parse HEAD:.env
+git rev-parse :.env
+git rev-parse :0:.env
+git rev-parse HEAD:./.env
+git rev-parse --verify HEAD:sub/../.env
+git cat-file -p {blob}
+git cat-file -e {blob}
+git cat-file blob {blob}
+git cat-file -p HEAD:.env
+git cat-file --batch-all-objects --batch
+git show {blob}
+git show --stat {blob}
+git log --raw -1
+git diff --raw HEAD~1
+git diff-tree -p HEAD
+git rev-list --objects HEAD
+git hash-object .env
+git archive HEAD
+git unpack-file {blob}
+git fsck --lost-found
+git checkout-index --stdout .env
+git diff --full-index HEAD~1
+git log -1 --name-status --full-index -p
+git grep -h . HEAD -- .env
+git blame .env
 git log --oneline -G '^OUTSIDE-S'
 git log --oneline -G^OUTSIDE-S
 git log -iG^outside-s --oneline

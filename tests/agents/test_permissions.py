@@ -76,6 +76,50 @@ def test_files_with_secrets_are_banned_however_written(path: str, kind: str, set
     assert decide(sets, "read_file", {"path": path}).kind == kind
 
 
+COPIES = [
+    *("{}~", "{}.~1~", "{}.~12~", "#{}#", ".#{}", "{}.swp", "{}.swo", "{}.un~", ".{}.swp"),
+    *("{}.swn", ".{}.un~", "{}.bak", "{}.BAK", "{}.bak2", "{}-bak", "{}_bak", "{}.orig", "{}.old"),
+    *("{}_old", "{}.backup", "{}-backup", "{}.save", "{}.save.1", "{}.tmp", "{}.new", "{}.rej"),
+    *("{}.1", "{}.20260101", "{}.2026-01-01T10:00", "{}.dpkg-old", "{}.rpmsave", "{}.kate-swp"),
+    *("{} copy", "{} copy 2", "{} - Copy", "{} - Copy (2)", "{} (copy)", "{} (another copy)"),
+    *("{} (3rd copy)", "{} (1)", "{}(1)", "Copy of {}", "Copy (2) of {}", "copy_of_{}"),
+    *("backup_{}", "{}___jb_tmp___", "{}___jb_old___", "{},v", "{};1", "~${}", "{}.copy"),
+    *("!home!me!ws!{}~", "%home%me%ws%{}", "%home%me%{}.swp", "#!home!me!{}#", "#%home%{}#"),
+    *("{}.bak~", "#{}.orig#", "Copy of {}.bak", "{}~~", "sub/{}~", "sub/#{}#", "../x/{}.bak"),
+    ".goutputstream-{}",
+]
+
+
+@pytest.mark.parametrize("copy", COPIES)
+def test_a_copy_of_what_is_denied_is_denied(copy: str) -> None:
+    """M5.7: what an editor left beside a file holds what the file held."""
+    own: Any = {"read": {"secrets.yaml": "deny", "id_*": "deny", "*": "allow"}}
+    rules = Rules(always={"read": "allow"}, agent=own, default=OPEN_SET)
+    for name in (".env", "prod.env", ".envrc", "Secrets.yaml", "id_rsa", ".ENV"):
+        assert rules.decide("read", copy.format(name)).kind == "deny", name
+
+
+def test_other_copies_are_not_denied() -> None:
+    table: Any = {"read": {"secrets.yaml": "deny", "id": "deny", "*": "allow"}}
+    rules = Rules(agent=table, default=OPEN_SET)
+    names = (".env.example", "environment~", "env.py~", "a.py.bak", "secrets.yaml.md", "Copy of a")
+    for name in (*names, "secrets", "id-1", "a~", "#", "~", "##", ".#", "!!", "(1)"):
+        assert rules.decide("read", name).kind == "allow", name
+
+
+def test_a_pattern_that_names_copies_counts_before_what_is_denied_of_the_file() -> None:
+    table: Any = {"write": {"*.bak": "allow", "a.txt": "deny", "*": "deny"}}
+    for name, kind in (("a.txt.bak", "allow"), ("b.txt.bak", "allow"), ("a.txt~", "deny")):
+        assert decide(table, "write_file", {"path": name}).kind == kind
+    found = decide({"read": {"a": "deny", "*": "ask"}}, "read_file", {"path": "x/a~"})
+    assert found.rule == "read: a deny (which holds for a copy of x/a too)"
+
+
+def test_a_name_of_any_length_takes_no_time() -> None:
+    for unit in ("~", "#", ".bak", "(1) copy ", "!a%", ".1", "- Copy (2) of "):
+        assert decide(OPEN_SET, "read_file", {"path": unit * 300}).kind == "allow"
+
+
 def test_a_ban_takes_no_notice_of_case_and_a_grant_does() -> None:
     """B48: on a disk that takes `Keys` and `keys` for one name no rule is passed by; M5.6."""
     rules: Any = {

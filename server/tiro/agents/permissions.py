@@ -2,11 +2,12 @@
 
 A permission set (M5.6) is one decision, or a table from a key (`read`, `grep`, `*`, …) to a
 decision or to a list of (pattern, decision). Within one table the key beats `*`, and of a list the
-first pattern that matches counts, `*` last; where other commands may hide in one, a `*` that allows
-beside other patterns asks, and so does whatever allows any command where one may hide that some
-table denies. What denies or asks takes no notice of case, as many disks do not, and what allows
-does. What allows to write asks about a guarded file (see `guarded`) that it does not name.
-Precedence across tables:
+first pattern that matches counts, `*` last. What a pattern denies of a file it denies of the copies
+that editors leave of it (see `copies`), unless an earlier one names them. Where other commands may
+hide in one, a `*` that allows beside other patterns asks, and so does whatever allows any command
+where one may hide that some table denies. What denies or asks takes no notice of case, as many
+disks do not, and what allows does. What allows to write asks about a guarded file (see `guarded`)
+that it does not name. Precedence across tables:
 
 1. a deny of any table;
 2. the session's own "always" rules;
@@ -27,6 +28,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from tiro.agents.command_rules import CommandSubject, subjects_of
+from tiro.agents.copies import copied
 from tiro.agents.guarded import ASKS, WRITERS, guarded_name, speaks_for
 from tiro.agents.wording import choice, shown
 from tiro.tools.command_line import parse_command_line
@@ -72,6 +74,7 @@ SECRET_FILES: tuple[tuple[str, Kind], ...] = (
     ("*.env.example", "allow"),
     ("*.env", "deny"),
     ("*.env.*", "deny"),
+    ("*.envrc", "deny"),
     ("*", "allow"),
 )
 """Files that hold secrets by custom are neither read nor changed, whatever a rule allows (M5.7)."""
@@ -108,6 +111,7 @@ class PermissionDecision(msgspec.Struct, frozen=True):
         return self.source.partition(" ")[0] == AGENT
 
 
+COPY = "{rule} (which holds for a copy of {name} too)"
 HIDES = "{rule} (but {pattern} may hide in it)"
 NO_RULE = PermissionDecision("allow", "no rule: allow")
 
@@ -322,13 +326,35 @@ def _in_table(
             decision = PermissionDecision(value, f"{name}: {value}", source)
             return _guarding(decision, key, "*", subject)
         pairs = _ordered(value or ())
-        for pattern, kind in pairs:
-            if _matches(pattern, kind, subject):
-                if pattern == "*" and kind == "allow" and len(pairs) > 1 and _is_unclear(subject):
-                    kind = "ask"
-                decision = PermissionDecision(kind, f"{name}: {pattern} {kind}", source)
-                return _guarding(decision, key, pattern, subject)
+        fitting = _first(pairs, subject)
+        if isinstance(subject, str) and (fitting is None or fitting[0] == "*"):
+            denied = _denied_copy(pairs, name, subject, source)
+            if denied is not None:
+                return denied
+        if fitting is not None:
+            pattern, kind = fitting
+            if pattern == "*" and kind == "allow" and len(pairs) > 1 and _is_unclear(subject):
+                kind = "ask"
+            decision = PermissionDecision(kind, f"{name}: {pattern} {kind}", source)
+            return _guarding(decision, key, pattern, subject)
     return None
+
+
+def _denied_copy(
+    pairs: Sequence[tuple[str, Kind]], key: str, subject: str, source: str
+) -> PermissionDecision | None:
+    """The deny of a file of which this is a copy, if a pattern names that file."""
+    for original in copied(subject):
+        pattern, kind = _first(pairs, original) or ("*", "allow")
+        if kind == "deny" and pattern != "*":
+            rule = COPY.format(rule=f"{key}: {pattern} deny", name=original)
+            return PermissionDecision("deny", rule, source)
+    return None
+
+
+def _first(pairs: Sequence[tuple[str, Kind]], subject: Subject) -> tuple[str, Kind] | None:
+    """The first pattern that fits, with its decision."""
+    return next(((one, kind) for one, kind in pairs if _matches(one, kind, subject)), None)
 
 
 def _guarding(

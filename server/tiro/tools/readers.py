@@ -270,7 +270,7 @@ GIT_READERS: dict[str, Reader] = {
         long="show-toplevel abbrev-ref short verify git-dir is-inside-work-tree show-prefix",
     ),
     "ls-files": Reader(
-        shows="names", flags="cdmostz", long="cached deleted modified others exclude-standard stage"
+        shows="names", flags="cdmotz", long="cached deleted modified others exclude-standard"
     ),
     "ls-tree": Reader(shows="names", flags="rtdlz", long="name-only full-tree long"),
     "describe": Reader(shows="names", long="tags always long all abbrev match", deep="dirty"),
@@ -303,6 +303,8 @@ def _git(words: Sequence[str], deep: bool) -> Reading | None:
     reader = GIT_READERS.get(name)
     if reader is None or any("::" in word or _SIGNATURE.search(word) for word in rest):
         return None
+    if (name == "ls-tree" and "--name-only" not in rest) or any(map(_HASHES.fullmatch, rest)):
+        return None
     if not deep and name in ("show", "diff"):
         if not _is_summary(rest):
             return None
@@ -323,6 +325,9 @@ def _is_summary(words: Sequence[str]) -> bool:
     )
 
 
+_HASHES = re.compile("--porcelain=v?2")
+"""Asks for the hashes of files. They tell as much of a short text as `sha1sum` does, which is known
+to read it; so does `ls-tree`, but for names."""
 _SIGNATURE = re.compile("%[-+ ]?G")
 """What in a form lets git run a program that checks signatures."""
 _COMMIT = re.compile(r"HEAD|@|\w[\w./-]*([~^]\d*)+")
