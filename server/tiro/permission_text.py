@@ -92,7 +92,7 @@ def _patterns(params: Mapping[str, Any]) -> tuple[str, list[str]] | None:
     """The key and the patterns that allow just this; none where the key has no patterns."""
     key, _, rest = params["rule"].partition(": ")
     given = params["toolUse"]["input"]
-    if rest.endswith("(named in a command)"):  # a deny, which no rule lifts
+    if "(named in a command)" in rest or "(a command comes upon " in rest:  # a deny: none lifts it
         return None
     if key == "external_directory":
         return key, [rest.partition("(")[2].removesuffix(")")]

@@ -1268,3 +1268,89 @@ ls | grep -E "(txt|py)$"
 curl -sS -m 1 --fail -X POST -H 'Accept: a/b' -d '{"a": [1]}' http://127.0.0.1:9/
 """.strip().split("\n")
 """What the same rules are there for: none of these asks."""
+
+COPIES = [
+    ".env~",
+    ".env.bak",
+    ".env.swp",
+    "#.env#",
+    ".env.orig",
+    ".envrc",
+    "Copy of .env",
+    ".env (copy)",
+    ".env.~1~",
+]
+"""Names of copies that editors leave of a file with secrets, and of another such file."""
+
+READ_COPIES = r"""
+cat .env~
+cat ./.env~
+cat sub/../.env~
+cat {base}/ws/.env~
+cat '.env~'
+cat ".env"~
+cat \.env~
+cat .env?
+cat .env*
+cat .e*~
+cat .??*
+cat a.txt .env~
+cat -n .env.bak
+cat -- .env.bak
+cat '#.env#'
+cat \#.env\#
+cat 'Copy of .env'
+cat Copy\ of\ .env
+cat '.env (copy)'
+cat .env.~1~
+cat < .env~
+cat a.txt < .env.swp
+head -1 .env~
+head -c 9 .envrc
+tail -n1 .envrc
+tac .env.orig
+nl .env.swp
+rev .env~
+sort .envrc
+uniq .env~
+fold .envrc
+paste .env~ a.txt
+cut -c1-99 .env~
+od -c .env~
+wc -c .env~
+md5sum .env~
+sha256sum .envrc
+cmp .env~ a.txt
+comm .env~ a.txt
+diff a.txt .env~
+diff -r . sub
+grep . .env~
+grep -e . .env.bak
+grep -f .env~ a.txt
+grep -r OUT
+grep -rh OUT .
+rg OUT
+rg --hidden -u OUT
+sed -n p .env~
+jq -R . .env~
+find . -name '.env~' -exec cat {} ;
+cp .env~ b.txt
+cp -r . pay/all
+mv .env.bak b.txt
+ln .env~ b.txt
+ln -s .env~ b.txt
+install .env~ b.txt
+tar cf - .env~
+tar cf b.tar .
+git diff --no-index a.txt .env~
+git blame .env~
+git show HEAD:.env~
+git grep --no-index . .env~
+echo "$(cat .env~)"
+cat to-copy
+cat sub/to-copy
+cd sub && cat ../.env~
+timeout 5 cat .env~
+cat .ENV~
+""".strip().split("\n")
+"""Ways to such copies."""

@@ -16,12 +16,14 @@ import pytest
 
 from tests.agents.escapes import (
     ALLOWED,
+    COPIES,
     FOLDERS,
     LINES,
     OPTIONS,
     PATHS,
     PICKAXES,
     PLAIN,
+    READ_COPIES,
     SWEEPS,
     TEXTS,
 )
@@ -331,6 +333,34 @@ def test_no_folder_is_taken_from_the_environment(
     ended, _, results = attempt(base, ("run_command", given), rules=plan)
     assert ended == ["done"]
     assert f"{base}/ws\n" in results
+
+
+@pytest.mark.parametrize("agent", ["plan", "explore", None])
+def test_no_copy_of_a_denied_file_is_shown_or_written(base: Path, agent: str | None) -> None:
+    """M5.7: by no tool and no command, unasked."""
+    ws = base / "ws"
+    for name in COPIES:
+        (ws / name).write_text(SECRET)
+    (ws / "to-copy").symlink_to(".env~")
+    (ws / "sub/to-copy").symlink_to("../#.env#")
+    rules = RULES if agent is None else Rules(agent=AGENTS[agent].permission, default=STRICT_SET)
+    lines = [real(line, base) for line in READ_COPIES]
+    shown = attempt(base, *allowed(base, lines, rules), rules=rules)[2]
+    assert SECRET not in shown
+    used = [
+        (tool, {"path": name, **given})
+        for name in (*COPIES, "to-copy", "sub/to-copy")
+        for tool, given in (
+            ("read_file", {}),
+            ("grep", {"pattern": "."}),
+            ("write_file", {"content": "escaped"}),
+            ("edit_file", {"old_text": SECRET, "new_text": "escaped"}),
+        )
+    ]
+    _, _, results = attempt(base, *used, ("grep", {"pattern": "OUTSIDE"}), rules=rules)
+    assert SECRET not in results
+    assert all((ws / name).read_text() == SECRET for name in COPIES)
+    assert not (ws / "b.txt").exists()
 
 
 # What a repository brings must not run for an agent that only reads (B49)

@@ -354,6 +354,26 @@ def test_all_rules_that_decide_together_are_named(
     )
 
 
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("grep x .env", "named in a command"),
+        ("rg x", "a command comes upon .env"),
+        ("grep -r x .", "a command comes upon .env"),
+        ("tar c src ../ws", "a command comes upon .env"),
+    ],
+)
+def test_a_question_about_a_denied_file_says_why_it_is_asked(
+    room: Path, line: str, why: str
+) -> None:
+    """Whoever searches a folder has not named the file that is asked about."""
+    gate = Gate(
+        Rules(config={"bash": "allow"}, default=STRICT_SET), Workspace(RecordingEditor(room))
+    )
+    use = gate.look(TOOLS["run_command"], command(line))
+    assert f"read: *.env deny ({why})" in [one.decision.rule for one in gate.reasons(use)]
+
+
 def test_what_is_named_is_no_flood(room: Path) -> None:
     gate = Gate(Rules(default=STRICT_SET), Workspace(RecordingEditor(room)))
     line = "; ".join(f"make t{at} {'x' * 400}" for at in range(50))

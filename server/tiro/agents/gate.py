@@ -52,6 +52,8 @@ KEYS_OF_EFFECT: Mapping[Effect, frozenset[str]] = {
 """The keys whose own rules are enough for an effect; whatever goes by another is held to both."""
 
 REPEATED = "the same {calls} for the third time in a row"
+NAMED = "named in a command"
+COME_UPON = "a command comes upon {name}"
 MOST_REASONS = 20
 MAX_ABOUT_CHARS = 200
 OUTSIDE = "Outside the workspace: {path}"
@@ -180,8 +182,8 @@ class Gate(msgspec.Struct, frozen=True):
             if is_settled and not (decision.kind == "deny" and decision.source == "session"):
                 decision = self._settled(aim, rule)
             elif aim.at_most_asks and decision.kind != "allow":
-                named = f"{decision.rule} (named in a command)"
-                decision = msgspec.structs.replace(decision, kind="ask", rule=named)
+                told = f"{decision.rule} ({aim.why})"
+                decision = msgspec.structs.replace(decision, kind="ask", rule=told)
             elif decision.kind != "allow":
                 decision = _with_why(decision, aim)
             yield aim, decision
@@ -254,8 +256,9 @@ class Gate(msgspec.Struct, frozen=True):
         exactly = (*exactly, found.bound_to)
         if found.about == "outside":
             return Aim("external_directory", str(found.path), exactly)
-        key = "read" if found.about == "banned" else "write"
-        return Aim(key, self.workspace.named(found.path), exactly, at_most_asks=True)
+        key, name = "read" if found.about == "banned" else "write", self.workspace.named(found.path)
+        why = COME_UPON.format(name=name) if found.bound_to == found.about else NAMED
+        return Aim(key, name, exactly, why, at_most_asks=True)
 
     def _rights(self) -> Rights:
         def is_banned(path: Path) -> bool:
