@@ -104,6 +104,7 @@ def library(root: Path, open_things: ExitStack) -> list[Curve]:
         measured("save the whole snapshot", whole.acts(whole.save), 5, False),
         measured("load", whole.acts(whole.load), 5, False),
         measured("provider_view of all", whole.acts(whole.view), 5, False),
+        measured("search in it while it is live", whole.acts(whole.search), 3, False),
         measured(f"provider_view of {WINDOW}", bounded.acts(bounded.view), 40, True),
     ]
 
@@ -157,6 +158,12 @@ class _Kept:
         """Make the messages of a request."""
         session = self._sessions[length]
         provider_view(session.oldest_first(), session.archive_rows)
+
+    def search(self, length: int) -> None:
+        """Search it as it is in memory."""
+        search = Search(self._managers[length])
+        search.find("rareword", 20, [self._sessions[length]])
+        search.close()
 
     def close(self) -> None:
         """Let go of all of them."""

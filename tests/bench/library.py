@@ -5,7 +5,8 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,23 +43,21 @@ def adds(root: Path) -> list[Row]:
 
 
 def flat(root: Path) -> Row:
-    """Whether an add costs the same late as early; medians of equally many adds."""
-    manager, session = _new(root / "flat", "turn")
+    """Whether an add costs the same late as early: to two sessions in turn."""
+    with _filled(root / "late", MANY) as late, _filled(root / "early", FEW) as early:
+        seconds = medians(late, early, FLAT_SAMPLE)
+    return ratio_row(f"add at {MANY:,} messages", *seconds, 1.2, f"add at {FEW} messages")
+
+
+@contextmanager
+def _filled(directory: Path, count: int) -> Iterator[Callable[[], object]]:
+    """A call that adds to a session which has so many messages."""
+    manager, session = _new(directory, "turn")
     append = _appender(session)
-    for _ in range(FEW):
+    for _ in range(count):
         append()
-    early = [timed(append) for _ in range(FLAT_SAMPLE)]
-    for _ in range(MANY - FEW - 2 * FLAT_SAMPLE):
-        append()
-    late = [timed(append) for _ in range(FLAT_SAMPLE)]
+    yield append
     manager.close()
-    return ratio_row(
-        f"add at {MANY:,} messages",
-        statistics.median(late),
-        statistics.median(early),
-        1.2,
-        f"add at {FEW} messages",
-    )
 
 
 def load(root: Path) -> Row:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiro import Message
-from tiro.session.words import SNIPPET_CHARACTERS, phrases, searchable, snippet, words
+from tiro.session.words import SNIPPET_CHARACTERS, holds, phrases, searchable, snippet, words
 
 
 def found(query: str, text: str) -> bool:
@@ -80,6 +80,16 @@ def test_any_text_and_a_chinese_word_in_any_text_are_found(text: str) -> None:
     whole = phrases('"' + text.replace('"', " ") + '"')
     assert all(phrase.is_in(words(text)) for phrase in whole)
     assert snippet(f"{text}漢字検索全文{text}", phrases("字検索全")) is not None
+
+
+MIXED = st.text("aB é\u0301ßΣ漢字ほ゛゜ﬁＡ_-*", max_size=12)
+
+
+@given(MIXED, MIXED)
+def test_what_holds_a_phrase_is_what_has_it_among_its_words(text: str, query: str) -> None:
+    """A text that is not taken apart would not have been found."""
+    wanted = phrases(query)
+    assert holds(text, wanted) == all(phrase.is_in(words(text)) for phrase in wanted)
 
 
 @given(st.text(max_size=2000), st.text(max_size=400))

@@ -110,7 +110,7 @@ def recoverable(data: bytes) -> int:
 
 def _top_level(data: bytes) -> dict[str, msgspec.Raw]:
     """The fields of the file, each still as bytes, or the error that says what it is instead."""
-    if not data.strip(b"\x00 \t\r\n"):
+    if not data.lstrip(b"\x00 \t\r\n"):  # at its end it would be copied
         raise _unreadable("The file is empty" if not data.strip() else "The file holds no text", 0)
     try:
         raw = msgspec.json.decode(data, type=dict[str, msgspec.Raw])

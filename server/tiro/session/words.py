@@ -53,15 +53,21 @@ def phrases(query: str) -> list[Phrase]:
 
 def words(text: str) -> str:
     """The words of a text, with a space around each."""
-    return f" {' '.join(_WORD.findall(for_index(text)))} "
+    return _spaced(_folded(text))
+
+
+def holds(text: str, wanted: Sequence[Phrase]) -> bool:
+    """Whether a text holds every phrase; one that lacks a part of them is not taken apart."""
+    folded = _folded(text)
+    if not all(part in folded for phrase in wanted for part in phrase.words.split(" ")):
+        return False
+    spaced = _spaced(folded)
+    return all(phrase.is_in(spaced) for phrase in wanted)
 
 
 def for_index(text: str) -> str:
     """The text as an index may be given it that splits at all ASCII but letters and digits."""
-    folded = _folded(text)
-    if folded.isascii():
-        return folded
-    return _UNSPACED.sub(_pairs, _SEPARATOR.sub(" ", folded))
+    return _split(_folded(text))
 
 
 def searchable(message: Message) -> str:
@@ -73,8 +79,7 @@ def searchable(message: Message) -> str:
 
 def snippet(text: str, wanted: Sequence[Phrase]) -> str | None:
     """One line of the text around the first phrase; None where a phrase is missing."""
-    spaced = words(text)
-    if not wanted or not all(phrase.is_in(spaced) for phrase in wanted):
+    if not wanted or not holds(text, wanted):
         return None
     start = max(0, _place(text, wanted[0]) - SNIPPET_CHARACTERS // 3)
     if start:
@@ -129,6 +134,16 @@ def _folded(text: str) -> str:
         return text.lower()
     bare = _ACCENT.sub("", unicodedata.normalize("NFKD", text).casefold())
     return unicodedata.normalize("NFKC", bare)
+
+
+def _split(folded: str) -> str:
+    if folded.isascii():
+        return folded
+    return _UNSPACED.sub(_pairs, _SEPARATOR.sub(" ", folded))
+
+
+def _spaced(folded: str) -> str:
+    return f" {' '.join(_WORD.findall(_split(folded)))} "
 
 
 def _pairs(run: re.Match[str]) -> str:

@@ -13,7 +13,7 @@ from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
 from tiro.session.core import Core
 from tiro.session.messages import Message
 from tiro.session.times import from_rfc3339, rfc3339
-from tiro.session.words import Phrase, searchable, words
+from tiro.session.words import Phrase, holds, searchable
 from tiro.stores.reading import read_session
 
 Progress = Callable[[int, int], None]
@@ -88,10 +88,7 @@ def saved_places(path: str, look_at: LookAt = look_at_file) -> list[Place]:
 
 def matching(places: Iterable[Place], wanted: Sequence[Phrase]) -> Iterator[Place]:
     """Those that hold every phrase."""
-    for place in places:
-        spaced = words(place.text)
-        if all(phrase.is_in(spaced) for phrase in wanted):
-            yield place
+    return (place for place in places if holds(place.text, wanted))
 
 
 def newest(places: Iterable[Place], limit: int) -> list[Place]:
