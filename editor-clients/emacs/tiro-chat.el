@@ -338,12 +338,14 @@ What was said since then is shown first where it is not yet."
         (t "stopped")))
 
 (defun tiro-chat-size-text (size)
-  "Return SIZE, a ContextSize, as a short text."
+  "Return SIZE, a ContextSize, as a short text.
+What is larger than the model takes is not sent: the next prompt makes room."
   (let ((tokens (plist-get size :tokens)) (limit (plist-get size :contextWindow)))
-    (if limit
-        (format "%s/%s %d%%" (tiro-chat--count tokens) (tiro-chat--count limit)
-                (round (* 100.0 tokens) limit))
-      (format "%s tokens" (tiro-chat--count tokens)))))
+    (cond ((null limit) (format "%s tokens" (tiro-chat--count tokens)))
+          ((> tokens limit)
+           (format "%s/%s over the limit" (tiro-chat--count tokens) (tiro-chat--count limit)))
+          (t (format "%s/%s %d%%" (tiro-chat--count tokens) (tiro-chat--count limit)
+                     (round (* 100.0 tokens) limit))))))
 
 (defun tiro-chat--count (number)
   "Return NUMBER in at most four characters or so."

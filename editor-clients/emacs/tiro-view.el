@@ -71,12 +71,18 @@ MODE is its major mode, `tiro-view-mode' by default."
                          unless (zerop value)
                          collect (format "%s %s" (substring (symbol-name key) 1) value))))
     (setf (tiro-session-context-size tiro-session) size)
-    (message "Tiro: the next request takes %s tokens%s: %s" (plist-get size :tokens)
-             (if-let ((limit (plist-get size :contextWindow)))
-                 (format " of the model's %s (%d%%)" limit
-                         (round (* 100.0 (plist-get size :tokens)) limit))
-               "; how many the model takes is not known")
+    (message "Tiro: %s: %s" (tiro-view--size-words (plist-get size :tokens)
+                                                   (plist-get size :contextWindow))
              (if parts (string-join parts ", ") "nothing yet"))))
+
+(defun tiro-view--size-words (tokens limit)
+  "Say how large a request of TOKENS is for a model that takes LIMIT, nil if unknown."
+  (cond ((null limit)
+         (format "the next request takes %s tokens; how many the model takes is not known" tokens))
+        ((> tokens limit)
+         (format "%s tokens, over the limit of %s (the next prompt makes room)" tokens limit))
+        (t (format "the next request takes %s tokens of the model's %s (%d%%)" tokens limit
+                   (round (* 100.0 tokens) limit)))))
 
 ;;;; Words
 

@@ -6,7 +6,8 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/unit/**/*.test.ts"],
-    testTimeout: 20_000,
+    testTimeout: 180_000, // only what hangs is to fail by it
+    hookTimeout: 180_000,
     alias: { vscode: fileURLToPath(new URL("test/unit/vscode.ts", import.meta.url)) },
   },
 });

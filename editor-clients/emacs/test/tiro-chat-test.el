@@ -177,6 +177,8 @@
     (should (equal (tiro-chat-mode-line) ":stopped"))
     (setf (tiro-session-context-size tiro-session) '(:tokens 1234 :contextWindow 8000))
     (should (equal (tiro-chat-mode-line) ":stopped 1.2k/8.0k 15%%"))
+    (setf (tiro-session-context-size tiro-session) '(:tokens 170712 :contextWindow 8192))
+    (should (equal (tiro-chat-mode-line) ":stopped 171k/8.2k over the limit"))
     (setf (tiro-session-context-size tiro-session) '(:tokens 12345 :contextWindow nil))
     (should (equal (tiro-chat-mode-line) ":stopped 12k tokens"))))
 

@@ -44,5 +44,11 @@
       (should (eq (key-binding "q") #'quit-window))
       (should (eq (key-binding "c") #'tiro-clear-session)))))
 
+(ert-deftest tiro-view-says-what-becomes-of-more-than-the-model-takes ()
+  (should (equal (tiro-view--size-words 170712 8192)
+                 "170712 tokens, over the limit of 8192 (the next prompt makes room)"))
+  (should (equal (tiro-view--size-words 819 8192)
+                 "the next request takes 819 tokens of the model's 8192 (10%)")))
+
 (provide 'tiro-view-test)
 ;;; tiro-view-test.el ends here

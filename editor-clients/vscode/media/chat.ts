@@ -114,6 +114,7 @@ for (const [id, command] of [
   ["agent", "tiro.selectAgent"],
   ["model", "tiro.selectModel"],
   ["tokens", "tiro.contextSize"],
+  ["trust", "workbench.trust.manage"],
 ] as const) {
   byId(id).addEventListener("click", () => {
     post({ type: "command", command });
@@ -250,10 +251,11 @@ function showStatus(status: ViewStatus): void {
   send.hidden = isAnswering;
   send.disabled = prompt.value.trim() === "";
   prompt.placeholder = isAnswering ? "Steer the answer" : "Ask Tiro";
+  byId("restricted").hidden = !status.isRestricted;
   transcript.setPins(status.pins);
   label(byId("agent"), status.agent, `Agent: ${status.agent}`);
   label(byId("model"), status.model.split("/").at(-1) ?? "", `Model: ${status.model}`);
-  label(byId("tokens"), status.tokens, `Next request: ${status.tokens}`);
+  label(byId("tokens"), status.tokens, status.tokensSentence);
   const activity = byId("activity");
   activity.textContent = status.activity || activityOf(state);
   activity.title = activity.textContent;

@@ -24,21 +24,39 @@ const REMEDIES: readonly PickOf<string>[] = [
   { label: "$(json) Explain Next Request", description: "exactly what is sent", value: "tiro.explainRequest" },
 ];
 
+/** What becomes of a session that is larger than what its model takes: it is not sent like that. */
+const MAKES_ROOM = "the next prompt makes room";
+
 /** `1.2k tokens (4 %)`, or what of it is known. */
 export function tokensText(size: ContextSize | undefined): string {
   if (size === undefined) {
     return "";
   }
-  const percent = size.ratio === null ? "" : ` (${Math.round(size.ratio * 100)} %)`;
-  return `${shortNumber(size.tokens)} tokens${percent}`;
+  return `${shortNumber(size.tokens)} tokens${shareText(size)}`;
+}
+
+/** The same in a sentence, for a tooltip and for whoever listens; "" where nothing is known. */
+export function tokensSentence(size: ContextSize | undefined): string {
+  if (size === undefined) {
+    return "";
+  }
+  return isOver(size) ? `${tokensText(size)}: ${MAKES_ROOM}` : `Next request: ${tokensText(size)}`;
+}
+
+/** Both, for what stands around the transcript. */
+export function tokensTexts(size: ContextSize | undefined) {
+  return { tokens: tokensText(size), tokensSentence: tokensSentence(size) };
 }
 
 /** The size of the next request, with the error of the estimate as far as it is known. */
 export function contextSizeText(size: ContextSize): string {
-  const window =
-    size.contextWindow === null ? "" : ` of ${size.contextWindow.toLocaleString("en")}`;
   const error = size.errorPercent === null ? "" : `, ±${Math.round(size.errorPercent)} %`;
-  return `The next request: about ${size.tokens.toLocaleString("en")}${window} tokens${error}`;
+  const tokens = `about ${size.tokens.toLocaleString("en")}`;
+  const limit = size.contextWindow?.toLocaleString("en");
+  if (isOver(size)) {
+    return `The session: ${tokens} tokens${error}, over the limit of ${limit ?? ""}: ${MAKES_ROOM}`;
+  }
+  return `The next request: ${tokens}${limit === undefined ? "" : ` of ${limit}`} tokens${error}`;
 }
 
 /** How far the estimate can be trusted. */
@@ -60,6 +78,17 @@ export function contextSizePicks({ tokens, breakdown }: ContextSize): PickOf<str
       value: "",
     }));
   return [...parts, ...REMEDIES];
+}
+
+function isOver({ ratio }: ContextSize): boolean {
+  return ratio !== null && ratio > 1;
+}
+
+function shareText(size: ContextSize): string {
+  if (size.ratio === null) {
+    return "";
+  }
+  return isOver(size) ? " (over the limit)" : ` (${Math.round(size.ratio * 100)} %)`;
 }
 
 function shortNumber(value: number): string {

@@ -5,29 +5,13 @@
  * long conversation as in a short one.
  */
 
-import { cutOutput, itemsOf, numbered, summaryOf } from "./items";
+import type { Ending } from "./endings";
+import { cutOutput, itemsOf, markUnanswered, numbered, summaryOf } from "./items";
 import type { Message } from "./messages";
-import { endNotice, SAID_TOO_LATE, SAID_WAITS } from "./notices";
-import type {
-  FinishedEvent,
-  StoredEvent,
-  TextEvent,
-  ThinkingEvent,
-  ToolOutputEvent,
-  ToolResultEvent,
-  ToolUseEvent,
-  TurnEvent,
-} from "./protocol";
-import type {
-  Item,
-  NoticeAction,
-  NoticeItem,
-  TextItem,
-  ThinkingItem,
-  ToolItem,
-  TranscriptChange,
-  UserItem,
-} from "./viewMessages";
+import { BROKEN_OFF, endNotice, type Notice, SAID_TOO_LATE, SAID_WAITS } from "./notices";
+import type { FinishedEvent, StoredEvent, TextEvent, ThinkingEvent, ToolOutputEvent, ToolResultEvent, ToolUseEvent, TurnEvent } from "./protocol";
+import { TurnEnds } from "./turnEnds";
+import type { Item, NoticeAction, NoticeItem, TextItem, ThinkingItem, ToolItem, TranscriptChange, UserItem } from "./viewMessages";
 
 /** How many items a view gets at once. */
 const PAGE_ITEMS = 100;
@@ -43,6 +27,7 @@ export class Conversation {
   #unstored: TextItem[] = [];
   #hasAnswered = false;
   #oldestSeq: number | undefined;
+  readonly #ends = new TurnEnds();
   #made = 0;
 
   get items(): readonly Item[] {
@@ -52,6 +37,11 @@ export class Conversation {
   /** Whether the session holds messages older than those shown. */
   get hasEarlier(): boolean {
     return this.#oldestSeq !== undefined && this.#oldestSeq > 1;
+  }
+
+  /** How turns of this session ended, where that was told. */
+  get endings(): readonly Ending[] {
+    return this.#ends.endings;
   }
 
   get oldestSeq(): number | undefined {
@@ -72,11 +62,13 @@ export class Conversation {
     return end <= 0 ? undefined : { type: "prepend", items: this.#items.slice(start, end), hasEarlier };
   }
 
-  /** Show these messages, and below them a prompt that the server does not have yet. */
-  reset(messages: readonly Message[]): TranscriptChange[] {
+  /** Show these messages with how their turns ended, and below them a prompt that the server does not have yet. */
+  reset(messages: readonly Message[], endings: readonly Ending[] = []): TranscriptChange[] {
     const waiting = this.#prompt;
-    this.#items = itemsOf(messages);
+    this.#items = itemsOf(messages, endings);
+    markUnanswered(this.#items);
     this.#oldestSeq = messages[0]?.seq ?? undefined;
+    this.#ends.reset(messages.at(-1)?.seq ?? 0, endings);
     this.#clearTurn();
     if (waiting !== undefined) {
       this.#prompt = waiting;
@@ -87,7 +79,7 @@ export class Conversation {
 
   /** Show older messages above the others. */
   prepend(messages: readonly Message[]): TranscriptChange[] {
-    const items = itemsOf(messages);
+    const items = itemsOf(messages, this.endings);
     this.#items.unshift(...items);
     this.#oldestSeq = messages.length === 0 ? 1 : (messages[0]?.seq ?? 1);
     return [{ type: "prepend", items, hasEarlier: this.hasEarlier }];
@@ -96,9 +88,8 @@ export class Conversation {
   /** Show the user's prompt before the server has it. */
   ask(text: string, attachments: string[]): TranscriptChange[] {
     this.#clearTurn();
-    const item: UserItem = { kind: "user", id: this.#newId(), text, attachments };
-    this.#prompt = item;
-    return [this.#add(item)];
+    this.#prompt = { kind: "user", id: this.#newId(), text, attachments };
+    return [this.#add(this.#prompt)];
   }
 
   /** The user says this to the running turn; it waits until the turn takes it. */
@@ -139,7 +130,7 @@ export class Conversation {
       case "resize":
         return this.#resized(event.memoRefused);
       case "finished":
-        return this.#finish(event.stopReason);
+        return this.#finish(event);
       default:
         // The others tell about the session's numbers, not about its text.
         return [];
@@ -148,7 +139,7 @@ export class Conversation {
 
   /** The turn ended without its last event, as when the server died. */
   breakOff(): TranscriptChange[] {
-    return [...this.#endStream(true), ...this.#leaveSaid()];
+    return [...this.#endStream(true), ...this.#leaveSaid(), ...(this.#ends.isRunning ? this.#end(BROKEN_OFF) : [])];
   }
 
   /** Tell the user something that is no message. */
@@ -159,6 +150,7 @@ export class Conversation {
   #start(seq: number): TranscriptChange[] {
     const prompt = this.#prompt;
     this.#prompt = undefined;
+    this.#ends.start(seq);
     return prompt === undefined ? [] : [numbered(prompt, seq)];
   }
 
@@ -234,6 +226,7 @@ export class Conversation {
 
   /** The second event tells that the prompt itself is stored. */
   #stored({ role, n, seq }: StoredEvent): TranscriptChange[] {
+    this.#ends.stored(seq);
     if (role === "assistant") {
       return this.#unstored.splice(0).map((item) => numbered(item, seq));
     }
@@ -253,11 +246,18 @@ export class Conversation {
     });
   }
 
-  #finish(stopReason: FinishedEvent["stopReason"]): TranscriptChange[] {
-    const changes = [...this.#endStream(stopReason === "cancelled" || stopReason === "error"), ...this.#leaveSaid()];
-    const text = endNotice(stopReason, this.#hasAnswered);
+  #finish(event: FinishedEvent): TranscriptChange[] {
+    const isInterrupted = event.stopReason === "cancelled" || event.stopReason === "error";
+    const changes = [...this.#endStream(isInterrupted), ...this.#leaveSaid()];
+    const notice = endNotice(event, this.#hasAnswered);
     this.#clearTurn();
-    return text === undefined ? changes : [...changes, ...this.notice("info", text)];
+    return [...changes, ...this.#end(notice)];
+  }
+
+  /** The turn is over: what is told about that is remembered for when the session is read again. */
+  #end(notice?: Notice): TranscriptChange[] {
+    this.#ends.end(notice);
+    return notice === undefined ? [] : this.notice(notice.level, notice.text, notice.actions);
   }
 
   #endStream(isInterrupted: boolean): TranscriptChange[] {

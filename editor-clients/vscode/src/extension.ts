@@ -11,7 +11,6 @@ import { messageOf } from "./failure";
 import { Forms } from "./forms";
 import { offerInstall } from "./install";
 import { Keys } from "./keys";
-import { LastSession } from "./lastSession";
 import { Session } from "./session";
 import { registerNativeChat } from "./nativeChat";
 import { SessionDocuments } from "./sessionDocument";
@@ -43,7 +42,7 @@ function build(context: vscode.ExtensionContext): Client {
   const forms = new Forms();
   const keys = new Keys(context.secrets, context.globalState);
   const client = new Client(log, documents, keys);
-  const session = new Session(client, new LastSession(context.workspaceState));
+  const session = new Session(client, context.workspaceState);
   const attachments = new Attachments();
   const tree = new SessionsTree(client, session, log);
   const view = new ChatView(context.extensionUri, session, attachments, client.questions, forms, log);

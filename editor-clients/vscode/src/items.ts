@@ -9,6 +9,8 @@ import {
   resultText,
   textOf,
 } from "./messages";
+import type { Ending } from "./endings";
+import { UNANSWERED } from "./notices";
 import type { Range } from "./protocol";
 import type { Item, TextItem, ToolItem, ToolStatus, TranscriptChange, UserItem } from "./viewMessages";
 
@@ -19,21 +21,42 @@ const REJECTED = /^(?:The user said no|Not allowed by the rule .*); nothing was 
 /** The fields of a tool's input that name what it is about, best first. */
 const SUBJECT_KEYS = ["path", "pattern", "command", "query"];
 
-/** The items of a run of messages, oldest first; tool results join the line of their tool use. */
-export function itemsOf(messages: readonly Message[]): Item[] {
+/**
+ * The items of a run of messages, oldest first; tool results join the line of their tool use, and what
+ * was told at the end of a turn stands behind it.
+ */
+export function itemsOf(messages: readonly Message[], endings: readonly Ending[] = []): Item[] {
   const items: Item[] = [];
   const open = new Map<string, ToolItem>();
+  const first = messages[0]?.seq ?? Infinity;
+  let waiting = endings.filter(({ after }) => after >= first);
+  let last = 0;
+  const addEnds = () => {
+    items.push(...waiting.filter(({ after }) => after <= last).map(endItem));
+    waiting = waiting.filter(({ after }) => after > last);
+  };
   messages.forEach((message, index) => {
     const base = `m${message.seq ?? `x${index}`}`;
     if (message.role === "user") {
+      addEnds();
       items.push(userItem(base, message));
-      return;
+    } else {
+      blocksOf(message).forEach((block, position) => {
+        addBlock(items, open, block, `${base}.${position}`, message);
+      });
     }
-    blocksOf(message).forEach((block, position) => {
-      addBlock(items, open, block, `${base}.${position}`, message);
-    });
+    last = message.seq ?? last;
   });
+  addEnds();
   return items;
+}
+
+/** Say of a prompt that ends the items that nothing came of it; where the end was told, it does not end them. */
+export function markUnanswered(items: readonly Item[]): void {
+  const last = items.at(-1);
+  if (last?.kind === "user") {
+    last.mark = UNANSWERED;
+  }
 }
 
 /** The item that shows the message with this number, or the answer that it belongs to. */
@@ -80,6 +103,10 @@ function linesText(range: Partial<Range> | null | undefined): string {
     return "";
   }
   return start === end ? `:${start + 1}` : `:${start + 1}-${end + 1}`;
+}
+
+function endItem({ after, level, text, actions }: Ending): Item {
+  return { kind: "notice", id: `end${after}`, level, text, actions };
 }
 
 function userItem(id: string, message: Message): Item {

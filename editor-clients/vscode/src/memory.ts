@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import type { Parts } from "./commands";
 import { contextSizeHint, contextSizePicks, contextSizeText } from "./contextSize";
 import { isCancelled } from "./failure";
-import { changedMemory, memoryText } from "./memoryText";
+import { changedMemory, isSameMemory, memoryText } from "./memoryText";
 import { messageLine, messagesOf } from "./messages";
 import { counted } from "./pick";
 import * as protocol from "./protocol";
@@ -15,7 +15,7 @@ const MEMORY_FORM = "memory.md";
 /** So many of the messages that would go are shown. */
 const MAX_SHOWN = 200;
 
-/** Show what would leave the window; where it is under its limits the user may want it all the same. */
+/** Show what would leave the window; where nothing would, say so: the user may want it all the same. */
 export async function previewResize(
   parts: Parts,
   given?: unknown,
@@ -25,14 +25,16 @@ export async function previewResize(
     return undefined;
   }
   const preview = await askForPreview(parts, given === true);
-  if (preview?.draftId === null) {
-    const choice = given === undefined ? await offerForce() : undefined;
-    return choice === undefined ? preview : previewResize(parts, true);
+  if (preview === undefined) {
+    return undefined;
   }
-  if (preview !== undefined) {
-    await showPreview(parts, preview, preview.draftId);
+  const { draftId } = preview;
+  if (draftId !== null && (await changesAnything(parts, preview))) {
+    await showPreview(parts, preview, draftId);
+    return preview;
   }
-  return preview;
+  const choice = await tellNothing(preview, given === undefined && draftId === null);
+  return choice === undefined ? preview : previewResize(parts, true);
 }
 
 /** Apply the preview that is open, with what the user edited in it. */
@@ -92,9 +94,20 @@ function askForPreview({ client }: Parts, force: boolean) {
   );
 }
 
-function offerForce(): Thenable<string | undefined> {
-  const text = "Tiro: Nothing would leave the window, which is under its limits";
-  return vscode.window.showInformationMessage(text, "Resize All the Same");
+/** Whether a message would go, or memo or summary become another. */
+async function changesAnything({ client }: Parts, preview: protocol.PreviewResult): Promise<boolean> {
+  return preview.evict.length > 0 || !isSameMemory(preview, await client.request(protocol.memoGet, {}));
+}
+
+/** Say that nothing would go; a resize can be forced where the limits alone ask for none. */
+function tellNothing({ keep, memoRefused }: protocol.PreviewResult, canForce: boolean): Thenable<string | undefined> {
+  const what = keep.length === 0 ? "no message is in it" : `all ${counted(keep.length, "message")} would stay`;
+  const refused = memoRefused === null ? "" : `. The memo stays as it was: ${memoRefused}`;
+  const told = vscode.window.showInformationMessage(
+    `Tiro: Nothing would leave the window: ${what}${refused}`,
+    ...(canForce ? ["Resize All the Same"] : []),
+  );
+  return canForce ? told : Promise.resolve(undefined);
 }
 
 async function showPreview(parts: Parts, preview: protocol.PreviewResult, draftId: string): Promise<void> {

@@ -4,16 +4,29 @@ const MEMO = "## Memo (JSON)";
 const SUMMARY = "## Summary";
 const END = "<!-- The summary ends here; what follows is not stored. -->";
 
+/** The server's own entry in a memo that is an object. */
+const BOOKKEEPING = "last_resize";
+
+interface Memory {
+  memo: unknown;
+  summary: string;
+}
+
 /** What of memo and summary the user changed. */
 export interface ChangedMemory {
   memo?: unknown;
   summary?: string;
 }
 
+/** Whether two memories say the same; when and why the memo was last written is no part of what it says. */
+export function isSameMemory(one: Memory, other: Memory): boolean {
+  return one.summary === other.summary && JSON.stringify(said(one.memo)) === JSON.stringify(said(other.memo));
+}
+
 /** What is said about them, then the two, then a list. No line of the head begins with `## `. */
 export function memoryText(
   head: readonly string[],
-  { memo, summary }: { memo: unknown; summary: string },
+  { memo, summary }: Memory,
   list: readonly string[] = [],
 ): string {
   const json = JSON.stringify(memo ?? {}, null, 2);
@@ -47,6 +60,14 @@ function parts(text: string): { memo: string; summary: string } {
   }
   const inner = lines.slice(memo + 1, summary).filter((line) => !line.startsWith("```"));
   return { memo: inner.join("\n").trim(), summary: lines.slice(summary + 1, end).join("\n").trim() };
+}
+
+/** A memo without what the server notes in it. */
+function said(memo: unknown): unknown {
+  if (typeof memo !== "object" || memo === null || Array.isArray(memo)) {
+    return memo ?? {};
+  }
+  return Object.fromEntries(Object.entries(memo).filter(([key]) => key !== BOOKKEEPING));
 }
 
 /** A blank memo is an empty one. */

@@ -10,7 +10,8 @@ import * as vscode from "vscode";
 import type { Client } from "./client";
 import { messageOf } from "./failure";
 import { summaryOf } from "./items";
-import type { Attachment, TurnEvent, TurnResult } from "./protocol";
+import { questionId } from "./permissionText";
+import type { Attachment, ToolUseEvent, TurnEvent, TurnResult } from "./protocol";
 import { nativeModel } from "./nativeModel";
 import type { Session } from "./session";
 
@@ -62,9 +63,14 @@ async function answer(client: Client, session: Session, { request, stream, token
     return failed("Write what you want to know.");
   }
   const told = new Telling(stream);
-  const listening = client.onTurnEvent((event) => {
-    told.take(event);
-  });
+  const listening = vscode.Disposable.from(
+    client.onTurnEvent((event) => {
+      told.take(event);
+    }),
+    client.questions.onChanged(() => {
+      told.ask(client.questions.oldest?.item.id);
+    }),
+  );
   const cancelling = token.onCancellationRequested(() => void session.cancel().catch(() => undefined));
   try {
     const result = await session.ask({ prompt, attachments: request.references.flatMap(attachmentOf) });
@@ -79,12 +85,15 @@ async function answer(client: Client, session: Session, { request, stream, token
 }
 
 /** Paints the events of one turn. */
-class Telling {
+export class Telling {
   failure = "There is no answer; the Tiro view says why.";
   #isThinking = false;
   #hasWritten = false;
+  /** The line of each tool use, by the id of a question about it. */
+  readonly #lines = new Map<string, string>();
+  #asked: string | undefined;
 
-  constructor(private readonly stream: vscode.ChatResponseStream) {}
+  constructor(private readonly stream: Pick<vscode.ChatResponseStream, "markdown" | "progress" | "button">) {}
 
   take(event: TurnEvent): void {
     switch (event.type) {
@@ -99,7 +108,7 @@ class Telling {
         }
         return;
       case "toolUse":
-        this.#toolUse(event.toolUse.name, event.toolUse.input, event.status);
+        this.#toolUse(event);
         return;
       case "retry":
         this.stream.progress(`Trying again in ${event.waitSeconds} s: ${event.reason}`);
@@ -122,10 +131,22 @@ class Telling {
     }
   }
 
-  #toolUse(name: string, input: unknown, status: string): void {
-    if (status === "proposed" || status === "running") {
-      const wait = status === "proposed" ? " (asks for your permission)" : "";
-      this.stream.progress(`${name} ${summaryOf(input)}${wait}`);
+  /** The user is asked this question; about most tool uses that are proposed nobody is. */
+  ask(id: string | undefined): void {
+    const line = this.#lines.get(id ?? "");
+    if (line !== undefined && id !== this.#asked) {
+      this.#asked = id;
+      this.stream.progress(`${line} (asks for your permission)`);
+    }
+  }
+
+  #toolUse({ turnId, toolUse: { id, name, input }, status }: ToolUseEvent): void {
+    const line = `${name} ${summaryOf(input)}`;
+    this.#lines.set(questionId(turnId, id), line);
+    if (status === "running") {
+      this.stream.progress(line);
+    } else if (status === "rejected" || status === "failed") {
+      this.stream.progress(`${line} (${status})`);
     }
     this.#hasWritten ||= status === "done" && WRITING_TOOLS.includes(name);
   }

@@ -1,9 +1,11 @@
 /** What the user is told about ends and changes that speak for themselves to nobody. */
 
+import { actionsFor } from "./failure";
+import { textOf } from "./messages";
 import type { FinishedEvent, SessionChanged } from "./protocol";
 import type { NoticeItem } from "./viewMessages";
 
-type Notice = Pick<NoticeItem, "level" | "text" | "actions">;
+export type Notice = Pick<NoticeItem, "level" | "text" | "actions">;
 
 /** What stands below words that the running answer has not taken. */
 export const SAID_WAITS = "Waits for the next step";
@@ -16,14 +18,22 @@ const END_TEXTS: Readonly<Partial<Record<FinishedEvent["stopReason"], string>>> 
   refusal: "The model refused to answer.",
 };
 
+/** What stands below a prompt that is the last message of what was read. */
+export const UNANSWERED = "Unanswered";
+
+/** The word about a turn that no last event has told the end of. */
+export const BROKEN_OFF = inform("Interrupted: the server ended in the middle of this answer. What it had stored is kept.");
+
 /** The word about a turn's end; undefined where the answer says enough. */
 export function endNotice(
-  stopReason: FinishedEvent["stopReason"],
+  { stopReason, error }: Pick<FinishedEvent, "stopReason" | "error">,
   hasAnswered: boolean,
-): string | undefined {
-  return stopReason === "end_turn" && !hasAnswered
-    ? "The model gave an empty answer."
-    : END_TEXTS[stopReason];
+): Notice | undefined {
+  if (error) {
+    return { level: "error", text: error.message, actions: actionsFor(textOf(error.data?.kind)) };
+  }
+  const text = stopReason === "end_turn" && !hasAnswered ? "The model gave an empty answer." : END_TEXTS[stopReason];
+  return text === undefined ? undefined : inform(text);
 }
 
 /** The word about a change nobody here asked for; undefined where the numbers say enough. */

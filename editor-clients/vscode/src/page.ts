@@ -42,6 +42,9 @@ const BODY = `<body>
   <button id="follow" type="button" hidden>Jump to the End</button>
   <section id="question" aria-label="Question" hidden></section>
   <form id="composer" aria-label="Prompt">
+    <div id="restricted" role="note" hidden><span>This workspace is not trusted: Tiro reads its files and
+      answers, but changes none and runs no command.</span>
+      <button id="trust" type="button">Manage Workspace Trust</button></div>
     <ul id="chips" aria-label="Attachments"></ul>
     <ul id="mentions" role="listbox" aria-label="Files to attach" hidden></ul>
     <textarea id="prompt" rows="1" aria-label="Ask Tiro" placeholder="Ask Tiro"

@@ -32,11 +32,16 @@ export function decisionOf(label: string | undefined): Decision {
   return label === DECISIONS.once ? "once" : label === DECISIONS.always ? "always" : "reject";
 }
 
+/** The id of the question about a tool use. */
+export function questionId(turnId: string, toolUseId: string): string {
+  return `${turnId}/${toolUseId}`;
+}
+
 /** The question of the view: the first lines of what would be run or changed. */
 export function questionItem(params: PermissionParams): QuestionItem {
   const diff = parseDiff(params.preview ?? "");
   return {
-    id: `${params.turnId}/${params.toolUse.id}`,
+    id: questionId(params.turnId, params.toolUse.id),
     title: visible(`${params.agent ?? "No agent"} wants to run ${params.toolUse.name} [${params.effect}]`),
     always: params.always.map(visible),
     ...(diff === undefined ? textFacts(textOf(params)) : diffFacts(diff)),

@@ -8,13 +8,14 @@ import * as vscode from "vscode";
 
 import type { Prompt } from "./attachment";
 import type { Client, ConnectionState } from "./client";
-import { tokensText } from "./contextSize";
+import { tokensTexts } from "./contextSize";
 import { Conversation } from "./conversation";
-import { actionsFor, actionsForError, messageOf } from "./failure";
+import { Endings } from "./endings";
+import { actionsForError, messageOf } from "./failure";
 import { whenIdle } from "./idle";
 import { attachmentLabel } from "./items";
-import type { LastSession } from "./lastSession";
-import { messagesOf, textOf } from "./messages";
+import { LastSession } from "./lastSession";
+import { messagesOf } from "./messages";
 import { changeNotice } from "./notices";
 import * as protocol from "./protocol";
 import { resume } from "./resume";
@@ -49,7 +50,9 @@ export class Session implements vscode.Disposable {
 
   constructor(
     private readonly client: Client,
-    private readonly last: LastSession,
+    memory: vscode.Memento,
+    private readonly last = new LastSession(memory),
+    private readonly endings = new Endings(memory),
   ) {
     client.onConnected((facts) => resume(client, this, last, facts?.resume));
     this.#subscriptions = [
@@ -91,7 +94,8 @@ export class Session implements vscode.Disposable {
       state: this.#clientState(),
       agent: this.#agent ?? "",
       model: this.#model ?? "",
-      tokens: tokensText(this.#contextSize),
+      ...tokensTexts(this.#contextSize),
+      isRestricted: !vscode.workspace.isTrusted,
       activity: this.#activity,
       pins: this.#pins,
     };
@@ -162,7 +166,7 @@ export class Session implements vscode.Disposable {
     this.#model = view.model ?? this.#model;
     this.#know(view);
     this.last.remember({ id: view.id, path: view.path });
-    this.paint(this.conversation.reset(messagesOf(view).slice(-PAGE_MESSAGES)));
+    this.paint(this.conversation.reset(messagesOf(view).slice(-PAGE_MESSAGES), this.endings.of(view.id)));
     this.#fireStatus();
   }
 
@@ -202,10 +206,7 @@ export class Session implements vscode.Disposable {
   }
 
   dispose(): void {
-    vscode.Disposable.from(...this.#subscriptions).dispose();
-    for (const emitter of [this.#transcript, this.#status, this.#returned]) {
-      emitter.dispose();
-    }
+    vscode.Disposable.from(...this.#subscriptions, this.#transcript, this.#status, this.#returned).dispose();
   }
 
   #connectionChanged(state: ConnectionState): void {
@@ -213,6 +214,7 @@ export class Session implements vscode.Disposable {
       this.turnId = undefined;
       this.#activity = "";
       this.paint(this.conversation.breakOff());
+      this.endings.keep(this.#id, this.conversation.endings);
     }
     this.#fireStatus();
   }
@@ -236,10 +238,8 @@ export class Session implements vscode.Disposable {
     this.paint(this.conversation.apply(event));
     if (event.type === "finished") {
       this.turnId = undefined;
-      if (event.error) {
-        this.#failedTurn = event.turnId;
-        this.tell("error", event.error.message, actionsFor(textOf(event.error.data?.kind)));
-      }
+      this.endings.keep(this.#id, this.conversation.endings);
+      this.#failedTurn = event.error === null ? this.#failedTurn : event.turnId;
       if (this.#title === "") {
         void this.readFacts().catch(() => undefined); // the first turn gives the session its title
       }

@@ -45,7 +45,7 @@ export function createStatusBarItem(session: Session, questions: Questions): vsc
 }
 
 /** What stands in the bar; above all that the user is waited for. */
-export function statusText(status: ViewStatus, waiting = 0): string {
+export function statusText(status: Pick<ViewStatus, "state" | "agent" | "model" | "tokens">, waiting = 0): string {
   if (waiting > 0) {
     return `$(question) Tiro: ${counted(waiting, "question")}`;
   }
@@ -64,7 +64,8 @@ function tooltip(status: ViewStatus, waiting: number): string {
     `State: ${STATE_WORDS[status.state]}`,
     status.agent && `Agent: ${status.agent}`,
     status.model && `Model: ${status.model}`,
-    status.tokens && `Next request: ${status.tokens}`,
+    status.tokensSentence,
+    status.isRestricted ? "The workspace is not trusted: Tiro only reads" : "",
     status.activity,
   ];
   return lines.filter((line) => line !== "").join("\n");

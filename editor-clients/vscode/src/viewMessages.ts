@@ -81,6 +81,7 @@ export const VIEW_COMMANDS = [
   "tiro.attach",
   "tiro.loadSession",
   "tiro.openSettings",
+  "workbench.trust.manage",
 ] as const;
 export type ViewCommand = (typeof VIEW_COMMANDS)[number];
 
@@ -104,6 +105,10 @@ export interface ViewStatus {
   agent: string;
   model: string;
   tokens: string;
+  /** The same in a sentence. */
+  tokensSentence: string;
+  /** The workspace is not trusted, so nothing is changed and no command is run. */
+  isRestricted: boolean;
   /** What is being done right now, such as the load of a local model; "" for nothing. */
   activity: string;
   /** The seqs of the messages that stay in the window. */

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import * as vscode from "vscode";
 
 import type { ContextSize, ExplainResult, PinResult, PreviewResult, SaveResult, SessionView, TurnResult } from "../../src/protocol";
-import { activeText, answering, ask, askSlowly, edit, errorOf, run, shows, systemPrompt, until } from "./tools";
+import { activeText, answering, ask, askSlowly, edit, errorOf, run, shows, systemPrompt, toldBy, until } from "./tools";
 
 suite("Memory", () => {
   setup(async () => {
@@ -45,10 +45,20 @@ suite("Memory", () => {
     assert.match(await errorOf(() => run("tiro.applyResize")), /preview a resize/);
   });
 
+  test("where nothing would leave the window one sentence says so, and no form is opened (P2)", async () => {
+    await ask("one");
+    for (const force of [false, true]) {
+      const told = await toldBy(() => run("tiro.previewResize", force));
+      assert.deepEqual(told, ["Tiro: Nothing would leave the window: all 2 messages would stay"]);
+      assert.equal(vscode.window.activeTextEditor, undefined);
+    }
+    assert.match(await errorOf(() => run("tiro.applyResize")), /preview a resize/);
+  });
+
   test("a draft that the session has left behind is refused, and dropping one changes nothing", async () => {
     await ask("one");
     await ask("two");
-    await run("tiro.previewResize", true);
+    await previewWithLimit(2);
     await run("tiro.pinMessage", 1);
     assert.match(await errorOf(() => run("tiro.applyResize")), /preview/i);
     await shows(/would leave the window/);
@@ -59,7 +69,7 @@ suite("Memory", () => {
   test("edits of a preview are not lost to the next one without a question", async () => {
     await ask("one");
     await ask("two");
-    await run("tiro.previewResize", true);
+    await previewWithLimit(2);
     await edit("## Summary\n\n", "## Summary\n\nmine\n");
     const kept = await answering(undefined, () => run("tiro.previewResize", true));
     assert.deepEqual(kept, { result: undefined, asked: ["What you edited in resize.md was not applied yet"] });

@@ -126,3 +126,19 @@ export async function errorOf(action: () => PromiseLike<unknown>): Promise<strin
   }
   return told;
 }
+
+/** What an action tells the user, message by message. */
+export async function toldBy(action: () => PromiseLike<unknown>): Promise<string[]> {
+  const { showInformationMessage } = vscode.window;
+  const told: string[] = [];
+  vscode.window.showInformationMessage = ((text: string) => {
+    told.push(text);
+    return Promise.resolve(undefined);
+  });
+  try {
+    await action();
+  } finally {
+    vscode.window.showInformationMessage = showInformationMessage;
+  }
+  return told;
+}

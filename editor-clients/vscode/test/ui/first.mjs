@@ -97,12 +97,15 @@ export const FIRST = {
     const tools = () => ui.provider.requests.at(-1).tools.map((tool) => tool.function.name);
     await ui.ask("what may you do?");
     await ui.answered("You said: what may you do?");
+    await ui.view.getByText("This workspace is not trusted: Tiro reads its files and answers, but changes none and runs no command.").waitFor();
+    await ui.shot("not-trusted");
     assert.ok(tools().includes("read_file") && !tools().includes("edit_file"), tools().join(" "));
     const old = await ui.serverPid();
-    await ui.command("Workspaces: Manage Workspace Trust");
+    await ui.view.getByRole("button", { name: "Manage Workspace Trust" }).click();
     await ui.page.getByRole("button", { name: "Trust", exact: true }).first().click();
     await until(async () => (await ui.serverPid()) !== old, "another server runs");
     await ui.ready();
+    await ui.view.getByRole("button", { name: "Manage Workspace Trust" }).waitFor({ state: "hidden" });
     await ui.closeEditors();
     await ui.ask("and now?");
     await ui.answered("You said: and now?");
@@ -125,7 +128,7 @@ export const FIRST = {
     const file = `${ui.bench.out}/workspace/b.txt`;
     writeFileSync(file, "one b\n");
     await chat.ask("edit b.txt");
-    await chat.answer.filter({ hasText: "asks for your permission" }).waitFor();
+    await chat.answer.filter({ hasText: "edit_file b.txt (asks for your permission)" }).waitFor();
     await ui.answer("+1 −1 lines in", "Allow Once");
     await chat.answer.filter({ hasText: "You said: edit" }).waitFor();
     assert.equal(readFileSync(file, "utf8"), "ONE b\n");

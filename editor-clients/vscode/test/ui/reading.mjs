@@ -47,11 +47,13 @@ export const READING = {
     const toast = ui.toast("The Tiro server stopped (signal SIGKILL)");
     await toast.waitFor();
     await ui.statusBar.filter({ hasText: "stopped" }).waitFor();
+    await ui.notices("Interrupted: the server ended in the middle of this answer").waitFor();
     assert.equal(await ui.page.locator(".notification-toast").count(), 1);
     await ui.shot("killed");
     await toast.getByRole("button", { name: "Restart" }).click();
     await ui.statusBar.filter({ hasText: "plan" }).waitFor();
     await ui.prompts.last().filter({ hasText: "slow four" }).waitFor();
+    await ui.view.locator(".item:last-child.notice").filter({ hasText: "Interrupted" }).waitFor();
     await ui.ask("still there?");
     await ui.answered("You said: still there?");
     await until(() => ui.serverStarts() > starts, "the start is in the log");
@@ -66,6 +68,7 @@ export const READING = {
     await ui.serverPid(); // the old window's has ended
     await ui.prompt.waitFor();
     await ui.answers.last().filter({ hasText: "You said: still there?" }).waitFor();
+    await ui.notices("Interrupted: the server ended in the middle of this answer").waitFor();
     await ui.statusBar.filter({ hasText: "plan" }).waitFor();
     await ui.ask("after the reload");
     await ui.answered("You said: after the reload");

@@ -57,6 +57,16 @@ export const SESSION = {
     await ui.page.locator('.tab[aria-label^="message.md"]').waitFor({ state: "detached" });
   },
 
+  "where nothing would leave the window it is said, and no form is opened (P2)": async (ui) => {
+    await ui.command("Tiro: Preview Resize");
+    const told = ui.toast(/Nothing would leave the window: all \d+ messages would stay/);
+    await told.waitFor();
+    await ui.shot("resize-of-nothing");
+    await told.getByRole("button", { name: "Resize All the Same" }).waitFor();
+    assert.equal(await ui.page.locator('.tab[aria-label^="resize.md"]').count(), 0);
+    await ui.dismissToasts();
+  },
+
   "a resize is looked at, edited, applied and undone (P2)": async (ui) => {
     await ui.changeSettings({ "tiro.settings": { session: { resize: { max_keep_messages_count: 4 } } } });
     await ui.command("Tiro: Preview Resize");

@@ -115,12 +115,53 @@ test("a prompt sent while the session is being read stays below it", () => {
   expect(shown(conversation)).toEqual([]);
 });
 
-test("a server that dies leaves what had arrived, marked as interrupted", () => {
+const DIED = "notice Interrupted: the server ended in the middle of this answer. What it had stored is kept.";
+
+test("a server that dies leaves what had arrived, and the word that it was interrupted", () => {
   const conversation = new Conversation();
+  conversation.ask("hello", []);
   play(conversation, STARTED, { type: "text", delta: "half" });
   conversation.breakOff();
-  expect(conversation.items).toMatchObject([{ text: "half", isInterrupted: true }]);
+  expect(conversation.items).toMatchObject([{ text: "hello" }, { text: "half", isInterrupted: true }, {}]);
+  expect(shown(conversation).at(-1)).toBe(DIED);
   expect(conversation.breakOff()).toEqual([]);
+  conversation.reset([{ role: "user", content: "hello", seq: 1 }], conversation.endings);
+  expect(shown(conversation)).toEqual(["user hello", DIED]);
+});
+
+test("how turns ended stands behind them when the session is read again, whatever page it comes with", () => {
+  const first = new Conversation();
+  const turn = (seq: number, end: Loose) => {
+    play(first, { ...STARTED, seq }, { type: "text", delta: "half" }, { type: "stored", n: 3, seq: seq + 1, role: "assistant" }, end);
+  };
+  turn(1, { type: "finished", stopReason: "cancelled" });
+  turn(3, { type: "finished", stopReason: "error", error: { message: "refused", data: { kind: "modelFailed" } } });
+  turn(5, { ...END, error: null });
+  play(first, { ...STARTED, seq: 7 }, { type: "finished", stopReason: "error", error: { message: "no network" } });
+  const messages = [1, 2, 3, 4, 5, 6, 7].map((seq) => ({ role: seq % 2 ? "user" : "assistant", content: `${seq}`, seq }));
+  const again = new Conversation();
+  again.reset(messages.slice(2), first.endings);
+  const end = ["user 3", "text 4", "notice refused", "user 5", "text 6", "user 7", "notice no network"];
+  expect(shown(again)).toEqual(end);
+  expect(again.items[2]).toMatchObject({ level: "error", actions: [{ label: "Select Model" }, { label: "Show Log" }] });
+  again.prepend(messages.slice(0, 2));
+  expect(shown(again)).toEqual(["user 1", "text 2", "notice Cancelled. What had arrived is kept.", ...end]);
+});
+
+test("the end of a turn that was taken back is forgotten when another begins in its place", () => {
+  const conversation = new Conversation();
+  play(conversation, STARTED, { type: "finished", stopReason: "refusal" });
+  play(conversation, STARTED, END);
+  expect(conversation.endings.map(({ text }) => text)).toEqual(["The model gave an empty answer."]);
+});
+
+test("a prompt that ends the session is marked as unanswered", () => {
+  const conversation = new Conversation();
+  const marks = () => conversation.items.map((item) => (item.kind === "user" ? item.mark : item.kind));
+  conversation.reset([{ role: "user", content: "one", seq: 1 }]);
+  expect(marks()).toEqual(["Unanswered"]);
+  conversation.reset([{ role: "user", content: "one", seq: 1 }, { role: "assistant", content: "two", seq: 2 }]);
+  expect(marks()).toEqual([undefined, "text"]);
 });
 
 test("the same tool use id in two turns is two tool uses", () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { doctorCommand } from "../../src/doctor";
-import { changedMemory, memoryText } from "../../src/memoryText";
+import { changedMemory, isSameMemory, memoryText } from "../../src/memoryText";
 import { attachmentsOf, editableText, messageLine } from "../../src/messages";
 import { messagePicks } from "../../src/pick";
 
@@ -27,6 +27,15 @@ test("memo and summary are read back as they were edited", () => {
   expect(changed((text) => text.replace(/Old\.[^]*(?=<!--)/, ""))).toEqual({ summary: "" });
   expect(changed((text) => text.replace(JSON.stringify(MEMO, null, 2), ""))).toEqual({ memo: {} });
   expect(changed((text) => text.replace("null", "[1]"), "null")).toEqual({ memo: "[1]" });
+});
+
+test("when the memo was last written makes it no other memo, and what it or the summary says does", () => {
+  const memory = { memo: { name: "Ada", last_resize: { turn: 1 } }, summary: "Old." };
+  expect(isSameMemory(memory, { memo: { name: "Ada", last_resize: { turn: 2 } }, summary: "Old." })).toBe(true);
+  expect(isSameMemory({ memo: { last_resize: {} }, summary: "" }, { memo: null, summary: "" })).toBe(true);
+  expect(isSameMemory(memory, { ...memory, memo: { name: "Eve" } })).toBe(false);
+  expect(isSameMemory(memory, { ...memory, memo: ["Ada"] })).toBe(false);
+  expect(isSameMemory(memory, { ...memory, summary: "New." })).toBe(false);
 });
 
 test("a memo or a summary that holds the headings is still read whole", () => {

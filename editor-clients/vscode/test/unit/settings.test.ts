@@ -1,10 +1,9 @@
 /** The settings of package.json are the server's: its types, choices, limits and defaults. */
 
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 
 import { MIRRORED } from "../../src/config";
 
@@ -37,8 +36,17 @@ const SETTINGS = contributes.configuration.properties;
 /** Settings of the client, which the server does not know. */
 const OURS_ALONE = new Set(["tiro.server.command", "tiro.attach", "tiro.saveEditedFiles", "tiro.settings"]);
 
-const DEFINITIONS = definitions();
-const FILE = resolved({ $ref: "#/$defs/Document" });
+let schema: { $defs: Record<string, Key> };
+let wanted: object;
+let file: Key;
+
+beforeAll(async () => {
+  process.env.PYTHONPATH ??= resolve("../../server");
+  const { readSchema, settingsSchema } = await import("../../scripts/settings-schema.mjs");
+  schema = readSchema() as typeof schema;
+  wanted = settingsSchema(schema);
+  file = resolved({ $ref: "#/$defs/Document" });
+});
 
 test("every setting is the client's own, or is sent to the server", () => {
   const others = Object.keys(SETTINGS).filter((name) => !OURS_ALONE.has(name));
@@ -47,7 +55,7 @@ test("every setting is the client's own, or is sent to the server", () => {
 
 test.each(MIRRORED)("tiro.%s has the server's type, choices, limit and default", (name, path) => {
   const setting = settingOf(`tiro.${name}`);
-  const key = path.reduce((parent, part) => resolved(parent.properties?.[part]), FILE);
+  const key = path.reduce((parent, part) => resolved(parent.properties?.[part]), file);
   const value = valueOf(key);
   expect(setting).toMatchObject({ type: [value.type ?? "string", "null"], default: null });
   expect(setting.enum?.toSorted()).toEqual(value.enum && [...value.enum, null].toSorted());
@@ -57,14 +65,28 @@ test.each(MIRRORED)("tiro.%s has the server's type, choices, limit and default",
   expect(words).toContain(`hat \`config.yaml\` says, else ${wordsFor(key.default)}`);
 });
 
-test("tiro.settings takes the keys of the configuration file, and no others", () => {
+test("tiro.settings takes what the configuration file takes, at every depth: `npm run generate` writes it", () => {
   const { properties, additionalProperties } = settingOf("tiro.settings");
-  const keys = Object.entries(FILE.properties ?? {}).map(([name, given]) => {
-    const { type, enum: choices, anyOf } = resolved(given);
-    return [name, choices === undefined ? { type: type ?? anyOf?.map((one) => one.type) } : { enum: choices }];
+  expect({ properties, additionalProperties }).toEqual(wanted);
+  expect(Object.keys(properties ?? {})).toEqual(Object.keys(file.properties ?? {}));
+});
+
+test("a key within tiro.settings has its type, its limits and its choices, and a misspelt one is none", () => {
+  const { properties } = settingOf("tiro.settings");
+  expect(properties).toMatchObject({
+    session: {
+      properties: {
+        resize: { properties: { max_keep_messages_count: { type: ["integer", "null"], minimum: 0 } } },
+        fsync: { enum: ["message", "never", "turn"], default: "turn" },
+      },
+      additionalProperties: false,
+    },
+    providers: {
+      additionalProperties: { properties: { api: { enum: ["anthropic", "local", "openai", null] } }, additionalProperties: false },
+    },
+    permission: { type: "object" },
   });
-  expect(properties).toEqual(Object.fromEntries(keys));
-  expect(additionalProperties).toBe(false);
+  expect(JSON.stringify(properties)).not.toContain("$ref");
 });
 
 function settingOf(name: string): Setting {
@@ -75,20 +97,10 @@ function settingOf(name: string): Setting {
   return setting;
 }
 
-/** The server's schema of its configuration file. */
-function definitions(): Record<string, Key> {
-  const program =
-    "import msgspec, sys; from tiro.config.settings import Document; " +
-    "sys.stdout.buffer.write(msgspec.json.encode(msgspec.json.schema(Document)))";
-  const env = { ...process.env, PYTHONPATH: process.env.PYTHONPATH ?? resolve("../../server") };
-  const text = execFileSync(process.env.TIRO_PYTHON ?? "python3", ["-c", program], { encoding: "utf8", env });
-  return (JSON.parse(text) as { $defs: Record<string, Key> }).$defs;
-}
-
 /** The definition that a key refers to; its own default stays. */
 function resolved(key: Key = {}): Key {
   const name = key.$ref?.split("/").at(-1);
-  return name === undefined ? key : { ...DEFINITIONS[name], ...key };
+  return name === undefined ? key : { ...schema.$defs[name], ...key };
 }
 
 /** What a key takes beside null. */

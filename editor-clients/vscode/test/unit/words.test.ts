@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { TreeItem } from "vscode";
 import { ResponseError } from "vscode-languageserver-protocol";
 
-import { contextSizeHint, contextSizePicks, contextSizeText, tokensText } from "../../src/contextSize";
+import { contextSizeHint, contextSizePicks, contextSizeText, tokensSentence, tokensText } from "../../src/contextSize";
 import { actionsForError, kindOf, messageOf, ServerStoppedError } from "../../src/failure";
 import { changeNotice } from "../../src/notices";
 import { pageHtml } from "../../src/page";
@@ -54,18 +54,30 @@ test("the size of the next request in short and in full", () => {
   expect(contextSizeHint(unknown)).toMatch(/no report/);
 });
 
+test("a session larger than its model takes is over the limit, and the next prompt makes room", () => {
+  const over = { ...SIZE, tokens: 170_712, contextWindow: 8_192, ratio: 20.84 };
+  expect(tokensText(over)).toBe("170.7k tokens (over the limit)");
+  expect(tokensSentence(over)).toBe("170.7k tokens (over the limit): the next prompt makes room");
+  expect(contextSizeText(over)).toBe(
+    "The session: about 170,712 tokens, ±15 %, over the limit of 8,192: the next prompt makes room",
+  );
+  expect(tokensText({ ...SIZE, ratio: 1 })).toBe("12.3k tokens (100 %)");
+  expect(tokensSentence(SIZE)).toBe("Next request: 12.3k tokens (38 %)");
+  expect(tokensSentence(undefined)).toBe("");
+});
+
 test.each([
   ["ready", "$(comment) Tiro: build · claude · 12 tokens"],
   ["answering", "$(sync~spin) Tiro: build · claude · 12 tokens"],
   ["starting", "$(loading~spin) Tiro: starting"],
   ["stopped", "$(error) Tiro: stopped"],
 ] as const)("the status bar of a server that is %s", (state, text) => {
-  const status = { state, agent: "build", model: "a/b/claude", tokens: "12 tokens", activity: "", pins: [] };
+  const status = { state, agent: "build", model: "a/b/claude", tokens: "12 tokens" };
   expect(statusText(status)).toBe(text);
 });
 
 test("the status bar says above all that the user is waited for", () => {
-  const status = { state: "answering", agent: "build", model: "m", tokens: "", activity: "", pins: [] } as const;
+  const status = { state: "answering", agent: "build", model: "m", tokens: "" } as const;
   expect(statusText(status, 1)).toBe("$(question) Tiro: 1 question");
   expect(statusText(status, 2)).toBe("$(question) Tiro: 2 questions");
 });
