@@ -71,7 +71,7 @@ export class QuestionCard {
     const bar = make("div", "answers");
     const reason = document.createElement("input");
     reason.type = "text";
-    reason.placeholder = "Why not? The model is told";
+    reason.placeholder = "Why not?";
     reason.setAttribute("aria-label", "Reason of a rejection");
     const answer = (decision: Decision) => {
       this.#whenCalm(() => {
