@@ -76,7 +76,7 @@ MODE is its major mode, `tiro-view-mode' by default."
              (if parts (string-join parts ", ") "nothing yet"))))
 
 (defun tiro-view--size-words (tokens limit)
-  "Say how large a request of TOKENS is for a model that takes LIMIT, nil if unknown."
+  "Say how large a request of TOKENS is for a model that takes LIMIT or nil."
   (cond ((null limit)
          (format "the next request takes %s tokens; how many the model takes is not known" tokens))
         ((> tokens limit)
