@@ -249,7 +249,7 @@ export class Conversation {
   #finish(event: FinishedEvent): TranscriptChange[] {
     const isInterrupted = event.stopReason === "cancelled" || event.stopReason === "error";
     const changes = [...this.#endStream(isInterrupted), ...this.#leaveSaid()];
-    const notice = endNotice(event, this.#hasAnswered);
+    const notice = this.#ends.isRunning ? endNotice(event, this.#hasAnswered) : undefined;
     this.#clearTurn();
     return [...changes, ...this.#end(notice)];
   }

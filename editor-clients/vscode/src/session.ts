@@ -239,7 +239,7 @@ export class Session implements vscode.Disposable {
     if (event.type === "finished") {
       this.turnId = undefined;
       this.endings.keep(this.#id, this.conversation.endings);
-      this.#failedTurn = event.error === null ? this.#failedTurn : event.turnId;
+      this.#failedTurn = event.error ? event.turnId : undefined;
       if (this.#title === "") {
         void this.readFacts().catch(() => undefined); // the first turn gives the session its title
       }

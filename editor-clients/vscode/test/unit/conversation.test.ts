@@ -129,6 +129,19 @@ test("a server that dies leaves what had arrived, and the word that it was inter
   expect(shown(conversation)).toEqual(["user hello", DIED]);
 });
 
+test("the end of a turn is told once, and of one that another session has taken the place of not at all", () => {
+  const conversation = new Conversation();
+  const cancelled: Loose = { type: "finished", stopReason: "cancelled" };
+  play(conversation, STARTED);
+  conversation.breakOff();
+  play(conversation, cancelled);
+  expect(shown(conversation)).toEqual([DIED]);
+  play(conversation, { ...STARTED, seq: 3 });
+  conversation.reset([]);
+  play(conversation, cancelled);
+  expect(shown(conversation)).toEqual([]);
+});
+
 test("how turns ended stands behind them when the session is read again, whatever page it comes with", () => {
   const first = new Conversation();
   const turn = (seq: number, end: Loose) => {
