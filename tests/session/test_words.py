@@ -46,6 +46,17 @@ def found(query: str, text: str) -> bool:
         ("AND", "this and that"),
         ("NEAR(a", "near a"),
         ("12", "12"),
+        ("🙂", "fine🙂"),
+        ("🎉", "🙂🎉 done"),
+        ("🙂🎉", "so 🙂🎉🎉"),
+        ("👍", "👍🏽"),
+        ("👩‍💻", "she 👩‍💻 codes"),
+        ("🇩🇪 ok", "ok 🇩🇪"),
+        ("✅", "✅ done"),
+        ("done", "✅done"),
+        ("getUserName()", "call getusername(1)"),
+        ("foo.bar()", "x = foo.bar()"),
+        ("--dry-run", "use `--dry-run`"),
     ],
 )
 def test_a_query_finds(query: str, text: str) -> None:
@@ -63,13 +74,15 @@ def test_a_query_finds(query: str, text: str) -> None:
         ("か*", "がく"),
         ("ab字", "ab 漢字"),
         ("a_b", "b a"),
+        ("🙂", "🎉"),
+        ("🎉🙂", "🙂🎉"),
     ],
 )
 def test_a_query_does_not_find(query: str, text: str) -> None:
     assert not found(query, text)
 
 
-@pytest.mark.parametrize("query", ["", " ", '"', '""', "*", "(", "^", "' -", "🙂", "\0", '"(" *'])
+@pytest.mark.parametrize("query", ["", " ", '"', '""', "*", "(", "^", "' -", "→", "\0", '"(" *'])
 def test_a_query_without_a_word_wants_nothing(query: str) -> None:
     assert phrases(query) == []
 

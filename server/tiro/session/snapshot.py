@@ -212,14 +212,22 @@ def _message(raw: msgspec.Raw) -> Message:
 
 
 def _is_newest_first(messages: list[Message]) -> bool:
-    """Whether a file without a version lists the newest message first (some old writers did)."""
-    results: set[str] = set()
+    """Whether a file without a version lists the newest message first (some old writers did).
+
+    What uses and results say outweighs times; an id may be used again and again, and the oldest
+    results may have lost their uses.
+    """
+    used, answered, votes = set[str](), set[str](), 0
     for message in messages:
-        if any(use.id in results for use in tool_uses_of(message)):
-            return True
-        results.update(result.tool_use_id for result in tool_results_of(message))
+        for use in tool_uses_of(message):
+            votes += use.id in answered
+            used.add(use.id)
+        for result in tool_results_of(message):
+            votes -= result.tool_use_id in used
+            answered.add(result.tool_use_id)
     times = [message.timestamp for message in messages if message.timestamp]
-    return len(times) > 1 and all(a > b for a, b in pairwise(times))
+    is_falling = len(times) > 1 and all(a > b for a, b in pairwise(times))
+    return votes > 0 or (votes == 0 and is_falling)
 
 
 def _repair(session: StoredSession) -> None:

@@ -198,6 +198,7 @@ _SPACELESS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3041-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+    "\u2600-\u27bf\U0001f000-\U0001faff"  # emoji, of which several stand together as well
 )
 _UNSPACED = re.compile(f"[{_SPACELESS}]+")
 _SEPARATOR = re.compile(rf"[^\w{_SPACELESS}]+|_+")

@@ -33,7 +33,7 @@ from tiro.stores.places import (
     saved_places,
 )
 
-_FORM = 1
+_FORM = 2
 BATCH_CHARACTERS = 8_000_000
 """About how much text is taken in by one transaction."""
 BUSY_SECONDS = 10.0

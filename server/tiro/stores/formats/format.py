@@ -33,12 +33,14 @@ class Format(NamedTuple):
     earlier_id: Callable[[str], str | None]
     """The id of the session whose export a text is; None for what is no export."""
     keeps: frozenset[str] = frozenset()
-    """The fields that this form has a place for, besides the id and the messages."""
+    """The fields that this form has a place for, besides the id and the messages; see `ALL`."""
     losses_within: Callable[[dict[str, Any]], list[str]] = lambda fields: []
     """What of the messages themselves it has no place for, in sentences."""
 
 
-ALL = frozenset(FIELDS) | frozenset(LISTS)
+TIMES, OTHERS = "times", "others"
+"""What a form may keep besides: when each message was said, fields that Tiro does not know."""
+ALL = frozenset(FIELDS) | frozenset(LISTS) | {TIMES, OTHERS}
 """What a form keeps that loses nothing."""
 
 
@@ -60,6 +62,10 @@ def losses(format: Format, fields: dict[str, Any]) -> list[str]:
         lost[-1] += " that you took back"
     if len(archived) > count and "archive" not in format.keeps:
         lost.append("where the window begins")
+    if TIMES not in format.keeps and len({message.timestamp for message in history(fields)}) > 1:
+        lost.append("when each message was said")
+    if OTHERS not in format.keeps and any(others_of(fields).values()):
+        lost.append("fields of other programs")
     whole = [f"What {format.name} has no place for: {', '.join(lost)}"] if lost else []
     return [*whole, *format.losses_within(fields)]
 

@@ -30,7 +30,7 @@ from tiro.session.messages import MARKS, Message
 from tiro.session.snapshot import SCHEMA_VERSION
 from tiro.session.times import from_rfc3339
 from tiro.stores.formats import json
-from tiro.stores.formats.format import Format, Imported, history, no_export, refused
+from tiro.stores.formats.format import TIMES, Format, Imported, history, no_export, refused
 
 
 def dumps(fields: dict[str, Any]) -> str:
@@ -68,7 +68,8 @@ def looks_like(text: str) -> bool:
 def losses(fields: dict[str, Any]) -> list[str]:
     """What an entry cannot say of a message: pictures, blocks and fields of other kinds."""
     less = sum(says_less(found) for message, found in _views(fields) if not entry_mark(message))
-    return [f"Messages of which entries say less than there is: {less}"] if less else []
+    kinds = "pictures, attachments, other blocks and fields"
+    return [f"Messages of which entries say less ({kinds}): {less}"] if less else []
 
 
 def _views(fields: dict[str, Any]) -> Iterator[tuple[Message, Sequence[Entry]]]:
@@ -137,4 +138,4 @@ _NOTHING = object()
 _NO_METADATA = ("metadata", None)
 """It becomes {} and goes out so (G3.4)."""
 
-FORMAT = Format("go-agent", dumps, loads, looks_like, no_export, frozenset(), losses)
+FORMAT = Format("go-agent", dumps, loads, looks_like, no_export, frozenset((TIMES,)), losses)

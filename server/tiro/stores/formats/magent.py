@@ -13,7 +13,7 @@ from tiro.session.json_text import clean, encode
 from tiro.session.snapshot import FIELDS
 from tiro.session.times import from_rfc3339
 from tiro.stores.formats import json
-from tiro.stores.formats.format import Format, Imported, history, others_of, refused
+from tiro.stores.formats.format import OTHERS, Format, Imported, history, others_of, refused
 
 
 def dumps(fields: dict[str, Any]) -> str:
@@ -36,7 +36,10 @@ def loads(text: str) -> Imported:
         messages = [taken(row, has_times=False).to_dict() for row in rows]
     except (KeyError, TypeError) as error:
         raise refused(f"One of the file's messages is no message ({error})") from error
-    return json.read(encode({**value, "messages": messages}), value)
+    imported = json.read(encode({**value, "messages": messages}), value)
+    if [m.content for m in imported.stored.messages] != [m["content"] for m in messages]:
+        imported.notes.append("The messages came newest first; they go out oldest first")
+    return imported
 
 
 def looks_like(text: str) -> bool:
@@ -58,4 +61,4 @@ def _stamp(text: str | None) -> str | None:
 
 _LOOK = 1_000
 
-FORMAT = Format("magent", dumps, loads, looks_like, json.earlier_id)
+FORMAT = Format("magent", dumps, loads, looks_like, json.earlier_id, frozenset((OTHERS,)))

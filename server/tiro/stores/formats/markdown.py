@@ -22,7 +22,7 @@ from tiro.session.messages import (
     result_text,
     tool_uses_of,
 )
-from tiro.stores.formats.format import Format, Imported, history, refused
+from tiro.stores.formats.format import TIMES, Format, Imported, history, refused
 from tiro.stores.formats.json import decode_or_none
 
 SUMMARY_CHARACTERS = 80
@@ -60,6 +60,14 @@ def earlier_id(text: str) -> str | None:
         return None
     id = decode_or_none(found[1].encode())
     return id if isinstance(id, str) else None
+
+
+def losses(fields: dict[str, Any]) -> list[str]:
+    """What is only named in it: pictures, attachments and blocks of other kinds."""
+    named = (ImageBlock, AttachmentBlock, OpaqueBlock)
+    less = sum(any(isinstance(b, named) for b in blocks_of(m)) for m in history(fields))
+    kinds = "pictures, attachments, other blocks"
+    return [f"Messages of which Markdown only names a part ({kinds}): {less}"] if less else []
 
 
 def _facts(fields: dict[str, Any], count: int) -> str:
@@ -175,5 +183,11 @@ _HTML = [
 _SPECIAL = re.compile(r"[\\`*_\[\]<>#]")
 
 FORMAT = Format(
-    "markdown", dumps, loads, looks_like, earlier_id, frozenset(("title", "agent", "model"))
+    "markdown",
+    dumps,
+    loads,
+    looks_like,
+    earlier_id,
+    frozenset(("title", "agent", "model", TIMES)),
+    losses,
 )

@@ -10,7 +10,7 @@ from tiro.session.foreign import given_back, taken
 from tiro.session.json_text import encode
 from tiro.session.times import from_rfc3339
 from tiro.stores.formats import jsonl, lines
-from tiro.stores.formats.format import Format, Imported, history, others_of
+from tiro.stores.formats.format import OTHERS, TIMES, Format, Imported, history, others_of
 
 
 def dumps(fields: dict[str, Any]) -> str:
@@ -52,5 +52,5 @@ FORMAT = Format(
     loads,
     looks_like,
     jsonl.earlier_id,
-    frozenset(("metadata", "summary", "archive")),
+    frozenset(("metadata", "summary", "archive", TIMES, OTHERS)),
 )
