@@ -62,6 +62,8 @@ SESSIONS_EXAMPLES = """\
   tiro sessions search 'parser "off by one"'
   tiro sessions export latest --format markdown --out talk.md
   tiro sessions import talk.json
+  tiro sessions import --look ~/.claude/projects    what each file in it is
+  tiro sessions import - < conversations.json
   tiro sessions verify --repair   reads all files and mends what can be
   tiro sessions delete session-20250221-143015"""
 

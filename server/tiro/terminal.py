@@ -185,9 +185,30 @@ def export(id: str, format: str, path: str | None) -> dict[str, Any]:
     return _run(_exported(id, {"format": format, "path": path}))
 
 
-def import_file(path: str) -> dict[str, Any]:
-    """Take a file over as a session of its own; the session, with notes."""
-    return _run(_asked("tiro/session/import", {"path": path}))
+def import_files(
+    files: Sequence[str],
+    format: str | None,
+    limit: int | None,
+    show: Callable[[str, dict[str, Any] | TiroError], None],
+) -> None:
+    """Take files over as sessions of their own; `show` hears of each what became of it.
+
+    A result has the newest `limit` messages, the window without one.
+    """
+    _run(_imported(files, {"format": format, "limit": limit}, show))
+
+
+async def _imported(
+    files: Sequence[str],
+    how: dict[str, Any],
+    show: Callable[[str, dict[str, Any] | TiroError], None],
+) -> None:
+    async with _server() as client:
+        for file in files:
+            try:
+                show(file, await client.request("tiro/session/import", {"path": file, **how}))
+            except RemoteError as error:
+                show(file, raised_there(error))
 
 
 async def _exported(id: str, how: dict[str, Any]) -> dict[str, Any]:

@@ -51,6 +51,14 @@ def talk(server: Server) -> str:
     return str(saved["id"])
 
 
+SAME = "the same messages; this one is a second one"
+
+
+def twin(id: str) -> str:
+    """What is said of an import whose messages are those of another session."""
+    return f"The session {id!r} has {SAME}"
+
+
 def kept(path: str) -> dict[str, Any]:
     """A session file without what is new at each save, its key order included."""
     fields = stored(Path(path))
@@ -73,7 +81,7 @@ def test_an_export_comes_back_equal_under_a_free_id(
     shown = import_(server, **source)
     assert shown["id"] == f"{id_}-01"
     assert shown["path"] == str(server.home.sessions / f"{id_}-01.json")
-    assert "notes" not in shown
+    assert shown["notes"] == [twin(id_)]
     assert view(server, all=True)["messages"] == before["messages"]
     assert kept(shown["path"]) == kept(str(server.home.sessions / f"{id_}.json"))
     again = view(server)
@@ -131,13 +139,30 @@ def test_large_values_are_in_every_export_and_found(server: Server, tmp_path: Pa
     assert (hit["id"], hit["snippet"][-14:]) == (id_, "haystackneedle")
     for source in ({"text": export(server, "yaml", id=id_)["text"]}, {"path": str(file)}):
         shown = import_(server, **source)
-        assert "notes" not in shown
+        assert [note.partition(" has ")[2] for note in shown["notes"]] == [SAME]
         assert shown["messages"][0]["content"] == large
         assert Path(shown["path"]).stat().st_size < 10_000
     alone = tmp_path / "alone.json"
     alone.write_bytes(file.read_bytes())
     assert import_(server, path=str(alone))["notes"] == [
-        "Large values that lay in files of their own are missing"
+        "Large values that lay in files of their own are missing",
+        f"It is '{id_}-03' here: another session has the id '{id_}'",
+    ]
+
+
+def test_what_is_imported_again_is_told(server: Server) -> None:
+    """Also where it has no id, and where the first of the two has left its window."""
+    array = json.dumps([{"role": "user", "content": f"heron {n}"} for n in range(4)])
+    first = import_(server, text=array)
+    server.request("tiro/session/configure", {"maxHistory": 1})
+    assert "notes" not in first
+    second = import_(server, text=array)
+    assert second["notes"] == [twin(first["id"])]
+    named = {"id": "heron", "messages": [{"role": "user", "content": "heron"}]}
+    assert "notes" not in import_(server, text=json.dumps(named))
+    add(server, "user", "goes on")
+    assert import_(server, text=json.dumps(named))["notes"] == [
+        "It is 'heron-01' here: another session has the id 'heron'"
     ]
 
 
@@ -306,6 +331,7 @@ def test_a_small_file_of_any_origin_is_imported(server: Server) -> None:
     assert shown["notes"] == [
         "1 line is broken and was left out",
         "It is 'cli-1' here: 'cli:1' is no session id",
+        twin("From-Afar"),
     ]
     assert words(server) == ["q", "a"]
 

@@ -133,6 +133,11 @@ def test_all_conversations_of_chatgpt_become_sessions(server: Server) -> None:
     assert {hit["id"] for hit in hits} == {"light0", "light1", "light2"}
     server.request("tiro/session/load", {"id": "light0"})
     assert view(server)["messages"][0]["content"] == "lighthouse 0"
+    assert import_(server, text=json.dumps(TREES))["notes"] == [
+        "Older conversations in it, each a saved session now: 2",
+        "Of these, there was a session with the id before: 2",
+        "The session 'light2' has the same messages; this one is a second one",
+    ]
 
 
 def test_without_autosave_only_the_newest_conversation_is_taken(

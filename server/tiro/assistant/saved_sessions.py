@@ -187,12 +187,17 @@ class SavedSessions:
         notes = [*imported.notes, *_losses(imported.stored)]
         given = imported.stored.fields["id"] or ""
         await self.clear()
+        twin = await asyncio.to_thread(_twin, self._manager, imported.stored)
         notes += await asyncio.to_thread(self._adopt_others, imported.others)
         session = await asyncio.to_thread(self._manager.adopt, imported.stored)
         await self._weigh(session)
         self._manager.set_current(session)
         if given != safe_id(given):
             notes.append(f"It is {session.id!r} here: {given[:MAX_ID_LENGTH]!r} is no session id")
+        elif given not in ("", session.id) and twin is None:
+            notes.append(f"It is {session.id!r} here: another session has the id {given!r}")
+        if twin is not None:
+            notes.append(f"The session {twin!r} has the same messages; this one is a second one")
         return session, notes
 
     def _adopt_others(self, others: Sequence[StoredSession]) -> Sequence[str]:
@@ -201,12 +206,18 @@ class SavedSessions:
             return []
         if not self._manager.autosave:
             return [f"Older conversations, left out as nothing is saved by itself: {len(others)}"]
+        again = 0
         for stored in others:
+            wanted = safe_id(stored.fields["id"] or "")
             session = self._manager.adopt(stored)
+            again += wanted not in ("", session.id)
             self._manager.end(session)
             if not self._manager.is_stored(session):
                 self._unsaved.append(session)
-        return [f"Older conversations in it, each a saved session now: {len(others)}"]
+        notes = [f"Older conversations in it, each a saved session now: {len(others)}"]
+        return notes + (
+            [f"Of these, there was a session with the id before: {again}"] * bool(again)
+        )
 
     async def search(
         self, query: str, limit: int | None, on_progress: "Progress"
@@ -310,6 +321,12 @@ def _import(path: Path | None, text: str, format: str | None) -> "Imported":
     if path is not None:
         return exports.read_import(path, chosen)
     return (chosen or registry.recognised(text)).loads(text)
+
+
+def _twin(manager: SessionManager, stored: StoredSession) -> str | None:
+    from tiro.stores import exports
+
+    return exports.twin_of(manager, stored)
 
 
 def _losses(stored: StoredSession) -> list[str]:

@@ -12,8 +12,8 @@ from tiro.arguments import (
     add_command,
     add_group,
     count,
-    existing_file,
 )
+from tiro.commands.imports import add_import
 from tiro.errors import InvalidInputError
 from tiro.exits import Exit
 from tiro.screen_text import counted, flat
@@ -42,12 +42,8 @@ def add_sessions(commands: Commands) -> None:
     out.add_argument("id", help="its id, or `latest`")
     about = "markdown, json, yaml, jsonl, nanobot, …; else what PATH ends in, else markdown"
     out.add_argument("--format", help=about)
-    out.add_argument("--out", metavar="PATH", help="the file to write; else stdout")
-    taken = add_command(group, "import", sessions_import, "a file as a session", SESSIONS_EXAMPLES)
-    taken.add_argument(
-        "file", help="an export of Tiro or of another program; its format is found by looking"
-    )
-    taken.add_argument("--json", action="store_true", help="print all of it as JSON")
+    out.add_argument("--out", metavar="PATH", help="the file to write; else, or for -, stdout")
+    add_import(group)
     whole = add_command(group, "verify", sessions_verify, "are all sound?", SESSIONS_EXAMPLES)
     whole.add_argument("--repair", action="store_true", help="mend what can be; deletes nothing")
     whole.add_argument("--json", action="store_true", help="print JSON")
@@ -152,8 +148,16 @@ def sessions_search(given: argparse.Namespace) -> int:
     else:
         output.write("".join(map(terminal.line_of, hits)))
     if not hits:
-        output.note(f"tiro: Nothing was said about {given.query!r}")
+        output.note(_why_nothing(given.query))
     return Exit.DONE if hits else Exit.FAILED
+
+
+def _why_nothing(query: str) -> str:
+    from tiro.session.words import phrases
+
+    if not phrases(query):
+        return f"tiro: There is no word in {query!r} to search for"
+    return f"tiro: Nothing was said about {query!r}"
 
 
 def sessions_export(given: argparse.Namespace) -> int:
@@ -161,26 +165,12 @@ def sessions_export(given: argparse.Namespace) -> int:
     from tiro import terminal
     from tiro.stores.formats import registry
 
-    path = os.path.abspath(given.out) if given.out else None
+    path = os.path.abspath(given.out) if given.out and given.out != "-" else None
     result = terminal.export(given.id, given.format or registry.name_for(path), path)
     if path:
         output.write(f"Exported to {result['path']}\n")
     else:
         output.write(result["text"].rstrip("\n") + "\n")
-    for note in result.get("notes", ()):
-        output.note(note)
-    return Exit.DONE
-
-
-def sessions_import(given: argparse.Namespace) -> int:
-    """A file as a session of its own; what was not taken over as it stood is told."""
-    from tiro import terminal
-
-    result = terminal.import_file(existing_file(given.file))
-    if given.json:
-        output.write_json(result)
-    else:
-        output.write(f"{result['id']}: {counted(result['total'], 'message')}\n")
     for note in result.get("notes", ()):
         output.note(note)
     return Exit.DONE

@@ -1,18 +1,23 @@
 """Exports as files: written so that nothing else is lost for one, read within bounds."""
 
+import itertools
 import os
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
 from tiro.session.core import Core
 from tiro.session.json_text import decode, encode
-from tiro.session.snapshot import LISTS, read_snapshot
+from tiro.session.messages import Message
+from tiro.session.snapshot import LISTS, StoredSession, read_snapshot
 from tiro.stores.blobs import blobs_beside
 from tiro.stores.copies import occupied
 from tiro.stores.disk import make_directories, read_file, real_path, replace_file, signature_at
 from tiro.stores.formats import registry
 from tiro.stores.formats.format import Format, Imported, refused
+from tiro.stores.index import SavedSession
 from tiro.stores.manager import SessionManager
 from tiro.stores.reading import (
     JOURNAL_ENDING,
@@ -23,6 +28,7 @@ from tiro.stores.reading import (
 )
 
 MAX_IMPORT_BYTES = 256_000_000
+MOST_TWINS = 20
 
 
 def stored_form(manager: SessionManager, id: str | None = None) -> dict[str, Any]:
@@ -75,6 +81,7 @@ def read_import(path: Path, format: Format | None) -> Imported:
         text = _read_text(path)
         chosen = format or registry.recognised(text)
         imported = chosen.loads(text)
+        imported.format = chosen.name
         if chosen.name == "json" and _has_company(path):
             core = Core()
             read_session(path).restore(core)
@@ -84,6 +91,29 @@ def read_import(path: Path, format: Format | None) -> Imported:
         raise _unreadable(path, error.data["reason"], error.data["recovered"]) from error
     except StorageError as error:
         raise _unreadable(path, str(error)) from error
+
+
+def twin_of(manager: SessionManager, stored: StoredSession) -> str | None:
+    """The id of a saved session with the same messages; None where none is found.
+
+    Of those with as many messages the newest `MOST_TWINS` are looked at.
+    """
+    said, rows = _said([*stored.archive, *stored.messages]), list[SavedSession]()
+    with suppress(StorageError):
+        rows, _ = manager.list(limit=None)
+    alike = (row for row in rows if row.error is None and row.messages + row.archived == len(said))
+    for row in itertools.islice(alike, MOST_TWINS):
+        with suppress(SessionFormatError, SessionNotFoundError, StorageError):
+            core, _ = manager.look_at(row.path)
+            if _said([*core.archive_rows, *core.oldest_first()]) == said:
+                return row.id
+    return None
+
+
+def _said(messages: Iterable[Message]) -> list[tuple[str, Any]]:
+    """Who said what, without what was taken back."""
+    rows = (m for m in messages if not m.marks().get("taken_back"))
+    return [(message.role, message.content) for message in rows]
 
 
 def _read_text(path: Path) -> str:

@@ -18,6 +18,8 @@ class Imported(msgspec.Struct):
     """What is not as it was in the text, each a sentence."""
     others: list[StoredSession] = []
     """Further sessions in the same text, oldest first; `stored` is the newest of all."""
+    format: str = ""
+    """The name of the format that a file has."""
 
 
 class Format(NamedTuple):
