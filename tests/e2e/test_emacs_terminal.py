@@ -30,6 +30,7 @@ from tests.sizes import PATIENCE
 CLIENT = Path(__file__).resolve().parents[2] / "editor-clients" / "emacs"
 
 INIT = """
+(setq native-comp-deferred-compilation nil)
 (setq inhibit-startup-screen t ring-bell-function #'ignore make-backup-files nil)
 (add-to-list 'load-path %s)
 (require 'tiro)
@@ -44,6 +45,12 @@ INIT = """
 (find-file %s)
 """
 
+COMPILE = """
+(when (and (fboundp 'native-comp-available-p) (native-comp-available-p))
+  (setq native-comp-eln-load-path (list %s))
+  (native-compile (locate-library "term/xterm.el")))
+"""
+
 
 def lisp(value: str | Path) -> str:
     """Give a Lisp string."""
@@ -53,8 +60,10 @@ def lisp(value: str | Path) -> str:
 class Terminal(Tmux):
     """An Emacs in a terminal of its own."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, compiled: Path) -> None:
         super().__init__(home)
+        (home.root / ".emacs.d").mkdir()
+        (home.root / ".emacs.d" / "eln-cache").symlink_to(compiled)
         self.pid_file = home.root / "server.pid"
         self._presses = 0
         file = home.write("notes.txt", "first line\nsecond line\n")
@@ -96,10 +105,19 @@ class Terminal(Tmux):
         return self.wait_for(f"noted {self._presses}")
 
 
-@pytest.fixture
-def terminal(home: Home) -> Iterator[Terminal]:
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Emacs' own library for this terminal, compiled: each Emacs in a new home would do it anew."""
     assert shutil.which("emacs"), "install emacs: apt-get install emacs-nox"
-    one = Terminal(home)
+    folder = tmp_path_factory.mktemp("compiled")
+    compiling = ["emacs", "-Q", "--batch", "--eval", COMPILE % lisp(folder)]
+    subprocess.run(compiling, check=True, capture_output=True, timeout=PATIENCE)
+    return folder
+
+
+@pytest.fixture
+def terminal(home: Home, compiled: Path) -> Iterator[Terminal]:
+    one = Terminal(home, compiled)
     one.start()
     yield one
     one.close()
