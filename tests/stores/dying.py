@@ -147,11 +147,24 @@ def edit_on(job: dict[str, Any], acknowledge: Callable[[], object]) -> None:
         editing.undo(turn="t")
 
 
+def discard(job: dict[str, Any], acknowledge: Callable[[], object]) -> None:
+    """The session "x" goes to the trash and comes back; in the end the number of operations."""
+    disk = DyingDisk(job["at"], job["when"])
+    manager = SessionManager(job["directory"], disk=disk)
+    for act in (manager.discard, manager.trash.restore) * 2:
+        act("x")
+        manager.trash.tidy()
+        acknowledge()
+    sys.stderr.write(f"{disk.number + 1}\n")
+    sys.stderr.flush()
+
+
 SCRIPTS: dict[str, Callable[[dict[str, Any], Callable[[], object]], None]] = {
     "live": live,
     "idle": idle,
     "live_beside_snapshots": live_beside_snapshots,
     "save": save,
+    "discard": discard,
     "edit": edit,
     "edit_on": edit_on,
 }

@@ -38,6 +38,8 @@ BESIDE = {
     ("sqlite.py", "try_take", "open"): "no lock: the numbers of changes do (test_shelf_manager)",
     ("sqlite.py", "holder", "open"): "only the name of who holds a lock",
     ("sqlite.py", "release", "unlink"): "only a lock's file stays",
+    ("file_trash.py", "_move", "unlink"): "from another disk: what stays is only there twice",
+    ("file_trash.py", "_restore", "unlink"): "an empty file of a restore that failed, if that",
     ("copies.py", "remove_session", "unlink"): "a delete: test_edits and test_manager",
 }
 """Places that no fault of can cost a message, and why."""
@@ -92,6 +94,16 @@ def life(manager: SessionManager) -> Session:
     return session
 
 
+def life_of_the_trash(manager: SessionManager) -> None:
+    """A session with a large value and a journal goes, and comes back."""
+    session = manager.create(id="x")
+    session.add_message("user", BIG)
+    manager.save(session)
+    session.add_message("user", "two")
+    manager.discard("x")
+    manager.trash.restore("x")
+
+
 def places_in_the_source() -> set[Place]:
     """Every call of an operation of a disk in `stores/`."""
     found = set()
@@ -118,7 +130,10 @@ def _operations(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 
 def test_every_place_that_can_fail_is_reached(make_manager: Make, tmp_path: Path) -> None:
-    """By a life whose operations all fail here or in test_ledger; or a list says why not."""
+    """By a life whose operations all fail here, in test_ledger or in test_trash_files.
+
+    Or a list says why not.
+    """
     disk = Located()
     life(make_manager(directory=tmp_path / "a", disk=disk, fsync="message"))
     without_links = Located()
@@ -134,7 +149,9 @@ def test_every_place_that_can_fail_is_reached(make_manager: Make, tmp_path: Path
     ledger = Ledger(tmp_path / "d", edits)
     add(ledger, "e0")
     life_of_a_ledger(ledger)
-    reached = {*disk.places, *without_links.places, *short.places, *edits.places}
+    trash = Located()
+    life_of_the_trash(make_manager(directory=tmp_path / "e", disk=trash))
+    reached = {*disk.places, *without_links.places, *short.places, *edits.places, *trash.places}
     assert places_in_the_source() - reached - set(BESIDE) == set()
 
 

@@ -15,7 +15,7 @@ import hashlib
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -24,6 +24,7 @@ from tiro.session.large import Short, can_be_shortened, shortened, take_out
 from tiro.session.messages import Message, flat
 from tiro.session.redact import Redactor
 from tiro.stores.disk import (
+    NO_LINKS,
     Disk,
     Signature,
     is_stale,
@@ -141,7 +142,7 @@ class References:
         blobs, before = self._blobs, self._blobs.stored
         if self._found:
             make_directories(blobs.disk, blobs.path)
-            self._share_lock()
+            self._lock = _shared_lock(blobs.path)
         if self._found and not before:
             _remove_stale(blobs.path)
         for found in self._found.values():
@@ -176,10 +177,30 @@ class References:
         self._values.update(values)
         return _Found(message, secrets, short)
 
-    def _share_lock(self) -> None:
-        self._lock = lock = directory_lock(self._blobs.path)
-        if not wait_for(lambda: try_lock_shared(lock)):
-            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), str(self._blobs.path))
+
+@contextmanager
+def bringing(disk: Disk, source: Path, target: Path, names: Collection[str]) -> Iterator[None]:
+    """Have these large values of one directory in another one as well, as far as they are there.
+
+    Until the end nobody removes them from the other one. Raises OSError.
+    """
+    if not names:
+        yield
+        return
+    make_directories(disk, target)
+    lock = _shared_lock(target)
+    try:
+        for name in names:
+            _bring(disk, source / name, target / name)
+        disk.sync_directory(target)
+        yield
+    finally:
+        os.close(lock)
+
+
+def referred_to(data: bytes) -> set[str]:
+    """The names of all large values that the bytes of a file refer to, or might."""
+    return {name.decode() for name in _REFERENCE.findall(data)}
 
 
 def nothing(name: str) -> str | None:
@@ -218,7 +239,7 @@ def has_references(path: Path) -> bool:
     if not blobs_beside(path.parent).is_dir():
         return False
     try:
-        return bool(_references(read_file(path)[0]))
+        return bool(referred_to(read_file(path)[0]))
     except FileNotFoundError:
         raise
     except OSError:
@@ -266,14 +287,31 @@ def _unreferenced_now(directory: Path, readings: _Readings) -> set[str]:
                 continue
             if readings.get(entry.name, (None,))[0] != signature_of(entry.stat()):
                 data, signature = read_file(Path(entry.path))
-                readings[entry.name] = signature, _references(data)
+                readings[entry.name] = signature, referred_to(data)
             unreferenced -= readings[entry.name][1]
     return unreferenced
 
 
-def _references(data: bytes) -> set[str]:
-    """The names of all large values that the bytes of a file refer to, or might."""
-    return {name.decode() for name in _REFERENCE.findall(data)}
+def _shared_lock(blobs: Path) -> int:
+    """An open descriptor that holds the shared lock of a directory; raises OSError."""
+    lock = directory_lock(blobs)
+    if not wait_for(lambda: try_lock_shared(lock)):
+        os.close(lock)
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), str(blobs))
+    return lock
+
+
+def _bring(disk: Disk, source: Path, target: Path) -> None:
+    """Give a large value a second name, or copy it where that is not possible."""
+    size = _size(source)
+    if size is None or size == _size(target):
+        return
+    try:
+        disk.link(source, target)
+    except OSError as error:
+        if not isinstance(error, FileExistsError) and error.errno not in NO_LINKS:
+            raise
+        replace_file(disk, target, read_file(source)[0])
 
 
 def _remove_stale(blobs: Path) -> None:

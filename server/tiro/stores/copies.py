@@ -92,13 +92,26 @@ def locked(disk: Disk, path: Path) -> Iterator[Journal | None]:
         yield None
         return
     try:
-        try:
-            is_ours = wait_for(journal.try_lock)
-        except OSError as error:
-            raise storage_error(path, error, "write") from error
-        if not is_ours:
-            raise in_use(beside(path, HOLDER_ENDING))
+        _take(path, journal)
         yield journal
+    finally:
+        journal.close()
+
+
+@contextmanager
+def held(disk: Disk, path: Path) -> Iterator[None]:
+    """Hold the lock of a session's files, also where no process seems to be using them.
+
+    A journal that says nothing, or whose snapshot is gone in the end, goes. Raises as `locked`.
+    """
+    journal = Journal(beside(path, JOURNAL_ENDING), disk)
+    try:
+        _take(path, journal)
+        yield
+        found = journal.signature()
+        if not os.path.lexists(path) or found is None or not found.size:
+            with suppress(OSError):
+                disk.unlink(journal.path)
     finally:
         journal.close()
 
@@ -110,6 +123,16 @@ def occupied(path: Path) -> StorageError:
         path=str(path),
         errno="EEXIST",
     )
+
+
+def _take(path: Path, journal: Journal) -> None:
+    """Take the lock, waiting up to a second; raises SessionInUseError, StorageError."""
+    try:
+        is_ours = wait_for(journal.try_lock)
+    except OSError as error:
+        raise storage_error(path, error, "write") from error
+    if not is_ours:
+        raise in_use(beside(path, HOLDER_ENDING))
 
 
 def _refuse_other(path: Path, id: str) -> None:

@@ -18,6 +18,10 @@ from typing import NamedTuple
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
+NO_LINKS = {
+    errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV,
+}  # fmt: skip
+"""The errors of a link that say nothing against a copy."""
 
 
 class Signature(NamedTuple):
@@ -168,7 +172,7 @@ def claim_file(disk: Disk, target: Path, data: bytes) -> Signature | None:
         except FileExistsError:
             return None
         except OSError as error:
-            if error.errno not in _NO_LINKS:
+            if error.errno not in NO_LINKS:
                 raise
             try:
                 os.close(disk.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
@@ -299,4 +303,3 @@ _datasync = getattr(os, "fdatasync", os.fsync)
 _REPLACE_ATTEMPTS = 6 if sys.platform == "win32" else 1
 """Windows refuses a replace while another program has the target open; it soon lets go."""
 _UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF}
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}

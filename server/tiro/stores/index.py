@@ -241,6 +241,14 @@ def first_line(messages: list[Message]) -> str | None:
     return None
 
 
+def saved_session_at(path: Path, size: int = 0) -> SavedSession:
+    """A session's files as a line of the list; `size` is that of a snapshot that is damaged."""
+    try:
+        return _saved_session(path, read_session(path))
+    except (SessionFormatError, SessionNotFoundError, StorageError) as error:
+        return _damaged(path, size, error)
+
+
 class _Files(NamedTuple):
     """What the system says of a snapshot and its journal."""
 
@@ -303,10 +311,7 @@ def _read_row(path: Path, files: _Files) -> _Row:
     snapshot, journal = files
     newest = max(snapshot.st_mtime_ns, journal.st_mtime_ns if journal else 0)
     is_settled = time.time_ns() - newest > _SETTLE_NS
-    try:
-        saved = _saved_session(path, read_session(path))
-    except (SessionFormatError, SessionNotFoundError, StorageError) as error:
-        saved = _damaged(path, snapshot.st_size, error)
+    saved = saved_session_at(path, snapshot.st_size)
     return _Row(
         (snapshot.st_size, snapshot.st_mtime_ns, snapshot.st_ino),
         _journal_signature(journal) if journal else None,

@@ -23,8 +23,9 @@ from tiro.session.snapshot import StoredSession
 from tiro.session.times import Clock, utc_now
 from tiro.stores.autosave import Autosave
 from tiro.stores.blobs import Held, nothing
-from tiro.stores.copies import locked, remove_expired, remove_session, write_copy
+from tiro.stores.copies import held, locked, remove_expired, remove_session, write_copy
 from tiro.stores.disk import Disk, real_path
+from tiro.stores.file_trash import FileTrash
 from tiro.stores.index import Index, Listing, SavedSession, Version, matching
 from tiro.stores.live import Live
 from tiro.stores.lock import never
@@ -36,6 +37,7 @@ from tiro.stores.saving import Fsync
 from tiro.stores.schedule import Schedule
 from tiro.stores.session_files import encode_snapshot
 from tiro.stores.store import has_expired
+from tiro.stores.trash import Trash
 from tiro.stores.upkeep import Agents, Due, Upkeep, lose_agent
 
 
@@ -78,6 +80,7 @@ class SessionManager:
         self._schedule = Schedule()
         self.cache_directory = Path(cache_directory) if cache_directory else None
         self._index: Listing = Index(self.directory, self.cache_directory, self.disk, clock)
+        self._trash = FileTrash(self)
 
     def __enter__(self) -> "SessionManager":
         return self
@@ -93,6 +96,11 @@ class SessionManager:
     @secrets.setter
     def secrets(self, secrets: Iterable[str]) -> None:
         self._redactor = Redactor(secrets)
+
+    @property
+    def trash(self) -> Trash:
+        """Where deleted sessions wait."""
+        return self._trash
 
     # The current session and new ones
 
@@ -133,7 +141,7 @@ class SessionManager:
         with self.live.lock:
             session = self.live.by_key.get(key)
             if session is None:
-                path = self._path_for(key)
+                path = self.path_of_id(key)
                 session = self.load(path) if self._is_there(key) else self._make(None, None, key)
             self.live.by_key.put(key, session)
             return session
@@ -358,16 +366,13 @@ class SessionManager:
         return self._index.versions()
 
     def delete(self, id: str) -> bool:
-        """Remove a saved session's files; False where there is none.
+        """Remove a saved session's files for good; False where there is none.
 
         Live objects of it are no longer stored. Raises SessionInUseError while another process
         answers in it, StorageError where it cannot be removed, InvalidSessionIdError.
         """
-        live = self.live.of_id(id)
-        lives_at = [path for session in live if (path := self.path_of(session)) is not None]
-        path = lives_at[0] if lives_at else self._saved_path(id)
+        path = self._place_of(id)
         if path is None:
-            self.live.forget(id)
             return False
         with locked(self.disk, path), self.live.letting_go(id):
             return remove_session(self.disk, path)
@@ -376,6 +381,18 @@ class SessionManager:
         """Remove all saved sessions whose time is over and that nobody uses; how many (G4.9)."""
         idle = [row for row in self._index.expired() if not self.live.of_id(row.id)]
         return sum(remove_expired(self.disk, Path(row.path), self.now()) for row in idle)
+
+    def discard(self, id: str) -> bool:
+        """Move a saved session's files to the trash; False where there are none. As `delete`."""
+        path = self._place_of(id)
+        if path is None:
+            return False
+        with held(self.disk, path), self.live.letting_go(id):
+            return self._trash.put(path)
+
+    def path_of_id(self, id: str) -> Path:
+        """Where a session with this id lies, or will."""
+        return self.directory / (file_stem(id) + SNAPSHOT_ENDING)
 
     # What a session's autosave asks for (`saving.Owner`)
 
@@ -429,13 +446,19 @@ class SessionManager:
     def _new_upkeep(self, session: Core) -> Upkeep:
         return Autosave(session, self, self.directory)
 
-    def _path_for(self, id: str) -> Path:
-        return self.directory / (file_stem(id) + SNAPSHOT_ENDING)
+    def _place_of(self, id: str) -> Path | None:
+        """Where the session with this id lives; where there is none, live objects forget it."""
+        live = self.live.of_id(id)
+        lives_at = [path for session in live if (path := self.path_of(session)) is not None]
+        path = lives_at[0] if lives_at else self._saved_path(id)
+        if path is None:
+            self.live.forget(id)
+        return path
 
     def _saved_path(self, id: str) -> Path | None:
         """The file of a saved session; raises InvalidSessionIdError for what never was one."""
         if self._is_saved(id):
-            return self._path_for(id)
+            return self.path_of_id(id)
         found = next((Path(r.path) for r in self._index.sessions() if r.id == id), None)
         if found is None:
             check_id(id)
@@ -452,7 +475,7 @@ class SessionManager:
 
     def _is_there(self, id: str) -> bool:
         """Whether a session is saved under this id; one that has expired makes room (G4.3)."""
-        return self._is_saved(id) and not remove_expired(self.disk, self._path_for(id), self.now())
+        return self._is_saved(id) and not remove_expired(self.disk, self.path_of_id(id), self.now())
 
     def _reading(self, path: Path) -> Reading:
         """Read a session's files; one that has expired is not there any more (G4.5)."""
@@ -462,4 +485,4 @@ class SessionManager:
         return reading
 
     def _is_saved(self, id: str) -> bool:
-        return os.path.lexists(self._path_for(id))
+        return os.path.lexists(self.path_of_id(id))

@@ -29,6 +29,7 @@ from tiro.stores.about import About, Heading
 from tiro.stores.journal import change_lines
 from tiro.stores.kept import KeptStore
 from tiro.stores.lock import Holder, is_gone, this_process
+from tiro.stores.redis_trash import TrashKeys
 from tiro.stores.session_files import encode_snapshot
 from tiro.stores.shelf import KeptTexts, Keys, NoKeys, Row
 from tiro.stores.store import CLEANUP_SECONDS, expires_at, has_expired
@@ -149,6 +150,11 @@ class Server:
         """Of sessions being inserted: their id, and what tells them from later ones of it."""
         self._lock = threading.Lock()
 
+    @property
+    def bin(self) -> TrashKeys:
+        """The sessions that were thrown away."""
+        return TrashKeys(self)
+
     def __repr__(self) -> str:
         return f"<Redis at {self.address}>"
 
@@ -164,7 +170,7 @@ class Server:
         data = self.encoded(session)
         values = (session.n, data, "" if moment is None else repr(moment))
         about = self.about(session, heading, (birth, session.n, moment), len(data))
-        is_ours = self.run(_INSERT, session.id, birth, *values, about, self._left_ms(moment))
+        is_ours = self.run(_INSERT, session.id, birth, *values, about, self.left_ms(moment))
         with self._lock:
             self._births.pop(session, None)
         if not is_ours:
@@ -291,7 +297,7 @@ class Server:
             self._births[session] = id, birth if before == id else new
             return self._births[session][1]
 
-    def _left_ms(self, moment: float | None) -> str:
+    def left_ms(self, moment: float | None) -> str:
         """For how long Redis is to keep a session from now on; it is never the first to let go."""
         if moment is None:
             return ""

@@ -182,10 +182,49 @@ class TurnLock(Protocol):
         ...
 
 
+class Thrown(NamedTuple):
+    """A session that was thrown away, in a list."""
+
+    key: str
+    id: str
+    deleted_at: datetime
+    expires_at: float | None
+    about: About
+
+
+class Bin(Protocol):
+    """What was thrown away from a shelf; each verb is one step, done whole or not at all."""
+
+    def put(self, id: str, now: datetime) -> bool:
+        """Take the session with this id from the shelf; False where there is none."""
+        ...
+
+    def rows(self) -> Sequence[Thrown]:
+        """All that is in it, thrown away last first."""
+        ...
+
+    def put_back(self, key: str, now: datetime) -> bool:
+        """Put it on the shelf as it was; False, and nothing done, if it is gone or its id taken."""
+        ...
+
+    def read(self, key: str) -> KeptTexts | None:
+        """What is kept of it; None where it is gone."""
+        ...
+
+    def remove(self, key: str) -> bool:
+        """Remove it for good; False where it is gone."""
+        ...
+
+
 class SharedShelf(Protocol):
     """A shelf that servers share."""
 
     keys: Keys
+
+    @property
+    def bin(self) -> Bin:
+        """What was thrown away from it."""
+        ...
 
     def insert(self, session: Core) -> SharedKept | None:
         """As `Shelf.insert`."""

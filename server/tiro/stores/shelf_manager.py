@@ -12,14 +12,17 @@ from typing import Any
 from tiro.errors import SessionNotFoundError, StorageError
 from tiro.session.core import Core
 from tiro.session.session import Session
+from tiro.stores.about import About
 from tiro.stores.index import SavedSession, Version
 from tiro.stores.lock import Holder, held_by, wait_for
 from tiro.stores.manager import SessionManager
 from tiro.stores.names import check_id
 from tiro.stores.notices import Notice
 from tiro.stores.shelf import Row, SharedKept, SharedShelf
+from tiro.stores.shelf_trash import ShelfTrash
 from tiro.stores.shelf_upkeep import ShelfUpkeep
 from tiro.stores.store import has_expired
+from tiro.stores.trash import Trash
 from tiro.stores.upkeep import Upkeep
 
 
@@ -66,24 +69,22 @@ class ShelfManager(SessionManager):
         self._kept_at(Path(path)).restore(core)
         return core, core.updated
 
+    @property
+    def trash(self) -> Trash:
+        """As in `SessionManager`."""
+        return ShelfTrash(self)
+
     def delete(self, id: str) -> bool:
-        """Remove a saved session; False where there is none.
+        """Remove a saved session for good; False where there is none.
 
         Live objects of it are no longer stored. Raises SessionInUseError while another process
         answers in it, StorageError, InvalidSessionIdError.
         """
-        if not self.shelf.has(id):
-            check_id(id)
-            self.live.forget(id)
-            return False
-        lock = self.shelf.lock(id)
-        if not wait_for(lock.try_take):
-            raise held_by(lock.holder() or Holder())
-        try:
-            with self.live.letting_go(id):
-                return self.shelf.delete(id)
-        finally:
-            lock.release()
+        return self._take_away(id, lambda: self.shelf.delete(id))
+
+    def discard(self, id: str) -> bool:
+        """Move a saved session to the trash; False where there is none. As `delete`."""
+        return self._take_away(id, lambda: self.shelf.bin.put(id, self.now()))
 
     def delete_expired(self) -> int:
         """Remove all saved sessions whose time is over; how many there were (G4.9)."""
@@ -94,16 +95,26 @@ class ShelfManager(SessionManager):
         super().close()
         self.shelf.close()
 
-    def path_of_id(self, id: str) -> Path:
-        """What clients call the place of the session with this id."""
-        return self._path_for(id)
-
     def id_at(self, path: Path) -> str | None:
         """The id of the session with this path; None where there is none."""
         stem = path.name.removesuffix(path.suffix)
-        if self._path_for(stem).name == path.name:
+        if self.path_of_id(stem).name == path.name:
             return stem
         return next((row.id for row in self._index.sessions() if row.path == str(path)), None)
+
+    def as_saved(self, id: str, about: About) -> SavedSession:
+        """A session on the shelf as clients know it."""
+        return SavedSession(
+            id=id,
+            path=str(self.path_of_id(id)),
+            title=about.title,
+            agent=about.agent,
+            messages=about.messages,
+            archived=about.archived,
+            saved_at=about.saved_at,
+            bytes=about.bytes,
+            error=None,
+        )
 
     def kept(self, id: str) -> SharedKept | None:
         """What is kept under this id, unless it has expired."""
@@ -114,6 +125,20 @@ class ShelfManager(SessionManager):
 
     def _new_upkeep(self, session: Core) -> Upkeep:
         return ShelfUpkeep(session, self, self.shelf, self.directory)
+
+    def _take_away(self, id: str, take: Callable[[], bool]) -> bool:
+        if not self.shelf.has(id):
+            check_id(id)
+            self.live.forget(id)
+            return False
+        lock = self.shelf.lock(id)
+        if not wait_for(lock.try_take):
+            raise held_by(lock.holder() or Holder())
+        try:
+            with self.live.letting_go(id):
+                return take()
+        finally:
+            lock.release()
 
     def _live_from(self, kept: SharedKept) -> Session:
         session = self._make(None, None, None)
@@ -161,7 +186,7 @@ class _Listing:
 
     def sessions(self) -> list[SavedSession]:
         """All saved sessions, newest first."""
-        return [self._saved(row) for row in self._rows()]
+        return [self._manager.as_saved(row.id, row.about) for row in self._rows()]
 
     def versions(self) -> list[tuple[str, Version | None]]:
         """The path of every session with what tells its version, newest first."""
@@ -177,20 +202,6 @@ class _Listing:
 
     def _rows(self) -> Sequence[Row]:
         return self._manager.shelf.rows(self._manager.now())
-
-    def _saved(self, row: Row) -> SavedSession:
-        about = row.about
-        return SavedSession(
-            id=row.id,
-            path=str(self._manager.path_of_id(row.id)),
-            title=about.title,
-            agent=about.agent,
-            messages=about.messages,
-            archived=about.archived,
-            saved_at=about.saved_at,
-            bytes=about.bytes,
-            error=None,
-        )
 
 
 def _version(row: Row) -> Version:

@@ -29,6 +29,8 @@ from tiro.stores.search import Hit, Search
 from tiro.stores.session_files import encode_snapshot
 from tiro.stores.shelf import KeptTexts, Keys, NoKeys, Row
 from tiro.stores.shelf_manager import ShelfManager
+from tiro.stores.sqlite_trash import TABLE as TRASH_TABLE
+from tiro.stores.sqlite_trash import TrashTable
 from tiro.stores.store import CLEANUP_SECONDS, expires_at
 
 BUSY_SECONDS = 10.0
@@ -52,6 +54,7 @@ MIGRATIONS: list[tuple[str, ...]] = [
         " first_n INTEGER NOT NULL, lines BLOB NOT NULL, PRIMARY KEY (session, first_n))"
         " WITHOUT ROWID",
     ),
+    (TRASH_TABLE,),
 ]
 """What leads from one version of the tables to the next; `user_version` says how many were done."""
 TABLES = {"sessions", "snapshots", "changes"}
@@ -119,6 +122,11 @@ class Database:
         self._lock = threading.RLock()
         self._sql: sqlite3.Connection | None = None
         self._file_id: tuple[int, int] | None = None
+
+    @property
+    def bin(self) -> TrashTable:
+        """The sessions that were thrown away."""
+        return TrashTable(self)
 
     def insert(self, session: Core) -> "_KeptRows | None":
         """Make the rows of a new session; None where there are some."""

@@ -1,0 +1,224 @@
+"""Deleted sessions wait in the trash and come back whole: in files, SQLite and Redis alike."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import redis
+
+from tests.fakes import FixedClock
+from tests.sizes import PATIENCE
+from tests.stores import script
+from tests.stores.look import texts
+from tiro.errors import (
+    InvalidSessionIdError,
+    SessionInUseError,
+    SessionNotFoundError,
+    StorageError,
+)
+from tiro.session.session import Session
+from tiro.stores.manager import SessionManager
+from tiro.stores.search import Search
+from tiro.stores.shared import manager_of
+from tiro.stores.trash import Restored
+
+Open = Callable[[], SessionManager]
+
+
+@pytest.fixture(params=["files", "sqlite", "redis"])
+def place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str | Path]:
+    """Where the sessions are; a folder is made of files."""
+    if request.param == "redis":
+        url = request.getfixturevalue("redis_server").url
+        with redis.Redis.from_url(url) as client:
+            client.flushall()
+            yield url
+            client.flushall()
+    else:
+        yield tmp_path / ("sessions" if request.param == "files" else "sessions.db")
+
+
+@pytest.fixture
+def open_manager(place: str | Path, tmp_path: Path, clock: FixedClock) -> Iterator[Open]:
+    """Opens managers on the same sessions, with one clock."""
+    opened: list[SessionManager] = []
+
+    def open_it() -> SessionManager:
+        cache = tmp_path / "cache"
+        if isinstance(place, Path) and not place.suffix:
+            opened.append(SessionManager(place, clock=clock, cache_directory=cache))
+        else:
+            opened.append(manager_of(place, lambda notice: None, cache))
+            opened[-1].clock = clock
+        return opened[-1]
+
+    yield open_it
+    for manager in opened:
+        manager.close()
+
+
+def lived(manager: SessionManager, id: str) -> Session:
+    """A session with everything that a session can hold, large values too."""
+    session = manager.create(id=id, max_history=script.MAX_HISTORY)
+    for step in script.LIFE:
+        with suppress(StorageError):  # beside a database there is no place for its copy
+            step(manager, session)
+    return session
+
+
+def said(manager: SessionManager, id: str, text: str) -> Session:
+    """A saved session of one message."""
+    session = manager.create(id=id)
+    session.add_message("user", text)
+    manager.save(session)
+    return session
+
+
+def ids(manager: SessionManager) -> list[str]:
+    return [row.id for row in manager.list()[0]]
+
+
+def thrown(manager: SessionManager) -> list[str]:
+    return [row.saved.id for row in manager.trash.page()[0]]
+
+
+def test_a_deleted_session_is_nowhere_but_in_the_trash(open_manager: Open) -> None:
+    manager = open_manager()
+    said(manager, "stays", "one secret word")
+    said(manager, "goes", "another secret word")
+    search = Search(manager)
+    assert len(search.find("secret", 9)) == 2
+    assert manager.discard("goes")
+    other = open_manager()
+    for one in (manager, other):
+        assert ids(one) == ["stays"]
+        assert thrown(one) == ["goes"]
+        with pytest.raises(SessionNotFoundError):
+            one.load_id("goes")
+    assert [hit.id for hit in search.find("secret", 9)] == ["stays"]
+    search.close()
+    [row], total = other.trash.page()
+    assert (row.saved.title, row.saved.messages, row.deleted_at, total) == (
+        "another secret word", 1, manager.now(), 1,
+    )  # fmt: skip
+    assert row.saved.bytes > 0
+    assert not manager.discard("goes")
+    with pytest.raises(InvalidSessionIdError):
+        manager.discard("../x")
+
+
+def test_a_restored_session_is_as_it_was(open_manager: Open) -> None:
+    """Window, archive, memo, state, marks, large values, journal: all of it, also its times."""
+    manager = open_manager()
+    before = lived(manager, "x").snapshot()
+    listed = manager.list()[0]
+    manager.discard("x")
+    manager.trash.tidy()
+    other = open_manager()
+    assert other.trash.restore("x") == Restored("x", str(other.path_of_id("x")), "x")
+    assert other.trash.page() == ([], 0)
+    assert other.list()[0] == listed
+    again = other.load_id("x")
+    assert again.snapshot() == before
+    again.add_message("user", "it goes on")
+    assert other.is_stored(again)
+    assert texts(open_manager().load_id("x"))[-1] == "it goes on"
+
+
+def test_a_restored_session_gets_the_next_id_where_its_own_is_taken(
+    open_manager: Open, clock: FixedClock
+) -> None:
+    """Nobody's session is replaced, saved or not; the one deleted last comes first."""
+    manager = open_manager()
+    for text in ("first", "second"):
+        said(manager, "x", text)
+        manager.discard("x")
+        clock.advance(1)
+    third = said(manager, "x", "third")
+    unsaved = manager.create(id="x-01")
+    assert manager.trash.restore("x").id == "x-02"
+    assert manager.trash.restore("x") == Restored("x-03", str(manager.path_of_id("x-03")), "x")
+    other = open_manager()
+    found = {id: texts(other.load_id(id)) for id in sorted(ids(other))}
+    assert found == {"x": ["third"], "x-02": ["second"], "x-03": ["first"]}
+    assert other.load_id("x-02").id == "x-02"
+    with pytest.raises(SessionNotFoundError):
+        manager.trash.restore("x")
+    unsaved.add_message("user", "mine")
+    third.add_message("user", "more")
+    assert manager.is_stored(unsaved)
+    assert manager.is_stored(third)
+
+
+def test_the_trash_is_emptied_by_id_by_age_and_whole(open_manager: Open, clock: FixedClock) -> None:
+    manager = open_manager()
+    start = clock()
+    for id in ("a", "b", "c", "d"):
+        said(manager, id, id)
+        manager.discard(id)
+        clock.advance(86_400)
+    assert thrown(manager) == ["d", "c", "b", "a"]
+    assert [row.saved.id for row in manager.trash.page(2, 1)[0]] == ["c", "b"]
+    assert manager.trash.empty("c") == 1
+    assert manager.trash.drop_older(start + timedelta(days=1)) == 1
+    assert thrown(open_manager()) == ["d", "b"]
+    assert manager.trash.empty() == 2
+    assert manager.trash.empty() == 0
+    assert manager.trash.page() == ([], 0)
+
+
+def test_what_another_process_answers_in_is_not_deleted(open_manager: Open) -> None:
+    manager, other = open_manager(), open_manager()
+    session = said(manager, "x", "one")
+    with manager.writing(session):
+        with pytest.raises(SessionInUseError):
+            other.discard("x")
+        session.add_message("user", "two")
+    assert other.discard("x")
+    assert thrown(other) == ["x"]
+
+
+def test_a_live_session_that_was_deleted_is_stored_no_more(open_manager: Open) -> None:
+    manager = open_manager()
+    session = said(manager, "x", "one")
+    manager.discard("x")
+    session.add_message("user", "late")
+    manager.close()
+    assert (ids(manager), thrown(manager)) == ([], ["x"])
+    manager.trash.restore("x")
+    assert texts(manager.load_id("x")) == ["one"]
+
+
+def test_several_may_delete_and_restore_at_once(open_manager: Open) -> None:
+    """At least one of them does it, nobody else does anything, and there is one in the end."""
+    managers = [open_manager() for _ in range(4)]
+    said(managers[0], "x", "one")
+
+    def at_once(act: Callable[[SessionManager], object]) -> list[object]:
+        done: list[object] = []
+        ready = threading.Barrier(len(managers))
+
+        def run(manager: SessionManager) -> None:
+            ready.wait(PATIENCE)
+            try:
+                done.append(act(manager))
+            except SessionNotFoundError:
+                done.append(None)
+
+        threads = [threading.Thread(target=run, args=(manager,)) for manager in managers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+        return done
+
+    for _ in range(5):
+        assert any(at_once(lambda m: m.discard("x")))
+        assert thrown(managers[0]) == ["x"]
+        back = Restored("x", str(managers[0].path_of_id("x")), "x")
+        assert {one for one in at_once(lambda m: m.trash.restore("x")) if one} == {back}
+        assert (ids(managers[0]), thrown(managers[0])) == (["x"], [])
+        assert texts(managers[-1].load_id("x")) == ["one"]
