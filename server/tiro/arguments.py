@@ -65,7 +65,11 @@ SESSIONS_EXAMPLES = """\
   tiro sessions import --look ~/.claude/projects    what each file in it is
   tiro sessions import - < conversations.json
   tiro sessions verify --repair   reads all files and mends what can be
-  tiro sessions delete session-20250221-143015"""
+  tiro sessions rename latest "Parser, second try"
+  tiro sessions delete session-20250221-143015
+  tiro sessions trash             what was deleted, the last first
+  tiro sessions restore session-20250221-143015
+  tiro sessions delete --for-good session-20250221-143015"""
 
 EDITS_EXAMPLES = """\
   tiro edits list                 what tools have changed in files, the newest first

@@ -25,6 +25,16 @@ def counted(count: int, thing: str) -> str:
     return f"1 {thing}" if count == 1 else f"{count} {thing}s"
 
 
+def size_text(count: int) -> str:
+    """So many bytes, in a unit that a person reads."""
+    if count < 1000:
+        return f"{count} B"
+    for power, unit in ((1, "kB"), (2, "MB")):
+        if count < 1000 ** (power + 1):
+            return f"{count / 1000**power:.1f} {unit}"
+    return f"{count / 1000**3:.1f} GB"
+
+
 def one_line(text: str, cells: int) -> str:
     """The text on one line of at most this many cells, its end marked where it is cut."""
     line = flat(text)

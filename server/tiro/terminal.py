@@ -28,7 +28,7 @@ from tiro.protocol.client import (
     ServerGoneError,
     ServerSilentError,
 )
-from tiro.screen_text import counted, flat
+from tiro.screen_text import flat
 from tiro.session.messages import Message
 from tiro.session.redact import redact_shapes
 from tiro.session.transcript import plain_text
@@ -44,7 +44,6 @@ ERRORS: dict[str, type[TiroError]] = {
 PAGE_MESSAGES = 500
 """So many messages are read at once of a session that is shown whole."""
 
-MAX_SESSIONS = 1_000_000
 """More than any directory holds: all of them."""
 
 CAPABILITIES = {"window": {"workDoneProgress": True}}
@@ -110,6 +109,16 @@ async def _cancel_when(wanted: asyncio.Event, client: Client) -> None:
         await client.cancel()
 
 
+def request(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The result of one request to a server of its own."""
+    return _run(_asked(method, params))
+
+
+def requests(all_of: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The results of requests to one server, in their order; raises at the first that fails."""
+    return _run(_asked_all(all_of))
+
+
 # --- saved sessions ------------------------------------------------------------------------
 
 
@@ -131,22 +140,6 @@ def session_summary(id: str) -> str:
 def session_view(id: str) -> dict[str, Any]:
     """All that a saved session holds."""
     return _run(_loaded(id, "tiro/session/get"))
-
-
-def told_of_sessions(ids: Sequence[str]) -> list[str]:
-    """Those of these that are saved, a line each: id, how many messages, title."""
-    rows = _run(_asked("tiro/session/list", {"limit": MAX_SESSIONS}))["sessions"]
-    return [
-        f"{row['id']}  {counted(row['messages'] + row['archived'], 'message')}"
-        f"  {flat(row['error'] or row['title'] or '')}"
-        for row in rows
-        if row["id"] in ids
-    ]
-
-
-def delete_sessions(ids: Sequence[str]) -> list[str]:
-    """Delete them; returns those that were not there."""
-    return _run(_delete(ids))
 
 
 def edits(limit: int) -> list[dict[str, Any]]:
@@ -220,12 +213,6 @@ async def _exported(id: str, how: dict[str, Any]) -> dict[str, Any]:
         return result
 
 
-async def _delete(ids: Sequence[str]) -> list[str]:
-    async with _server() as client:
-        answers = [(id, await client.request("tiro/session/delete", {"id": id})) for id in ids]
-        return [id for id, answer in answers if not answer["deleted"]]
-
-
 async def _text(id: str) -> str:
     """The messages come in pages, the newest page first."""
     async with _server() as client:
@@ -265,6 +252,13 @@ async def _asked(method: str, params: dict[str, Any]) -> dict[str, Any]:
     async with _server() as client:
         result: dict[str, Any] = await client.request(method, params)
         return result
+
+
+async def _asked_all(
+    requests: Sequence[tuple[str, dict[str, Any]]],
+) -> list[dict[str, Any]]:
+    async with _server() as client:
+        return [await client.request(method, params) for method, params in requests]
 
 
 # --- one server ----------------------------------------------------------------------------

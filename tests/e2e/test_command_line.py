@@ -164,12 +164,12 @@ def test_sessions_are_listed_shown_and_deleted(tiro: Tiro, provider: Provider) -
     assert [line.split()[0] for line in tiro("sessions", "list", "sound").stdout.splitlines()] == [
         ids[0]
     ]
-    unasked = tiro("sessions", "delete", ids[0], given="y\n")
+    unasked = tiro("sessions", "delete", "--for-good", ids[0], given="y\n")
     assert (unasked.returncode, unasked.stdout) == (WRONG_USE, "")
     assert "say --yes" in unasked.stderr
-    deleted = tiro("sessions", "delete", "--yes", ids[0])
+    deleted = tiro("sessions", "delete", "--for-good", "--yes", ids[0])
     assert (deleted.returncode, deleted.stdout) == (DONE, f"{ids[0]} is deleted for good\n")
-    gone = tiro("sessions", "delete", "--yes", ids[0])
+    gone = tiro("sessions", "delete", ids[0])
     assert (gone.returncode, gone.stdout) == (FAILED, "")
     assert ids[0] in gone.stderr
     nothing = tiro("sessions", "list", "trombone")

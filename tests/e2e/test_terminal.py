@@ -87,12 +87,13 @@ def terminal(home: Home) -> Iterator[Tmux]:
     one.close()
 
 
-def test_delete_asks_and_means_no_by_default(
+def test_delete_for_good_asks_and_means_no_by_default(
     terminal: Tmux, home: Home, tiro: Tiro, provider: Provider
 ) -> None:
     tiro("ask", "Which colour?")
     (saved,) = home.session_files()
-    command = shlex.join([sys.executable, "-m", "tiro", "sessions", "delete", saved.stem])
+    delete = ["-m", "tiro", "sessions", "delete", "--for-good"]
+    command = shlex.join([sys.executable, *delete, saved.stem])
     terminal.run(f"{command}; echo first $?; {command}")
     screen = terminal.wait_for("Delete for good? Nothing brings it back. [y/N]")
     assert f"{saved.stem}  2 messages  Which colour?" in screen

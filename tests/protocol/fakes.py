@@ -56,7 +56,9 @@ class FakeAssistant:
         self.calls: list[tuple[Any, ...]] = []
         self.files: dict[str, Session] = {}
         self.exported = "the text"
-        self.saved = self.turns = self.memory = self  # one object plays all parts of the real one
+        self.saved = self.turns = self.memory = self.deletion = (
+            self  # one object plays all parts of the real one
+        )
         self.edits = FileEdits(
             Workspace(editor), Path("/nowhere"), is_kept=lambda: False, patience=Patience()
         )
@@ -273,6 +275,20 @@ class FakeAssistant:
 
     async def delete(self, id: str) -> bool:
         return self.files.pop(id, None) is not None
+
+    discard = delete
+
+    async def rename(self, id: str, title: str | None) -> None:
+        await self._step("rename", id, title)
+
+    async def deleted(self, limit: int | None, offset: int | None) -> Any:
+        return [], 0
+
+    async def restore(self, id: str) -> Any:
+        return SimpleNamespace(id=id, path=f"/{id}.json", was_id=id)
+
+    async def empty(self, id: str | None) -> int:
+        return 0
 
     async def search(self, query: str, limit: int | None, on_progress: Any) -> Any:
         on_progress(1, 4)

@@ -39,6 +39,8 @@ async def test_every_result_has_exactly_the_fields_of_its_type() -> None:
         "tiro/session/setAgent": {"name": "plan"},
         "tiro/session/load": {"latest": True},
         "tiro/session/delete": {"id": "x"},
+        "tiro/session/rename": {"id": "x", "title": "t"},
+        "tiro/trash/restore": {"id": "x"},
         "tiro/session/search": {"query": "x"},
         "tiro/session/export": {"format": "json"},
         "tiro/session/import": {"text": "{}"},

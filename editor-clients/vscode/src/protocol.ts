@@ -292,11 +292,66 @@ export interface SessionRow {
 /** The id of the session to delete. */
 export interface DeleteParams {
   id: string;
+  forGood?: boolean | null;
 }
 
 /** Whether there was something to delete. */
 export interface DeletedResult {
   deleted: boolean;
+}
+
+/** A saved session's new title; null: the first line of its first prompt. */
+export interface RenameParams {
+  id: string;
+  title: string | null;
+}
+
+/** Which of the deleted sessions; 100 by default. */
+export interface TrashListParams {
+  limit?: number | null;
+  offset?: number | null;
+}
+
+/** A page of the trash, and how many sessions are in it. */
+export interface TrashListResult {
+  sessions: TrashRow[];
+  total: number;
+}
+
+/** A session in the trash. */
+export interface TrashRow {
+  id: string;
+  path: string;
+  title: string | null;
+  agent: string | null;
+  messages: number;
+  archived: number;
+  savedAt: string | null;
+  bytes: number;
+  error: string | null;
+  deletedAt: string;
+}
+
+/** The id of a session in the trash; of several the one deleted last. */
+export interface RestoreParams {
+  id: string;
+}
+
+/** The session that came back; `renamed`: another one had its id by then. */
+export interface RestoreResult {
+  id: string;
+  path: string;
+  renamed: boolean;
+}
+
+/** Everything in the trash, or only what has this id. */
+export interface EmptyTrashParams {
+  id?: string | null;
+}
+
+/** How many sessions are gone for good. */
+export interface EmptyTrashResult {
+  removed: number;
 }
 
 /** Words and "quoted phrases" that all have to be in a message; `word*` may go on. */
@@ -902,6 +957,10 @@ export const sessionSave = new RequestType<SaveParams, SaveResult>("tiro/session
 export const sessionLoad = new RequestType<LoadParams, SessionView>("tiro/session/load");
 export const sessionList = new RequestType<ListParams, ListResult>("tiro/session/list");
 export const sessionDelete = new RequestType<DeleteParams, DeletedResult>("tiro/session/delete");
+export const sessionRename = new RequestType<RenameParams, Empty>("tiro/session/rename");
+export const trashList = new RequestType<TrashListParams, TrashListResult>("tiro/trash/list");
+export const trashRestore = new RequestType<RestoreParams, RestoreResult>("tiro/trash/restore");
+export const trashEmpty = new RequestType<EmptyTrashParams, EmptyTrashResult>("tiro/trash/empty");
 export const sessionSearch = new RequestType<SearchParams, SearchResult>("tiro/session/search");
 export const sessionExport = new RequestType<ExportParams, ExportResult>("tiro/session/export");
 export const sessionImport = new RequestType<ImportParams, ImportResult>("tiro/session/import");

@@ -21,6 +21,7 @@ from tiro.agents.gate import Reason
 from tiro.assistant import window
 from tiro.assistant.allowed import explain_permission
 from tiro.assistant.calibrations import Calibrations
+from tiro.assistant.deletion import Deletion
 from tiro.assistant.explain import Explained, explain
 from tiro.assistant.file_edits import FileEdits
 from tiro.assistant.fit import crowded
@@ -101,7 +102,7 @@ class Assistant:
             self.setup.patience,
             lambda session_id, times: commands_beside(self.manager, session_id, times),
         )
-        self.messages, self.state = Messages(self), State(self)
+        self.messages, self.state, self.deletion = Messages(self), State(self), Deletion(self)
         self.memory, self.titles = Memory(self, self._noticed), Titles(self, self._noticed)
         self.calibrations = Calibrations(cache_directory())
         self.models = self._open_models()

@@ -229,18 +229,27 @@ class SavedSessions:
         """
         if not query.strip():
             raise InvalidInputError("Give at least one word to search for - at `$.query`")
-        if self._search is None:
-            self._search = _open_search(self._manager)
+        search = self._opened()
         count = min(DEFAULT_HITS if limit is None else limit, MOST_HITS)
         current = [] if self._manager.current is None else [self._manager.current]
         live = list(dict.fromkeys([*current, *self._unsaved]))
         is_over = threading.Event()
         try:
             return await asyncio.get_running_loop().run_in_executor(
-                self._searching, self._search.find, query, count, live, on_progress, is_over.is_set
+                self._searching, search.find, query, count, live, on_progress, is_over.is_set
             )
         finally:
             is_over.set()
+
+    async def forget_deleted(self) -> None:
+        """Have the index of the search forget at once what is saved no more.
+
+        Waits for nothing but that; a search that runs has it forgotten when it is over.
+        """
+        search = self._opened()
+        with contextlib.suppress(StorageError):  # what it is of is deleted all the same
+            if not await asyncio.to_thread(search.forget_deleted):
+                self._searching.submit(search.forget_deleted)
 
     def close(self) -> None:
         """End a search that is running; there is none any more."""
@@ -274,22 +283,34 @@ class SavedSessions:
             return True
         return False
 
-    async def delete(self, id: str) -> bool:
-        """Delete a saved session; deleting the current one begins an empty one."""
+    def _opened(self) -> "Search":
+        from tiro.stores.search import Search  # who never searches never pays for it
+
+        if self._search is None:
+            self._search = Search(self._manager)
+        return self._search
+
+    async def rename(self, id: str, title: str | None) -> None:
+        """Give any saved session a title, or take its own away; the current one stays that.
+
+        Raises SessionNotFoundError, SessionInUseError while another process answers in it,
+        StorageError, SessionFormatError.
+        """
         check_id(id)
         current = self._manager.current
-        if current is None or current.id != id:
-            return await asyncio.to_thread(self._manager.delete, id)
-        self._turns.refuse_another()
-        await asyncio.to_thread(self._manager.delete, id)
-        self._manager.reset()
-        return True
+        if current is not None and current.id == id:
+            async with entered(self._manager.changing(current)):
+                current.change(title=title)
+        else:
+            await asyncio.to_thread(_rename, self._manager, id, title)
 
 
-def _open_search(manager: SessionManager) -> "Search":
-    from tiro.stores.search import Search  # who never searches never pays for it
-
-    return Search(manager)
+def _rename(manager: SessionManager, id: str, title: str | None) -> None:
+    session = manager.load_id(id)
+    with manager.changing(session):
+        session.change(title=title)
+        manager.save(session)
+    manager.end(session)
 
 
 def _export(

@@ -2,8 +2,6 @@
 
 import argparse
 import os
-import sys
-from collections.abc import Sequence
 
 from tiro import output
 from tiro.arguments import (
@@ -14,7 +12,7 @@ from tiro.arguments import (
     count,
 )
 from tiro.commands.imports import add_import
-from tiro.errors import InvalidInputError
+from tiro.commands.trash import add_trash
 from tiro.exits import Exit
 from tiro.screen_text import counted, flat
 
@@ -47,9 +45,10 @@ def add_sessions(commands: Commands) -> None:
     whole = add_command(group, "verify", sessions_verify, "are all sound?", SESSIONS_EXAMPLES)
     whole.add_argument("--repair", action="store_true", help="mend what can be; deletes nothing")
     whole.add_argument("--json", action="store_true", help="print JSON")
-    gone = add_command(group, "delete", sessions_delete, "delete for good", SESSIONS_EXAMPLES)
-    gone.add_argument("id", nargs="+", help="their ids")
-    gone.add_argument("--yes", action="store_true", help="do not ask first; for scripts")
+    named = add_command(group, "rename", sessions_rename, "another title", SESSIONS_EXAMPLES)
+    named.add_argument("id", help="its id, or `latest`")
+    named.add_argument("title", help="its title; an empty one: the first line of its first prompt")
+    add_trash(group)
 
 
 def sessions_list(given: argparse.Namespace) -> int:
@@ -87,22 +86,17 @@ def sessions_show(given: argparse.Namespace) -> int:
     return Exit.DONE
 
 
-def sessions_delete(given: argparse.Namespace) -> int:
-    """Delete saved sessions, when a person says yes to it; 1 when one of them was not there."""
+def sessions_rename(given: argparse.Namespace) -> int:
+    """Give a saved session another title."""
     from tiro import terminal
 
-    if "latest" in given.id:
-        raise InvalidInputError("delete wants an id, not `latest`; `tiro sessions list` shows them")
-    if not given.yes and not _are_unwanted(given.id):
-        output.note("Nothing was deleted")
-        return Exit.FAILED
-    missing = terminal.delete_sessions(given.id)
-    for id in given.id:
-        if id in missing:
-            output.note(f"tiro: There is no session {id!r}")
-        else:
-            output.write(f"{id} is deleted for good\n")
-    return Exit.FAILED if missing else Exit.DONE
+    id = given.id
+    if id == "latest":
+        id = terminal.request("tiro/session/load", {"latest": True, "limit": 0})["id"]
+    title = given.title.strip() or None
+    terminal.request("tiro/session/rename", {"id": id, "title": title})
+    output.write(f"{id} is called {flat(title)}\n" if title else f"{id} has no title now\n")
+    return Exit.DONE
 
 
 def sessions_verify(given: argparse.Namespace) -> int:
@@ -174,18 +168,3 @@ def sessions_export(given: argparse.Namespace) -> int:
     for note in result.get("notes", ()):
         output.note(note)
     return Exit.DONE
-
-
-def _are_unwanted(ids: Sequence[str]) -> bool:
-    """Whether the person at the terminal wants these gone; InvalidInputError where nobody is."""
-    from tiro import terminal
-
-    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
-        raise InvalidInputError("Nobody is here to be asked, so nothing is deleted; say --yes")
-    found = terminal.told_of_sessions(ids)
-    for line in found:
-        output.note(f"  {line}")
-    if not found:  # so there is nothing to ask about
-        return True
-    output.tell("Delete for good? Nothing brings it back. [y/N] ")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")

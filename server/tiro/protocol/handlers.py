@@ -21,6 +21,7 @@ from tiro.protocol.wire import (
     to_wire_explained,
     to_wire_hit,
     to_wire_row,
+    to_wire_trash_row,
     to_wire_view,
 )
 
@@ -181,7 +182,36 @@ async def session_list(desk: Desk, params: types.ListParams) -> types.ListResult
 @handles("tiro/session/delete")
 async def session_delete(desk: Desk, params: types.DeleteParams) -> types.DeletedResult:
     """Delete a saved session."""
-    return types.DeletedResult(await desk.assistant.saved.delete(params.id))
+    deletion = desk.assistant.deletion
+    delete = deletion.delete if params.for_good else deletion.discard
+    return types.DeletedResult(await delete(params.id))
+
+
+@handles("tiro/session/rename")
+async def session_rename(desk: Desk, params: types.RenameParams) -> types.Empty:
+    """Give a saved session a title."""
+    await desk.assistant.saved.rename(params.id, params.title)
+    return types.Empty()
+
+
+@handles("tiro/trash/list")
+async def trash_list(desk: Desk, params: types.TrashListParams) -> types.TrashListResult:
+    """The deleted sessions, deleted last first."""
+    rows, total = await desk.assistant.deletion.deleted(params.limit, params.offset)
+    return types.TrashListResult([to_wire_trash_row(row) for row in rows], total)
+
+
+@handles("tiro/trash/restore")
+async def trash_restore(desk: Desk, params: types.RestoreParams) -> types.RestoreResult:
+    """Bring a session back."""
+    restored = await desk.assistant.deletion.restore(params.id)
+    return types.RestoreResult(restored.id, restored.path, restored.id != restored.was_id)
+
+
+@handles("tiro/trash/empty")
+async def trash_empty(desk: Desk, params: types.EmptyTrashParams) -> types.EmptyTrashResult:
+    """Remove what is in the trash for good."""
+    return types.EmptyTrashResult(await desk.assistant.deletion.empty(params.id))
 
 
 @handles("tiro/session/search")

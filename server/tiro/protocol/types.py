@@ -379,12 +379,67 @@ class DeleteParams(Wire, frozen=True):
     """The id of the session to delete."""
 
     id: str
+    for_good: bool | None = None
+    """Not to the trash, and out of it; nothing brings it back."""
 
 
 class DeletedResult(Wire, frozen=True):
     """Whether there was something to delete."""
 
     deleted: bool
+
+
+class RenameParams(Wire, frozen=True):
+    """A saved session's new title; null: the first line of its first prompt."""
+
+    id: str
+    title: str | None
+
+
+class TrashListParams(Wire, frozen=True):
+    """Which of the deleted sessions; 100 by default."""
+
+    limit: Count | None = None
+    offset: Count | None = None
+
+
+class TrashRow(SessionRow, frozen=True, kw_only=True):
+    """A session in the trash."""
+
+    deleted_at: str
+
+
+class TrashListResult(Wire, frozen=True):
+    """A page of the trash, and how many sessions are in it."""
+
+    sessions: list[TrashRow]
+    total: int
+
+
+class RestoreParams(Wire, frozen=True):
+    """The id of a session in the trash; of several the one deleted last."""
+
+    id: str
+
+
+class RestoreResult(Wire, frozen=True):
+    """The session that came back; `renamed`: another one had its id by then."""
+
+    id: str
+    path: str
+    renamed: bool
+
+
+class EmptyTrashParams(Wire, frozen=True):
+    """Everything in the trash, or only what has this id."""
+
+    id: str | None = None
+
+
+class EmptyTrashResult(Wire, frozen=True):
+    """How many sessions are gone for good."""
+
+    removed: int
 
 
 class SearchParams(Wire, frozen=True):
@@ -1020,6 +1075,10 @@ METHODS: dict[str, Method] = {
     "tiro/session/load": Method(LoadParams, SessionView),
     "tiro/session/list": Method(ListParams, ListResult, is_cancellable=True),
     "tiro/session/delete": Method(DeleteParams, DeletedResult),
+    "tiro/session/rename": Method(RenameParams, Empty),
+    "tiro/trash/list": Method(TrashListParams, TrashListResult, is_cancellable=True),
+    "tiro/trash/restore": Method(RestoreParams, RestoreResult),
+    "tiro/trash/empty": Method(EmptyTrashParams, EmptyTrashResult),
     "tiro/session/search": Method(SearchParams, SearchResult, is_ordered=False),
     "tiro/session/export": Method(ExportParams, ExportResult),
     "tiro/session/import": Method(ImportParams, ImportResult),

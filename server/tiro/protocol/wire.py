@@ -15,6 +15,7 @@ from tiro.session import json_text, messages
 from tiro.session.core import Core
 from tiro.session.large import OUTPUT, PARTS, parts_of
 from tiro.session.times import rfc3339
+from tiro.stores.trash import Deleted
 from tiro.tools.editor import Diagnostic
 
 if TYPE_CHECKING:
@@ -123,6 +124,12 @@ def to_wire_row(row: Any) -> types.SessionRow:
         bytes=row.bytes,
         error=row.error,
     )
+
+
+def to_wire_trash_row(row: Deleted) -> types.TrashRow:
+    """A row of the list of deleted sessions."""
+    fields = msgspec.structs.asdict(row.saved)
+    return types.TrashRow(**fields, deleted_at=rfc3339(row.deleted_at))
 
 
 def to_wire_hit(hit: Any) -> types.SearchHit:

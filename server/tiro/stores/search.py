@@ -85,6 +85,18 @@ class Search:
             found += newest(matching(self._live_places(session), wanted), limit)
         return [_hit(place, wanted) for place in newest(found, limit)]
 
+    def forget_deleted(self) -> bool:
+        """Have the index forget what is saved no more; False, and nothing done, during a search."""
+        if self._index is None:
+            return True
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            self._index.forget_all_but(self._manager.versions())
+        finally:
+            self._lock.release()
+        return True
+
     def close(self) -> None:
         """End a search that is running, and let go of the index."""
         self._is_closed = True

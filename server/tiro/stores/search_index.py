@@ -14,9 +14,9 @@ import os
 import sqlite3
 import unicodedata
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -66,6 +66,8 @@ _SOUND = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL}
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 
 class SearchIndex:
     """The index of one directory of sessions; used by one thread at a time."""
@@ -89,11 +91,30 @@ class SearchIndex:
         `versions` are all session files with what tells one version from another. Those of `living`
         are left out. None where the index cannot be used.
         """
+
+        def find(tables: _Tables) -> list[Place]:
+            tables.bring_up_to_date(versions, living, on_progress)
+            return list(tables.find(wanted, limit, living))
+
+        return self._done(find)
+
+    def forget_all_but(self, versions: Sequence[tuple[str, Version | None]]) -> None:
+        """Take out what is in no session file any more, and nothing in."""
+        if self._path.exists():
+            kept = {path for path, _ in versions}
+            self._done(lambda t: t.bring_up_to_date(versions, kept, lambda done, total: None))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._tables is not None:
+            self._tables.close()
+            self._tables = None
+
+    def _done(self, work: Callable[["_Tables"], T]) -> T | None:
+        """What the work on the tables gives; None where they cannot be used."""
         for _ in range(2):
             try:
-                tables = self._open()
-                tables.bring_up_to_date(versions, living, on_progress)
-                return list(tables.find(wanted, limit, living))
+                return work(self._open())
             except EndedError:
                 raise
             except Exception as error:  # damage may yield anything
@@ -103,12 +124,6 @@ class SearchIndex:
                     return None
                 self._throw_away()
         return None
-
-    def close(self) -> None:
-        """Let go of the file."""
-        if self._tables is not None:
-            self._tables.close()
-            self._tables = None
 
     def _open(self) -> "_Tables":
         """The tables in the file that is there now; made where it is missing."""

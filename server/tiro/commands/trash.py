@@ -1,0 +1,127 @@
+"""`tiro sessions delete` and what follows on it: the trash, and the way back."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from tiro import output
+from tiro.arguments import SESSIONS_EXAMPLES, Commands, add_command, count
+from tiro.errors import InvalidInputError
+from tiro.exits import Exit
+from tiro.screen_text import counted, flat, size_text
+
+TRASH_ROW = "{:<26} {:<16} {:>8}  {}\n"
+EVERYTHING = 1_000_000
+"""More sessions than anybody has."""
+FOR_GOOD = "Delete for good? Nothing brings it back. [y/N] "
+EMPTY = "The trash is empty"
+
+
+def add_trash(group: Commands) -> None:
+    """The commands about sessions that nobody wants any more, put into `tiro sessions`."""
+    gone = add_command(group, "delete", sessions_delete, "move to the trash", SESSIONS_EXAMPLES)
+    gone.add_argument("id", nargs="+", help="their ids")
+    gone.add_argument(
+        "--for-good", action="store_true", help="remove it, from the trash too; asks first"
+    )
+    gone.add_argument("--yes", action="store_true", help="do not ask first; for scripts")
+    back = add_command(group, "restore", sessions_restore, "out of the trash", SESSIONS_EXAMPLES)
+    back.add_argument("id", nargs="+", help="their ids")
+    some = add_command(group, "trash", sessions_trash, "what was deleted", SESSIONS_EXAMPLES)
+    some.add_argument("--limit", type=count, default=100, help="how many at most (100)")
+    some.add_argument("--empty", action="store_true", help="remove all of it for good; asks first")
+    some.add_argument("--yes", action="store_true", help="do not ask first; for scripts")
+    some.add_argument("--json", action="store_true", help="print JSON")
+
+
+def sessions_delete(given: argparse.Namespace) -> int:
+    """Delete saved sessions, for good when a person says yes to it; 1 when one was not there."""
+    from tiro import terminal
+
+    if "latest" in given.id:
+        raise InvalidInputError("delete wants an id, not `latest`; `tiro sessions list` shows them")
+    if given.for_good and not given.yes and not _are_unwanted(given.id):
+        output.note("Nothing was deleted")
+        return Exit.FAILED
+    how = {"forGood": True} if given.for_good else {}
+    answers = terminal.requests([("tiro/session/delete", {"id": id, **how}) for id in given.id])
+    for id, answer in zip(given.id, answers, strict=True):
+        if not answer["deleted"]:
+            output.note(f"tiro: There is no session {id!r}")
+        elif given.for_good:
+            output.write(f"{id} is deleted for good\n")
+        else:
+            output.write(f"{id} is in the trash; `tiro sessions restore {id}` takes it back\n")
+    return Exit.DONE if all(answer["deleted"] for answer in answers) else Exit.FAILED
+
+
+def sessions_restore(given: argparse.Namespace) -> int:
+    """Bring sessions back from the trash; what has another id now is told."""
+    from tiro import terminal
+
+    answers = terminal.requests([("tiro/trash/restore", {"id": id}) for id in given.id])
+    for id, answer in zip(given.id, answers, strict=True):
+        told = f" as {answer['id']}, since its own id is taken" if answer["renamed"] else ""
+        output.write(f"{id} is back{told}\n")
+    return Exit.DONE
+
+
+def sessions_trash(given: argparse.Namespace) -> int:
+    """What is in the trash, deleted last first; or none of it any more."""
+    from tiro import terminal
+
+    if given.empty:
+        return _empty(is_asked=not given.yes)
+    result = terminal.request("tiro/trash/list", {"limit": given.limit})
+    if given.json:
+        output.write_json(result)
+        return Exit.DONE
+    output.headings(TRASH_ROW, "ID", "DELETED (UTC)", "SIZE", "TITLE")
+    for row in result["sessions"]:
+        about = row["error"] or row["title"] or ""
+        when = row["deletedAt"][:16].replace("T", " ")
+        output.write(TRASH_ROW.format(flat(row["id"]), when, size_text(row["bytes"]), flat(about)))
+    if not result["total"]:
+        output.note(EMPTY)
+    if left := result["total"] - len(result["sessions"]):
+        output.note(f"… and {left} more, see --limit")
+    return Exit.DONE
+
+
+def _empty(*, is_asked: bool) -> int:
+    from tiro import terminal
+
+    if is_asked:
+        total = terminal.request("tiro/trash/list", {"limit": 0})["total"]
+        if not total:
+            output.note(EMPTY)
+            return Exit.DONE
+        if not _says_yes(f"Delete {counted(total, 'session')} for good? [y/N] "):
+            output.note("Nothing was deleted")
+            return Exit.FAILED
+    removed = terminal.request("tiro/trash/empty", {})["removed"]
+    output.write(f"{counted(removed, 'session')} deleted for good\n")
+    return Exit.DONE
+
+
+def _are_unwanted(ids: Sequence[str]) -> bool:
+    """Whether the person at the terminal wants these gone; InvalidInputError where nobody is."""
+    from tiro import terminal
+
+    saved, deleted = terminal.requests(
+        [("tiro/session/list", {"limit": EVERYTHING}), ("tiro/trash/list", {"limit": EVERYTHING})]
+    )
+    found = [row for row in (*saved["sessions"], *deleted["sessions"]) if row["id"] in ids]
+    return not found or _says_yes(FOR_GOOD, found)  # else there is nothing to ask about
+
+
+def _says_yes(question: str, about: Sequence[dict[str, Any]] = ()) -> bool:
+    """What the person at the terminal says to it; InvalidInputError where nobody is."""
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InvalidInputError("Nobody is here to be asked, so nothing is deleted; say --yes")
+    for row in about:
+        said = counted(row["messages"] + row["archived"], "message")
+        output.note(f"  {row['id']}  {said}  {flat(row['error'] or row['title'] or '')}")
+    output.tell(question)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,0 +1,163 @@
+"""Sessions as property: deleted ones come back, titles change, and nothing is gone by accident."""
+
+import json
+
+import pytest
+
+from tests.e2e import replies
+from tests.e2e.client import Server
+from tests.e2e.command import Tiro
+from tests.e2e.conftest import StartServer
+from tests.e2e.home import Home
+from tests.e2e.provider import Provider
+from tests.e2e.replies import Hold
+from tests.e2e.talk import add, ask, begin_ask, view, words
+from tiro.exits import Exit
+
+
+def kept(server: Server, text: str) -> str:
+    """A saved session that is not the current one; its id."""
+    add(server, "user", text)
+    id_: str = server.request("tiro/session/save")["id"]
+    server.request("tiro/session/clear")
+    return id_
+
+
+def titles(server: Server) -> dict[str, str]:
+    return {row["id"]: row["title"] for row in server.request("tiro/session/list")["sessions"]}
+
+
+def in_trash(server: Server) -> list[str]:
+    return [row["id"] for row in server.request("tiro/trash/list")["sessions"]]
+
+
+def test_a_deleted_session_comes_back_also_after_a_restart(start: StartServer) -> None:
+    server = start()
+    id_ = kept(server, "precious words")
+    assert server.request("tiro/session/search", {"query": "precious"})["hits"]
+    assert server.request("tiro/session/delete", {"id": id_}) == {"deleted": True}
+    assert server.request("tiro/session/delete", {"id": id_}) == {"deleted": False}
+    assert server.error("tiro/session/load", {"id": id_}).kind == "sessionNotFound"
+    assert server.request("tiro/session/search", {"query": "precious"})["hits"] == []
+    server.kill()
+    server = start()
+    listed = server.request("tiro/trash/list")
+    assert listed["total"] == 1
+    assert (listed["sessions"][0]["title"], listed["sessions"][0]["messages"]) == (
+        "precious words", 1,
+    )  # fmt: skip
+    restored = server.request("tiro/trash/restore", {"id": id_})
+    path = str(server.home.sessions / f"{id_}.json")
+    assert restored == {"id": id_, "path": path, "renamed": False}
+    server.request("tiro/session/load", {"id": id_})
+    assert words(server) == ["precious words"]
+    assert server.error("tiro/trash/restore", {"id": id_}).kind == "sessionNotFound"
+
+
+def test_what_is_deleted_leaves_the_search_index_at_once(start: StartServer) -> None:
+    """A secret must not wait there for the next search."""
+    server = start()
+    id_ = kept(server, "xylophone")
+    assert server.request("tiro/session/search", {"query": "xylophone"})["hits"]
+    (cache,) = server.home.root.rglob("search-*.db")
+    assert b"xylophone" in cache.read_bytes()
+    server.request("tiro/session/delete", {"id": id_, "forGood": True})
+    server.kill()
+    assert b"xylophone" not in cache.read_bytes()
+    assert server.home.sessions.exists()
+    assert not [p for p in server.home.sessions.rglob("*") if p.is_file() and p.suffix == ".json"]
+
+
+def test_for_good_is_for_good(start: StartServer) -> None:
+    """Also what waits in the trash under that id; the rest of the trash stays."""
+    server = start()
+    first, second = kept(server, "one"), kept(server, "two")
+    for id_ in (first, second):
+        server.request("tiro/session/delete", {"id": id_})
+    assert server.request("tiro/session/delete", {"id": first, "forGood": True})["deleted"]
+    assert in_trash(server) == [second]
+    assert server.error("tiro/trash/restore", {"id": first}).kind == "sessionNotFound"
+    assert server.request("tiro/trash/empty", {"id": "nobody"}) == {"removed": 0}
+    assert server.request("tiro/trash/empty") == {"removed": 1}
+    assert in_trash(server) == []
+
+
+def test_the_current_session_is_deleted_and_restored(server: Server, provider: Provider) -> None:
+    hold = Hold()
+    provider.script(replies.stream(replies.text_chunk("half"), hold))
+    turn = begin_ask(server, "question")
+    hold.wait()
+    id_ = view(server)["id"]
+    assert server.error("tiro/session/delete", {"id": id_}).kind == "turnInProgress"
+    hold.release()
+    turn.result()
+    before = view(server)
+    server.request("tiro/session/delete", {"id": id_})
+    assert (view(server)["id"], view(server)["total"]) == (None, 0)
+    server.request("tiro/trash/restore", {"id": id_})
+    assert view(server)["id"] is None, "the current session stays the current one"
+    after = server.request("tiro/session/load", {"id": id_})
+    assert after["messages"] == before["messages"]
+
+
+@pytest.mark.parametrize("is_current", [True, False])
+def test_any_session_may_be_renamed(start: StartServer, is_current: bool) -> None:
+    server = start()
+    id_ = kept(server, "first words")
+    if is_current:
+        server.request("tiro/session/load", {"id": id_})
+    assert server.request("tiro/session/rename", {"id": id_, "title": "Mine"}) == {}
+    assert titles(server) == {id_: "Mine"}
+    assert (view(server)["title"] == "Mine") is is_current
+    server.kill()
+    server = start()
+    assert titles(server) == {id_: "Mine"}
+    server.request("tiro/session/rename", {"id": id_, "title": None})
+    assert titles(server) == {id_: "first words"}
+    assert server.error("tiro/session/rename", {"id": "no", "title": "x"}).kind == "sessionNotFound"
+
+
+def test_a_session_that_is_open_elsewhere_is_renamed_unless_it_is_answered_in(
+    start: StartServer, provider: Provider
+) -> None:
+    """U9.8: the other editor hears of it and loses nothing; during a turn it is refused."""
+    one, other = start(), start()
+    ask(one, "question")
+    id_ = view(one)["id"]
+    other.request("tiro/session/rename", {"id": id_, "title": "Named"})
+    one.wait_notification("tiro/session/changed", lambda p: p["reason"] == "changedOnDisk")
+    assert view(one)["title"] == "Named"
+    hold = Hold()
+    provider.script(replies.stream(replies.text_chunk("second"), hold))
+    turn = begin_ask(one, "second question")
+    hold.wait()
+    for method, params in (("session/rename", {"title": "No"}), ("session/delete", {})):
+        refused = other.error(f"tiro/{method}", {"id": id_, **params})
+        assert (refused.kind, refused.data["pid"]) == ("sessionInUse", one.process.pid)
+    hold.release()
+    turn.result()
+    assert len(words(one)) == 4
+    assert view(one)["title"] == "Named"
+
+
+def test_the_command_line_deletes_restores_and_renames(tiro: Tiro, home: Home) -> None:
+    home.write_config()
+    tiro("ask", "Which colour?")
+    (saved,) = home.session_files()
+    id_ = saved.stem
+    before = saved.read_bytes()
+    deleted = tiro("sessions", "delete", id_)
+    assert deleted.stdout == f"{id_} is in the trash; `tiro sessions restore {id_}` takes it back\n"
+    listed = tiro("sessions", "trash").stdout.split()
+    assert (listed[0], listed[-2:]) == (id_, ["Which", "colour?"])
+    assert tiro("sessions", "restore", id_).stdout == f"{id_} is back\n"
+    assert saved.read_bytes() == before
+    assert tiro("sessions", "rename", "latest", "Blue").stdout == f"{id_} is called Blue\n"
+    assert "Blue" in tiro("sessions", "list").stdout
+    unasked = tiro("sessions", "delete", "--for-good", id_)
+    assert (unasked.returncode, "say --yes" in unasked.stderr) == (Exit.WRONG_USE, True)
+    gone = tiro("sessions", "delete", "--for-good", "--yes", id_)
+    assert gone.stdout == f"{id_} is deleted for good\n"
+    assert json.loads(tiro("sessions", "trash", "--json").stdout)["total"] == 0
+    assert tiro("sessions", "restore", id_).returncode == Exit.FAILED
+    assert tiro("sessions", "trash", "--empty", "--yes").stdout == "0 sessions deleted for good\n"
