@@ -17,6 +17,7 @@ COMMANDS = ["serve", "replay", "ask", "chat", "sessions", "edits", "local", "doc
 ALL_COMMANDS = [
     *COMMANDS,
     *(f"sessions {name}" for name in ("list", "show", "search", "export", "import", "delete")),
+    *(f"sessions {name}" for name in ("rename", "restore", "trash", "prune")),
     *(f"edits {name}" for name in ("list", "undo", "redo")),
     *(f"local {name}" for name in ("list", "pull", "use", "remove")),
 ]
@@ -53,6 +54,11 @@ def check(
         "sessions show",
         "sessions show latest --json --summary",
         "sessions delete",
+        "sessions restore",
+        "sessions rename latest",
+        "sessions prune --older-than soon",
+        "sessions prune --older-than 0d",
+        "sessions prune --keep-under 5parsecs",
         "sessions search",
         "sessions search word --limit many",
         "sessions export",

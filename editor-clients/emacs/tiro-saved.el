@@ -216,12 +216,15 @@ The default is the newest that is not the current one."
     (define-key map (kbd "C-c C-c") #'tiro-saved-load)
     (define-key map (kbd "d") #'tiro-saved-delete)
     (define-key map (kbd "C-c C-d") #'tiro-saved-delete)
+    (define-key map (kbd "R") #'tiro-saved-rename)
+    (define-key map (kbd "u") #'tiro-restore-session)
     map)
   "Keymap of `tiro-saved-sessions-mode'.")
 
 (define-derived-mode tiro-saved-sessions-mode tabulated-list-mode "Tiro-Sessions"
   "Major mode of the list of saved sessions.
-\\<tiro-saved-sessions-mode-map>\\[tiro-saved-load] loads one, \\[tiro-saved-delete] deletes one."
+\\<tiro-saved-sessions-mode-map>\\[tiro-saved-load] loads one, \\[tiro-saved-rename] renames one, \\[tiro-saved-delete] deletes one,
+\\[tiro-restore-session] brings a deleted one back."
   (setq tabulated-list-format [("Saved" 10 nil) ("Messages" 8 nil :right-align t)
                                ("Agent" 10 nil) ("Title" 40 nil) ("Id" 0 nil)]
         tabulated-list-entries #'tiro-saved--entries)
@@ -254,14 +257,49 @@ The default is the newest that is not the current one."
   (tiro-session-load (or (tabulated-list-get-id) (user-error "No session on this line")))
   (pop-to-buffer "*tiro*"))
 
-(defun tiro-saved-delete ()
-  "Delete the session on this line, after asking."
-  (interactive nil tiro-saved-sessions-mode)
+(defun tiro-saved-delete (&optional for-good)
+  "Move the session on this line to the trash.
+With a prefix argument FOR-GOOD delete it for good, after asking."
+  (interactive "P" tiro-saved-sessions-mode)
   (let ((id (or (tabulated-list-get-id) (user-error "No session on this line"))))
-    (when (y-or-n-p (format "Delete %s for good? " id))
-      (tiro-session-call 'tiro/session/delete (list :id id))
+    (when (or (not for-good) (yes-or-no-p (format "Delete %s for good? " id)))
+      (tiro-session-call 'tiro/session/delete
+                         (append (list :id id) (and for-good (list :forGood t))))
       (when (equal id (tiro-session-id tiro-session)) (tiro-session-refresh))
-      (revert-buffer))))
+      (revert-buffer)
+      (message (if for-good "Tiro: %s is deleted for good"
+                 (substitute-command-keys
+                  "Tiro: %s is in the trash; \\[tiro-restore-session] brings it back"))
+               id))))
+
+(defun tiro-saved-rename (title)
+  "Give the session on this line TITLE; an empty one takes its own away."
+  (interactive (list (read-string "Title: ")) tiro-saved-sessions-mode)
+  (let ((id (or (tabulated-list-get-id) (user-error "No session on this line"))))
+    (tiro-session-call 'tiro/session/rename
+                       (list :id id :title (and (not (string-blank-p title)) title)))
+    (when (equal id (tiro-session-id tiro-session)) (tiro-session-refresh))
+    (revert-buffer)))
+
+;;;###autoload (autoload 'tiro-restore-session "tiro" nil t)
+(defun tiro-restore-session (id)
+  "Bring the deleted session ID back, by default the one deleted last."
+  (interactive (list (tiro-saved--read-deleted)))
+  (let ((result (tiro-session-call 'tiro/trash/restore (list :id id))))
+    (when (derived-mode-p 'tiro-saved-sessions-mode) (revert-buffer))
+    (message "Tiro: %s is back" (plist-get result :id))))
+
+(defun tiro-saved--read-deleted ()
+  "Read one of the sessions in the trash and return its id."
+  (let* ((sessions (append (plist-get (tiro-session-call 'tiro/trash/list (list :limit 1000))
+                                      :sessions)
+                           nil))
+         (choices (mapcar (lambda (session)
+                            (cons (tiro-saved--choice session) (plist-get session :id)))
+                          (or sessions (user-error "Tiro: the trash is empty")))))
+    (cdr (assoc (completing-read (format-prompt "Restore session" (caar choices))
+                                 choices nil t nil nil (caar choices))
+                choices))))
 
 ;;;; What a search found
 

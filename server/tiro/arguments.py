@@ -2,11 +2,12 @@
 
 import argparse
 import difflib
+import math
 import os
 import select
 import stat
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from tiro import output
@@ -67,6 +68,7 @@ SESSIONS_EXAMPLES = """\
   tiro sessions verify --repair   reads all files and mends what can be
   tiro sessions rename latest "Parser, second try"
   tiro sessions delete session-20250221-143015
+  tiro sessions prune --older-than 90d --dry-run
   tiro sessions trash             what was deleted, the last first
   tiro sessions restore session-20250221-143015
   tiro sessions delete --for-good session-20250221-143015"""
@@ -164,6 +166,17 @@ def described(description: str, examples: str) -> dict[str, Any]:
     }
 
 
+def days(text: str) -> float:
+    """The value of an option that is an age, such as `90d`, `12w` or `2y`, in days."""
+    return _in_units(text, {"": 1, "d": 1, "w": 7, "y": 365}, "an age such as 90d, 12w or 2y")
+
+
+def size(text: str) -> int:
+    """The value of an option that is a size, such as `500MB`, in bytes."""
+    units = {"b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3}
+    return int(_in_units(text, units, "a size such as 500MB or 2GB"))
+
+
 def count(word: str) -> int:
     """A number of things, as an argument."""
     if not word.isdecimal():
@@ -208,3 +221,15 @@ def _meant(word: str, words: Iterable[str]) -> str:
 
 def _sentence(about: str) -> str:
     return f"{about[0].upper()}{about[1:]}."
+
+
+def _in_units(text: str, units: Mapping[str, int], about: str) -> float:
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    factor = units.get(text[len(number) :].lower())
+    try:
+        value = float(number) * (factor or 0)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {about}")
+    return value

@@ -1,6 +1,8 @@
 """Sessions as property: deleted ones come back, titles change, and nothing is gone by accident."""
 
 import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -161,3 +163,77 @@ def test_the_command_line_deletes_restores_and_renames(tiro: Tiro, home: Home) -
     assert json.loads(tiro("sessions", "trash", "--json").stdout)["total"] == 0
     assert tiro("sessions", "restore", id_).returncode == Exit.FAILED
     assert tiro("sessions", "trash", "--empty", "--yes").stdout == "0 sessions deleted for good\n"
+
+
+# By age and size
+
+
+def aged(home: Home, id: str, days: float, text: str = "hi") -> Path:
+    """A session file that was saved so many days ago."""
+    saved = (datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%S+0000")
+    messages = [{"role": "user", "content": text}]
+    home.sessions.mkdir(parents=True, exist_ok=True)
+    path = home.sessions / f"{id}.json"
+    path.write_text(json.dumps({"id": id, "messages": messages, "timestamp": saved}))
+    return path
+
+
+def test_a_dry_run_says_exactly_what_then_goes(start: StartServer) -> None:
+    server = start()
+    for id_, days in (("new", 1), ("old", 91), ("older", 400)):
+        aged(server.home, id_, days)
+    mine = kept(server, "just now")
+    server.request("tiro/session/load", {"id": "older"})
+    by_age = {"olderThanDays": 90}
+    planned = server.request("tiro/session/prune", {**by_age, "dryRun": True})
+    assert [(row["id"], row["reason"]) for row in planned["sessions"]] == [("old", "age")]
+    assert planned["kept"] == 3, "the current one stays, however old"
+    assert planned["bytes"] == planned["sessions"][0]["bytes"]
+    assert in_trash(server) == []
+    assert server.request("tiro/session/prune", by_age) == planned
+    assert in_trash(server) == ["old"]
+    rest = server.request("tiro/session/prune", {"keepUnderBytes": 1})
+    assert {row["id"] for row in rest["sessions"]} == {"new", mine}
+    assert list(titles(server)) == ["older"]
+    nothing = server.error("tiro/session/prune", {"dryRun": True})
+    assert (nothing.code, "retention" in str(nothing)) == (-32602, True)
+    for id_ in ("old", "new", mine):
+        assert not server.request("tiro/trash/restore", {"id": id_})["renamed"]
+
+
+def test_what_another_process_has_changed_and_not_left_stays(start: StartServer) -> None:
+    one, other = start(), start()
+    aged(one.home, "open", 400)
+    one.request("tiro/session/load", {"id": "open"})
+    one.request("tiro/state/set", {"key": "k", "value": 1})
+    by_size = {"keepUnderBytes": 0}
+    assert other.request("tiro/session/prune", by_size)["sessions"] == []
+    one.request("tiro/session/clear")
+    assert [row["id"] for row in other.request("tiro/session/prune", by_size)["sessions"]] == [
+        "open"
+    ]
+
+
+def test_a_copy_with_the_id_of_another_session_takes_nothing_along(server: Server) -> None:
+    """Two files may hold one id; the id leads to the newer one, which nobody wants to lose."""
+    path = aged(server.home, "x", 1)
+    old = aged(server.home, "y", 400)
+    old.write_text(old.read_text().replace('"y"', '"x"'))
+    assert server.request("tiro/session/prune", {"olderThanDays": 90})["sessions"] == []
+    assert path.exists()
+    assert old.exists()
+
+
+def test_the_command_line_prunes(tiro: Tiro, home: Home) -> None:
+    home.write_config()
+    path = aged(home, "old", 91, "ancient words")
+    dry = tiro("sessions", "prune", "--older-than", "90d", "--dry-run")
+    assert dry.stdout.split()[0] == "old"
+    size = f"{path.stat().st_size} B"
+    assert f"1 session would go to the trash, {size} in all" in dry.stderr
+    assert path.exists()
+    done = tiro("sessions", "prune", "--older-than", "12w", "--keep-under", "1GB")
+    assert (done.stdout, "1 session went" in done.stderr) == (dry.stdout, True)
+    assert not path.exists()
+    assert tiro("sessions", "prune").returncode == Exit.WRONG_USE
+    assert tiro("sessions", "prune", "--older-than", "soon").returncode == Exit.WRONG_USE

@@ -27,6 +27,7 @@ from tiro.session import history
 from tiro.session.messages import Message, Usage
 from tiro.session.meter import ContextSize, Meter
 from tiro.session.session import Session
+from tiro.stores.retention import Plan
 from tiro.tools.silent_disk import Patience
 from tiro.tools.workspace import Workspace
 
@@ -283,6 +284,12 @@ class FakeAssistant:
 
     async def deleted(self, limit: int | None, offset: int | None) -> Any:
         return [], 0
+
+    async def plan(self, rule: Any) -> Any:
+        return Plan([], 0, 0)
+
+    async def prune(self, going: Any, order: Any) -> Any:
+        return going
 
     async def restore(self, id: str) -> Any:
         return SimpleNamespace(id=id, path=f"/{id}.json", was_id=id)

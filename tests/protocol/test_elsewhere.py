@@ -37,3 +37,33 @@ async def test_what_has_expired_is_removed_every_five_minutes(
     looking = Elsewhere(connection, assistant)
     looking.start()
     await asyncio.wait_for(is_enough.wait(), PATIENCE)
+
+
+async def test_old_sessions_go_a_minute_after_the_start_and_every_day(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert elsewhere.FIRST_TIDYING * LOOK_SECONDS == 60
+    assert elsewhere.LOOKS_PER_DAY * LOOK_SECONDS == 24 * 3600
+    monkeypatch.setattr(elsewhere, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(elsewhere, "FIRST_TIDYING", 2)
+    monkeypatch.setattr(elsewhere, "LOOKS_PER_DAY", 5)
+    times, is_enough = 0, asyncio.Event()
+    connection: Any = SimpleNamespace(is_closing=False, order=asyncio.Lock())
+
+    async def keep_order(order: asyncio.Lock) -> None:
+        nonlocal times
+        assert order is connection.order
+        times += 1
+        if times == 3:
+            connection.is_closing = True
+            is_enough.set()
+        raise OSError("out of reach")
+
+    assistant: Any = SimpleNamespace(
+        manager=SimpleNamespace(current=None),
+        deletion=SimpleNamespace(keep_order=keep_order),
+        running_turn_id=None,
+    )
+    looking = Elsewhere(connection, assistant)
+    looking.start()
+    await asyncio.wait_for(is_enough.wait(), PATIENCE)

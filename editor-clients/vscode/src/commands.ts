@@ -25,11 +25,13 @@ import {
   clearSession,
   continueSession,
   deleteSession,
+  emptyTrash,
   loadSession,
   newSession,
   renameSession,
   saveSession,
   saveSessionAs,
+  showDeletedSessions,
   showSession,
 } from "./wholeSession";
 import { selectAgent, selectModel, showCurrentAgent } from "./who";
@@ -66,6 +68,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "tiro.renameSession": renameSession,
   "tiro.loadSession": loadSession,
   "tiro.deleteSession": deleteSession,
+  "tiro.showDeletedSessions": showDeletedSessions,
+  "tiro.emptyTrash": emptyTrash,
   "tiro.refreshSessions": ({ tree }) => {
     tree.refresh();
   },

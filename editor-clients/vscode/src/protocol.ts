@@ -306,6 +306,34 @@ export interface RenameParams {
   title: string | null;
 }
 
+/** Which sessions go to the trash; without a limit those of the settings hold. */
+export interface PruneParams {
+  olderThanDays?: number | null;
+  keepUnderBytes?: number | null;
+  dryRun?: boolean | null;
+}
+
+/** What went, or would go, newest first. */
+export interface PruneResult {
+  sessions: PrunedRow[];
+  bytes: number;
+  kept: number;
+}
+
+/** A session that went, or would go, and by which limit. */
+export interface PrunedRow {
+  id: string;
+  path: string;
+  title: string | null;
+  agent: string | null;
+  messages: number;
+  archived: number;
+  savedAt: string | null;
+  bytes: number;
+  error: string | null;
+  reason: "age" | "size";
+}
+
 /** Which of the deleted sessions; 100 by default. */
 export interface TrashListParams {
   limit?: number | null;
@@ -958,6 +986,7 @@ export const sessionLoad = new RequestType<LoadParams, SessionView>("tiro/sessio
 export const sessionList = new RequestType<ListParams, ListResult>("tiro/session/list");
 export const sessionDelete = new RequestType<DeleteParams, DeletedResult>("tiro/session/delete");
 export const sessionRename = new RequestType<RenameParams, Empty>("tiro/session/rename");
+export const sessionPrune = new RequestType<PruneParams, PruneResult>("tiro/session/prune");
 export const trashList = new RequestType<TrashListParams, TrashListResult>("tiro/trash/list");
 export const trashRestore = new RequestType<RestoreParams, RestoreResult>("tiro/trash/restore");
 export const trashEmpty = new RequestType<EmptyTrashParams, EmptyTrashResult>("tiro/trash/empty");

@@ -68,8 +68,18 @@ async function askForCopy(id: string | null): Promise<string | undefined> {
   return target?.fsPath;
 }
 
-/** Give the session a title, by which lists name it. */
-export async function renameSession({ client, session }: Parts, given?: unknown) {
+/** Give a session a title, by which lists name it: a row of the tree, or the current one. */
+export async function renameSession({ client, session, tree }: Parts, given?: unknown) {
+  const row = rowOf(given);
+  if (row !== undefined && row.id !== session.id) {
+    const title = await askForTitle(row.title);
+    if (title === undefined || title.trim() === "") {
+      return undefined;
+    }
+    const result = await client.request(protocol.sessionRename, { id: row.id, title: title.trim() });
+    tree.refresh();
+    return result;
+  }
   const title = typeof given === "string" ? given : await askForTitle(session.title);
   if (title === undefined || title.trim() === "") {
     return undefined;
@@ -79,10 +89,11 @@ export async function renameSession({ client, session }: Parts, given?: unknown)
   return result;
 }
 
-/** For good, so the user is asked; a row of the tree, or one that is chosen. */
-export async function deleteSession({ client, session, tree }: Parts, given?: unknown) {
+/** To the trash, so nobody is asked; a row of the tree, or one that is chosen. */
+export async function deleteSession(parts: Parts, given?: unknown) {
+  const { client, session, tree } = parts;
   const row = rowOf(given) ?? (await pickRow(client, "Delete Session"));
-  if (row === undefined || !(await mayDelete(row))) {
+  if (row === undefined) {
     return undefined;
   }
   const isCurrent = row.id === session.id;
@@ -92,23 +103,56 @@ export async function deleteSession({ client, session, tree }: Parts, given?: un
     await session.readDefaults();
   }
   tree.refresh();
+  void vscode.window
+    .showInformationMessage(`Tiro: “${row.title ?? row.id}” is in the trash`, "Undo")
+    .then((choice) =>
+      choice === "Undo" ? vscode.commands.executeCommand("tiro.showDeletedSessions", row.id) : undefined,
+    );
   return result;
 }
 
-async function mayDelete({ id, title, messages }: protocol.SessionRow): Promise<boolean> {
-  const text = `Delete the session “${title ?? id}” with ${counted(messages, "message")}? It is gone for good.`;
-  return (await vscode.window.showWarningMessage(text, { modal: true }, "Delete")) !== undefined;
+/** What is in the trash: one that is chosen, or named by its id, comes back. */
+export async function showDeletedSessions({ client, tree }: Parts, given?: unknown) {
+  const id = typeof given === "string" ? given : await pickDeleted(client);
+  if (id === undefined) {
+    return undefined;
+  }
+  const result = await client.request(protocol.trashRestore, { id });
+  tree.refresh();
+  tell(`The session is back as ${result.id}`);
+  return result;
+}
+
+/** For good, so the user is asked. */
+export async function emptyTrash({ client }: Parts): Promise<protocol.EmptyTrashResult | undefined> {
+  const { total } = await client.request(protocol.trashList, { limit: 0 });
+  const text = `Delete ${counted(total, "session")} in the trash? They are gone for good.`;
+  if ((await vscode.window.showWarningMessage(text, { modal: true }, "Delete")) === undefined) {
+    return undefined;
+  }
+  return client.request(protocol.trashEmpty, {});
+}
+
+async function pickDeleted(client: Client): Promise<string | undefined> {
+  const { sessions } = await client.request(protocol.trashList, { limit: 1000 });
+  const placeHolder = sessions.length > 0 ? "The one that is to come back" : "The trash is empty";
+  const chosen = await vscode.window.showQuickPick(sessionPicks(sessions), {
+    title: "Deleted Sessions",
+    placeHolder,
+    matchOnDescription: true,
+  });
+  return chosen?.value.id;
 }
 
 function rowOf(given: unknown): protocol.SessionRow | undefined {
   return typeof given === "object" && given !== null ? (given as protocol.SessionRow) : undefined;
 }
 
-function askForTitle(value: string): Thenable<string | undefined> {
+function askForTitle(value: string | null): Thenable<string | undefined> {
   return vscode.window.showInputBox({
     title: "Rename Session",
     prompt: "The title by which lists name this session",
-    value,
+    value: value ?? "",
   });
 }
 

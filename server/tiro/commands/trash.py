@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tiro import output
-from tiro.arguments import SESSIONS_EXAMPLES, Commands, add_command, count
+from tiro.arguments import SESSIONS_EXAMPLES, Commands, add_command, count, days, size
 from tiro.errors import InvalidInputError
 from tiro.exits import Exit
 from tiro.screen_text import counted, flat, size_text
@@ -28,6 +28,13 @@ def add_trash(group: Commands) -> None:
     gone.add_argument("--yes", action="store_true", help="do not ask first; for scripts")
     back = add_command(group, "restore", sessions_restore, "out of the trash", SESSIONS_EXAMPLES)
     back.add_argument("id", nargs="+", help="their ids")
+    old = add_command(group, "prune", sessions_prune, "old ones to the trash", SESSIONS_EXAMPLES)
+    old.add_argument("--older-than", type=days, metavar="90d", help="those saved before that")
+    old.add_argument(
+        "--keep-under", type=size, metavar="500MB", help="all but the newest that take so much"
+    )
+    old.add_argument("--dry-run", action="store_true", help="only say what would go")
+    old.add_argument("--json", action="store_true", help="print JSON")
     some = add_command(group, "trash", sessions_trash, "what was deleted", SESSIONS_EXAMPLES)
     some.add_argument("--limit", type=count, default=100, help="how many at most (100)")
     some.add_argument("--empty", action="store_true", help="remove all of it for good; asks first")
@@ -64,6 +71,28 @@ def sessions_restore(given: argparse.Namespace) -> int:
     for id, answer in zip(given.id, answers, strict=True):
         told = f" as {answer['id']}, since its own id is taken" if answer["renamed"] else ""
         output.write(f"{id} is back{told}\n")
+    return Exit.DONE
+
+
+def sessions_prune(given: argparse.Namespace) -> int:
+    """Move old sessions to the trash, or only say which; without a limit the settings have it."""
+    from tiro import terminal
+
+    limits = {"olderThanDays": given.older_than, "keepUnderBytes": given.keep_under}
+    result = terminal.request("tiro/session/prune", {**limits, "dryRun": given.dry_run})
+    if given.json:
+        output.write_json(result)
+        return Exit.DONE
+    rows, verb = result["sessions"], "would go" if given.dry_run else "went"
+    output.headings(TRASH_ROW, "ID", "SAVED (UTC)", "SIZE", "TITLE")
+    for row in rows:
+        when = (row["savedAt"] or "")[:16].replace("T", " ")
+        about = flat(row["title"] or "")
+        output.write(TRASH_ROW.format(flat(row["id"]), when, size_text(row["bytes"]), about))
+    output.note(
+        f"{counted(len(rows), 'session')} {verb} to the trash, {size_text(result['bytes'])} in all,"
+        f" free once that is emptied; {result['kept']} stay"
+    )
     return Exit.DONE
 
 

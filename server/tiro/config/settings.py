@@ -1,6 +1,6 @@
 """What can be set: a configuration file as a type, and the settings that all sources come to."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -21,6 +21,17 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"StoreSettings(kind={self.kind!r})"
+
+
+class RetentionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`retention`: which sessions go to the trash by themselves, and when that is emptied."""
+
+    max_age_days: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    """Saved before that; None: as old as they are."""
+    max_total_mb: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    """In megabytes, the newest first; None: as large as they are."""
+    trash_days: Annotated[float, msgspec.Meta(ge=0)] | None = 30
+    """How long a deleted session waits in the trash; None: until somebody empties it."""
 
 
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +96,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What holds at least while there may be rules that cannot be read."""
     doubts: Doubts = Doubts()
     store: StoreSettings = StoreSettings()
+    retention: RetentionSettings = RetentionSettings()
     log: LogSettings = LogSettings()
 
     def secrets(self) -> list[str]:
@@ -111,6 +123,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     permission_set: Literal["strict", "open"] = "strict"
     permission: dict[str, Any] = {}
     store: StoreSettings = StoreSettings()
+    retention: RetentionSettings = RetentionSettings()
     log: LogSettings = LogSettings()
 
 

@@ -24,6 +24,10 @@ PLACE = "sessions"
 LOOKS_PER_CLEANUP = 300
 """So often are expired sessions removed: every five minutes (G4.10)."""
 
+LOOKS_PER_DAY = 86_400
+FIRST_TIDYING = 60
+"""The look at which old sessions go as `retention` says, every day: a minute after the start."""
+
 
 class Elsewhere:
     """Looks now and then: beside the client's requests, and in their order for what it found.
@@ -49,6 +53,8 @@ class Elsewhere:
             try:
                 if look % LOOKS_PER_CLEANUP == 0:
                     await asyncio.to_thread(self._assistant.manager.delete_expired)
+                if look % LOOKS_PER_DAY == FIRST_TIDYING:
+                    await self._assistant.deletion.keep_order(self._connection.order)
                 if self._is_idle():
                     await self._look()
             except Exception as error:  # the disk may be well again at the next look

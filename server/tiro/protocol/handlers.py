@@ -4,6 +4,7 @@ Every handler takes the desk it works at and its typed params. Errors are the as
 become JSON-RPC errors in `rpc.py`. Which handlers wait for those before them stands in `types.py`.
 """
 
+import contextlib
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -20,10 +21,12 @@ from tiro.protocol.wire import (
     to_wire_edits_turn,
     to_wire_explained,
     to_wire_hit,
+    to_wire_pruned,
     to_wire_row,
     to_wire_trash_row,
     to_wire_view,
 )
+from tiro.stores.retention import Rule
 
 if TYPE_CHECKING:
     from tiro.assistant.assistant import Assistant
@@ -192,6 +195,17 @@ async def session_rename(desk: Desk, params: types.RenameParams) -> types.Empty:
     """Give a saved session a title."""
     await desk.assistant.saved.rename(params.id, params.title)
     return types.Empty()
+
+
+@handles("tiro/session/prune")
+async def session_prune(desk: Desk, params: types.PruneParams) -> types.PruneResult:
+    """Move old sessions to the trash, or say which those would be."""
+    deletion = desk.assistant.deletion
+    plan = await deletion.plan(Rule(params.older_than_days, params.keep_under_bytes))
+    if params.dry_run:
+        return to_wire_pruned(plan)
+    gone = await deletion.prune(plan.going, contextlib.nullcontext())
+    return to_wire_pruned(plan.with_only(gone))
 
 
 @handles("tiro/trash/list")

@@ -396,6 +396,31 @@ class RenameParams(Wire, frozen=True):
     title: str | None
 
 
+class PruneParams(Wire, frozen=True):
+    """Which sessions go to the trash; without a limit those of the settings hold."""
+
+    older_than_days: Annotated[float, msgspec.Meta(gt=0, le=MAX_INTEGER)] | None = None
+    keep_under_bytes: Count | None = None
+    dry_run: bool | None = None
+    """Only say what would go."""
+
+
+class PrunedRow(SessionRow, frozen=True, kw_only=True):
+    """A session that went, or would go, and by which limit."""
+
+    reason: Literal["age", "size"]
+
+
+class PruneResult(Wire, frozen=True):
+    """What went, or would go, newest first."""
+
+    sessions: list[PrunedRow]
+    bytes: int
+    """What is free once the trash is emptied."""
+    kept: int
+    """How many sessions stay."""
+
+
 class TrashListParams(Wire, frozen=True):
     """Which of the deleted sessions; 100 by default."""
 
@@ -1076,6 +1101,7 @@ METHODS: dict[str, Method] = {
     "tiro/session/list": Method(ListParams, ListResult, is_cancellable=True),
     "tiro/session/delete": Method(DeleteParams, DeletedResult),
     "tiro/session/rename": Method(RenameParams, Empty),
+    "tiro/session/prune": Method(PruneParams, PruneResult),
     "tiro/trash/list": Method(TrashListParams, TrashListResult, is_cancellable=True),
     "tiro/trash/restore": Method(RestoreParams, RestoreResult),
     "tiro/trash/empty": Method(EmptyTrashParams, EmptyTrashResult),

@@ -15,6 +15,7 @@ from tiro.session import json_text, messages
 from tiro.session.core import Core
 from tiro.session.large import OUTPUT, PARTS, parts_of
 from tiro.session.times import rfc3339
+from tiro.stores.retention import Plan
 from tiro.stores.trash import Deleted
 from tiro.tools.editor import Diagnostic
 
@@ -113,23 +114,18 @@ def to_wire_changed(assistant: "Assistant", reason: str, session: Core) -> types
 
 def to_wire_row(row: Any) -> types.SessionRow:
     """A row of the list of saved sessions."""
-    return types.SessionRow(
-        id=row.id,
-        path=str(row.path),
-        title=row.title,
-        agent=row.agent,
-        messages=row.messages,
-        archived=row.archived,
-        saved_at=row.saved_at,
-        bytes=row.bytes,
-        error=row.error,
-    )
+    return types.SessionRow(**_row_fields(row))
 
 
 def to_wire_trash_row(row: Deleted) -> types.TrashRow:
     """A row of the list of deleted sessions."""
-    fields = msgspec.structs.asdict(row.saved)
-    return types.TrashRow(**fields, deleted_at=rfc3339(row.deleted_at))
+    return types.TrashRow(**_row_fields(row.saved), deleted_at=rfc3339(row.deleted_at))
+
+
+def to_wire_pruned(plan: Plan) -> types.PruneResult:
+    """The sessions that go by a rule."""
+    rows = [types.PrunedRow(**_row_fields(one.saved), reason=one.reason) for one in plan.going]
+    return types.PruneResult(rows, plan.bytes, plan.kept)
 
 
 def to_wire_hit(hit: Any) -> types.SearchHit:
@@ -296,6 +292,10 @@ def camel(name: str) -> str:
     """snake_case → camelCase."""
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
+
+
+def _row_fields(saved: Any) -> dict[str, Any]:
+    return {name: getattr(saved, name) for name in types.SessionRow.__struct_fields__}
 
 
 def shortened(message: dict[str, Any], max_bytes: int) -> bytes:

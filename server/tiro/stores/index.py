@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
@@ -21,8 +21,17 @@ from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError, 
 from tiro.session.core import Core
 from tiro.session.messages import Message, text_of
 from tiro.session.times import Clock, rfc3339, utc_now
-from tiro.stores.disk import Disk, is_stale, make_directories, remove_stale, replace_file
-from tiro.stores.reading import JOURNAL_ENDING, SNAPSHOT_ENDING, Reading, read_session
+from tiro.stores.blobs import blobs_beside, referred_to
+from tiro.stores.disk import (
+    Disk,
+    is_stale,
+    make_directories,
+    read_file,
+    remove_stale,
+    replace_file,
+    signature_at,
+)
+from tiro.stores.reading import JOURNAL_ENDING, SNAPSHOT_ENDING, Reading, beside, read_session
 from tiro.stores.store import has_expired
 
 TITLE_CHARACTERS = 50
@@ -75,6 +84,14 @@ class _Cache(msgspec.Struct):
 
 class Listing(Protocol):
     """A list of saved sessions."""
+
+    def values_of(self, saved: SavedSession) -> Mapping[str, int]:
+        """The large values that it refers to, by name, with their sizes."""
+        ...
+
+    def is_open(self, saved: SavedSession) -> bool:
+        """Whether another process is at it, as far as that can be seen."""
+        ...
 
     def sessions(self) -> list[SavedSession]:
         """All of them but the expired, newest first."""
@@ -138,6 +155,22 @@ class Index:
                 for row in self._rows.values()
                 if row.saved.error is None and not has_expired(row.saved.expires_at, now)
             ]
+
+    def values_of(self, saved: SavedSession) -> Mapping[str, int]:
+        """As in `Listing`; reads the session's file where there are large values at all."""
+        blobs = blobs_beside(self._directory)
+        if not blobs.is_dir():
+            return {}
+        try:
+            names = referred_to(read_file(Path(saved.path))[0])
+        except OSError:
+            return {}
+        found = {name: signature_at(blobs / name) for name in names}
+        return {name: one.size for name, one in found.items() if one is not None}
+
+    def is_open(self, saved: SavedSession) -> bool:
+        """As in `Listing`: whoever has changed it has a journal, until it comes to rest."""
+        return os.path.lexists(beside(Path(saved.path), JOURNAL_ENDING))
 
     def close(self) -> None:
         """Write the cache for the next process."""

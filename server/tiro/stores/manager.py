@@ -102,6 +102,11 @@ class SessionManager:
         """Where deleted sessions wait."""
         return self._trash
 
+    @property
+    def listing(self) -> Listing:
+        """What is known of saved sessions."""
+        return self._index
+
     # The current session and new ones
 
     def get(self) -> Session:

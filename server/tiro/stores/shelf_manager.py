@@ -4,7 +4,7 @@ Clients know a session by its id and its path. There are no files here, so a pat
 `<store>/<id>.json`, where nothing lies; real files can still be loaded, and copies written.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -196,6 +196,14 @@ class _Listing:
     def expired(self) -> list[SavedSession]:
         """None: they are not listed."""
         return []
+
+    def values_of(self, saved: SavedSession) -> Mapping[str, int]:
+        """None: all that a session holds is in its size."""
+        return {}
+
+    def is_open(self, saved: SavedSession) -> bool:
+        """As in `Listing`: whether another server answers in it."""
+        return self._manager.shelf.lock(saved.id).holder() is not None
 
     def close(self) -> None:
         """Nothing: nothing is kept of it."""

@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import * as vscode from "vscode";
 
-import type { ContextSize, ExplainResult, PinResult, PreviewResult, SaveResult, SessionView, TurnResult } from "../../src/protocol";
+import type { ContextSize, EmptyTrashResult, ExplainResult, PinResult, PreviewResult, RestoreResult, SaveResult, SessionView, TurnResult } from "../../src/protocol";
 import { activeText, answering, ask, askSlowly, edit, errorOf, run, shows, systemPrompt, toldBy, until } from "./tools";
 
 suite("Memory", () => {
@@ -163,15 +163,20 @@ suite("Memory", () => {
     assert.ok(existsSync(path));
   });
 
-  test("a session is deleted once the user says so, the current one too", async () => {
+  test("a session is deleted, the current one too, and comes back until the trash is emptied", async () => {
     await ask("short-lived");
     const row = await run<SaveResult>("tiro.saveSession");
-    await answering(undefined, () => run("tiro.deleteSession", { ...row, title: null, messages: 2 }));
-    assert.ok(existsSync(row.path));
-    const { asked } = await answering("Delete", () => run("tiro.deleteSession", { ...row, title: null, messages: 2 }));
-    assert.equal(asked[0], `Delete the session “${row.id}” with 2 messages? It is gone for good.`);
+    await run("tiro.deleteSession", { ...row, title: null, messages: 2 });
     assert.ok(!existsSync(row.path));
     assert.equal(await run("tiro.showSession"), null);
+    assert.equal((await run<RestoreResult>("tiro.showDeletedSessions", row.id)).path, row.path);
+    assert.ok(existsSync(row.path));
+    await run("tiro.deleteSession", { ...row, title: null, messages: 2 });
+    await answering(undefined, () => run("tiro.emptyTrash"));
+    const { asked, result } = await answering("Delete", () => run<EmptyTrashResult>("tiro.emptyTrash"));
+    assert.match(asked[0] ?? "", /^Delete \d+ sessions? in the trash\? They are gone for good\.$/);
+    assert.ok(result.removed >= 1);
+    assert.match(await errorOf(() => run("tiro.showDeletedSessions", row.id)), /No session in the trash/);
   });
 
   test("Doctor shows what the command line's doctor says", async () => {

@@ -126,6 +126,7 @@ const OURS: Readonly<Record<string, string>> = {
   "tiro-clear-session": "tiro.clearSession",
   "tiro-new-session": "tiro.newSession",
   "tiro-rename-session": "tiro.renameSession",
+  "tiro-restore-session": "tiro.showDeletedSessions",
   "tiro-save-session": "tiro.saveSession",
   "tiro-save-session-as": "tiro.saveSessionAs",
   "tiro-load-session": "tiro.loadSession",
