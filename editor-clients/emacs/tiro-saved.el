@@ -217,7 +217,9 @@ The default is the newest that is not the current one."
     (define-key map (kbd "d") #'tiro-saved-delete)
     (define-key map (kbd "C-c C-d") #'tiro-saved-delete)
     (define-key map (kbd "R") #'tiro-saved-rename)
+    (define-key map (kbd "C-c C-r") #'tiro-saved-rename)
     (define-key map (kbd "u") #'tiro-restore-session)
+    (define-key map (kbd "C-c C-u") #'tiro-restore-session)
     map)
   "Keymap of `tiro-saved-sessions-mode'.")
 

@@ -38,6 +38,7 @@ BESIDE = {
     ("sqlite.py", "try_take", "open"): "no lock: the numbers of changes do (test_shelf_manager)",
     ("sqlite.py", "holder", "open"): "only the name of who holds a lock",
     ("sqlite.py", "release", "unlink"): "only a lock's file stays",
+    ("sqlite_raw.py", "put", "unlink"): "a copy stays that nobody needed",
     ("file_trash.py", "_move", "unlink"): "from another disk: what stays is only there twice",
     ("file_trash.py", "_restore", "unlink"): "an empty file of a restore that failed, if that",
     ("copies.py", "remove_session", "unlink"): "a delete: test_edits and test_manager",

@@ -197,7 +197,7 @@
     (with-current-buffer "*tiro sessions*"
       (goto-char (point-min))
       (search-forward "the second")
-      (tiro-saved-delete)
+      (call-interactively #'tiro-saved-delete)
       (should-not (string-search "the second" (buffer-string)))
       (should (= 1 (length (tiro-testing-sessions))))
       (cl-letf (((symbol-function 'completing-read) (lambda (&rest given) (nth 6 given))))
@@ -205,7 +205,8 @@
       (should (string-search "the second" (buffer-string)))
       (goto-char (point-min))
       (search-forward "the second")
-      (tiro-saved-rename "another title")
+      (cl-letf (((symbol-function 'read-string) (lambda (&rest _) "another title")))
+        (call-interactively #'tiro-saved-rename))
       (should (string-search "another title" (buffer-string)))
       (goto-char (point-min))
       (search-forward "another title")
