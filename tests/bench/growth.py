@@ -4,7 +4,6 @@ What must not grow is marked as flat: it touches the window or a page, however l
 All lengths are measured in turn, so that a busy moment hits each of them.
 """
 
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -79,15 +78,21 @@ def table(found: list[Curve]) -> str:
 
 
 def measured(what: str, acts: dict[int, Act], times: int, is_flat: bool, share: int = 1) -> Curve:
-    """The median of each length, all of them measured in turn; `share`: what is done in an act."""
+    """The lower quartile of each length, all of them measured in turn.
+
+    So what else the machine does counts little. `share`: how often an act does it.
+    """
     for act in acts.values():
         act()  # what is made once, such as weights and indexes, is no part of it
     taken: dict[int, list[float]] = {length: [] for length in acts}
     for _ in range(times):
         for length, act in acts.items():
             taken[length].append(timed(act))
-    medians = {length: statistics.median(seconds) / share for length, seconds in taken.items()}
-    return Curve(what, is_flat, medians)
+    return Curve(what, is_flat, {n: _quartile(seconds) / share for n, seconds in taken.items()})
+
+
+def _quartile(seconds: list[float]) -> float:
+    return sorted(seconds)[len(seconds) // 4]
 
 
 def library(root: Path, open_things: ExitStack) -> list[Curve]:
@@ -115,12 +120,14 @@ class _Kept:
     def __init__(self, root: Path, window: Callable[[int], int | None]) -> None:
         self._managers: dict[int, SessionManager] = {}
         self._sessions: dict[int, Session] = {}
+        self._searches: dict[int, Search] = {}
         for length in LENGTHS:
             directory = root / str(length)
             directory.mkdir(parents=True)
             rows = [talk(n) for n in range(length)]
             path = write_session(directory / "talk.json", rows, window(length))
-            self._managers[length] = SessionManager(directory)
+            manager = SessionManager(directory, cache_directory=root / f"cache-{length}")
+            self._managers[length], self._searches[length] = manager, Search(manager)
             self._sessions[length] = self._managers[length].load(path)
 
     def acts(self, act: Callable[[int], object]) -> dict[int, Act]:
@@ -161,13 +168,12 @@ class _Kept:
 
     def search(self, length: int) -> None:
         """Search it as it is in memory."""
-        search = Search(self._managers[length])
-        search.find("rareword", 20, [self._sessions[length]])
-        search.close()
+        self._searches[length].find("rareword", 20, [self._sessions[length]])
 
     def close(self) -> None:
         """Let go of all of them."""
-        for manager in self._managers.values():
+        for length, manager in self._managers.items():
+            self._searches[length].close()
             manager.close()
 
 
@@ -211,8 +217,8 @@ def _prompt(servers: dict[int, Server], provider: Provider) -> Curve:
     for _ in range(15):
         for length, server in servers.items():
             taken[length].append(prompt(server))
-    medians = {length: statistics.median(seconds[1:]) for length, seconds in taken.items()}
-    return Curve("prompt, until the provider is asked", is_flat=True, seconds=medians)
+    seconds = {length: _quartile(taken[length][1:]) for length in taken}
+    return Curve("prompt, until the provider is asked", is_flat=True, seconds=seconds)
 
 
 def directories(root: Path, open_things: ExitStack) -> list[Curve]:

@@ -9,7 +9,7 @@ from matplotlib import pyplot
 
 from tests.bench.growth import Curve
 
-INCHES, DOTS = (8.5, 5.6), 90
+INCHES, DOTS = (8.5, 5.6), 75
 COLORS = pyplot.get_cmap("tab20").colors
 
 

@@ -12,7 +12,7 @@ from tests.stores.contract.stores import SHARED, open_store
 from tests.stores.contract.stores import Stored as Store
 
 FEW, MANY = 100, 100_000
-SAMPLE = 150
+SAMPLE = 400
 
 
 def rows() -> list[Row]:

@@ -18,6 +18,7 @@ from tiro.session.archive import Archive
 from tiro.session.changes import Cover, TakeBack
 from tiro.session.json_text import encode
 from tiro.session.provider_view import provider_view
+from tiro.session.resize import undo
 from tiro.session.snapshot import read_snapshot
 
 MOST = 30
@@ -160,15 +161,28 @@ def full(session: Session) -> list[int | None]:
     return [m.seq for m in session.oldest_first()]
 
 
-def both_ways(acts: list[Message | int], limit: int) -> None:
-    """Add messages and rewind; the window is the one of a session that remembers nothing."""
-    quick, slow = Session(max_history=limit), Session(max_history=limit)
+Act = Message | int | str
+
+
+def do(session: Session, act: Act) -> None:
+    """Add a message, rewind to a seq, resize, or undo that."""
+    if isinstance(act, Message):
+        session.append_message(act)
+    elif isinstance(act, int):
+        if act in full(session):
+            session.rewind(act)
+    elif act == "resize":
+        session.resize("lite")
+    elif session.undo is not None:
+        undo(session)
+
+
+def both_ways(acts: list[Act], limit: int) -> None:
+    """The window is always the one of a session that remembers nothing."""
+    quick, slow = (Session(max_history=limit).set_limit(messages=2) for _ in range(2))
     for act in acts:
         for session in (quick, slow):
-            if isinstance(act, Message):
-                session.append_message(act)
-            elif act in full(session):
-                session.rewind(act)
+            do(session, act)
         slow.restore(read_snapshot(encode(slow.snapshot())))
         assert full(quick) == full(slow)
 
@@ -180,13 +194,14 @@ ACTS = st.lists(
         st.builds(lambda ids: uses(*ids), st.lists(st.sampled_from("abc"), max_size=2)),
         st.sampled_from("abc").map(result),
         st.integers(1, 20),
+        st.sampled_from(["resize", "undo"]),
     ),
     max_size=25,
 )
 
 
 @given(ACTS, st.integers(1, 6))
-def test_a_cut_is_the_same_whatever_is_remembered(acts: list[Message | int], limit: int) -> None:
+def test_a_cut_is_the_same_whatever_is_remembered(acts: list[Act], limit: int) -> None:
     """U2.3, U2.4: ids that come again, answers given twice, answers taken back."""
     both_ways(acts, limit)
 
