@@ -20,6 +20,7 @@ from tiro.session.json_text import encode
 from tiro.session.provider_view import provider_view
 from tiro.session.resize import undo
 from tiro.session.snapshot import read_snapshot
+from tiro.session.transcript import first_line
 
 MOST = 30
 """More than any of these may read of an archive of hundreds."""
@@ -76,6 +77,7 @@ EACH_TURN: dict[str, Callable[[Session], object]] = {
     "content": lambda session: piece(session, session.next_seq - 1, None, 0, None),
     "what waits for a summary": lambda session: session.pending(),
     "what left": lambda session: session.archived,
+    "first line": lambda session: first_line(session.each()),
     "resize": lambda session: session.judge_resize(),
 }
 
@@ -151,6 +153,7 @@ def test_its_counts_are_those_of_its_rows() -> None:
     fork.append_message(user("only there"))
     fork.append_message(user("and this"))
     assert (fork.archived, session.archived) == (6, 5)
+    assert list(session.each()) == session.full()
     again = Archive(session.archive_rows)
     assert again.pending() == session.pending()
     assert again.count == session.archived

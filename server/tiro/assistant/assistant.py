@@ -339,7 +339,7 @@ class Assistant:
         agent: str | None = None,
         model: str | None = None,
     ) -> TurnResult:
-        """Ask, and wait for the end of the turn; its events go to `on_event`.
+        """Ask, and wait for the end of the turn; its events go to `on_event`. O(window) a step.
 
         `turn_id` is one that no other turn has. Raises TurnInProgressError while another one runs,
         InvalidInputError for an empty prompt, ModelNotConfiguredError before anything is stored,

@@ -96,7 +96,8 @@ def usable_title(reply: Reply) -> str | None:
 
 def _is_unnamed(session: Session) -> bool:
     """Whether nobody has named it: it has the title that its first prompt gave it."""
-    return session.title is not None and session.title == first_line(session.full())
+    with session.lock:
+        return session.title is not None and session.title == first_line(session.each())
 
 
 def _beginning(session: Session) -> list[Message]:

@@ -8,9 +8,10 @@ observes them: observers are called under the session's lock, in the order of th
 
 import bisect
 import copy
+import heapq
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, timedelta
 from itertools import islice
 from typing import Any, Self, assert_never, overload
@@ -152,8 +153,13 @@ class Core:
     def full(self) -> list[Message]:
         """The full history, oldest first, without what was taken back or is window-only."""
         rows = [*self.archive_rows, *reversed(self.newest_first)]
-        kept = [m for m in rows if not m.marks().keys() & {"taken_back", "window_only"}]
+        kept = [m for m in rows if not m.marks().keys() & _NOT_SAID]
         return sorted(kept, key=seq_of)
+
+    def each(self) -> Iterator[Message]:
+        """The messages of `full`, read only as far as they are asked for; under the lock."""
+        rows = heapq.merge(self.archive_rows, reversed(self.newest_first), key=seq_of)
+        return (m for m in rows if not m.marks().keys() & _NOT_SAID)
 
     @property
     def settings(self) -> SessionSettings:
@@ -461,5 +467,7 @@ def _timed(messages: list[Message], at: str) -> list[Message]:
     return [m if m.timestamp else msgspec.structs.replace(m, timestamp=at) for m in messages]
 
 
+_NOT_SAID = frozenset({"taken_back", "window_only"})
+"""Marks of what is no part of the full history."""
 _KEPT_APART = frozenset({"journal_n", "created_at", "updated_at", "settings"})
 """Fields of the file that Core keeps under a name or in a form of its own."""
