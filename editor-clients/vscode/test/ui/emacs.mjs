@@ -20,7 +20,8 @@ export class Emacs {
   /** Start it and open the chat. */
   async open() {
     const command = SERVER_COMMAND.map((word) => JSON.stringify(word)).join(" ");
-    const setup = `(progn (require 'tiro) (setq tiro-server-command '(${command})))`;
+    const quiet = "(setq native-comp-deferred-compilation nil)"; // in a new home it would compile its own library
+    const setup = `(progn ${quiet} (require 'tiro) (setq tiro-server-command '(${command})))`;
     this.#child = spawn("emacs", ["-Q", `--fg-daemon=${this.socket}`, "-L", CLIENT, "--eval", setup], {
       cwd: `${this.#out}/workspace`,
       env: environment(this.#out),
