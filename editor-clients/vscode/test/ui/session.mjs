@@ -146,7 +146,7 @@ export const SESSION = {
     await ui.shot("loaded");
   },
 
-  "the sessions are a tree: opened by a click, deleted after a question (M4.5)": async (ui) => {
+  "the sessions are a tree: opened by a click, deleted and taken back (M4.5)": async (ui) => {
     await ui.page.getByRole("button", { name: "Sessions Section" }).click();
     const rows = ui.page.locator(".tree-explorer-viewlet-tree-view .monaco-list-row");
     const row = (text) => rows.filter({ hasText: text }).first();
@@ -158,10 +158,16 @@ export const SESSION = {
     await row("slow one").click();
     await ui.titled("slow one").waitFor();
     await isCurrent("slow one");
-    await row("in the new session").hover();
-    await row("in the new session").getByRole("button", { name: "Delete Session" }).click();
-    await ui.page.locator(".monaco-dialog-box").getByRole("button", { name: "Delete" }).click();
-    await until(async () => (await rows.filter({ hasText: "in the new session" }).count()) === 0, "it is gone");
+    const deleted = async () => {
+      await row("in the new session").hover();
+      await row("in the new session").getByRole("button", { name: "Delete Session" }).click();
+      await until(async () => (await rows.filter({ hasText: "in the new session" }).count()) === 0, "it is gone");
+    };
+    await deleted();
+    await ui.toast("is in the trash").getByRole("button", { name: "Undo" }).click();
+    await row("in the new session").waitFor();
+    await deleted();
+    await ui.command("Notifications: Clear All Notifications");
     await ui.page.getByRole("button", { name: "Sessions Section" }).click();
   },
 };
