@@ -13,7 +13,7 @@ from tests.bench.messages import COUNT, message
 from tests.bench.row import Row, medians, ratio_row, timed
 
 STARTS = 15
-GETS = 40
+GETS = 100
 SMALL_ROUNDS = 40
 SMALL_REQUESTS = 50
 MEMORY_BAR_MB = 60
