@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTS = (
     "tests/stores/test_kill.py", "tests/stores/test_faults.py", "tests/stores/test_fault_places.py",
     "tests/stores/test_turns.py", "tests/stores/test_random_damage.py",
-    "tests/stores/contract/test_processes.py",
+    "tests/stores/contract/test_processes.py", "tests/stores/contract/test_vacuum.py",
     "tests/e2e/test_restart.py", "tests/e2e/test_disk.py", "tests/e2e/test_processes.py",
     "tests/e2e/test_odd_frames.py", "tests/e2e/test_random_histories.py",
     "tests/e2e/test_working_day.py",
@@ -38,6 +38,7 @@ ROWS = {
     "saves_files": (1000, "the same by programs on one store of files"),
     "saves_sqlite": (1000, "  in SQLite"),
     "saves_redis": (1000, "  on one Redis server"),
+    "vacuumed": (200, "large values stored while another process removes what nobody needs"),
     "writer_kills": (75, "kill -9 of a program that writes to a store; what was answered is there"),
     "redis_kills": (50, "kill -9 of the Redis server under it; likewise"),
 }

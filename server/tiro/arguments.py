@@ -66,6 +66,7 @@ SESSIONS_EXAMPLES = """\
   tiro sessions import --look ~/.claude/projects    what each file in it is
   tiro sessions import - < conversations.json
   tiro sessions verify --repair   reads all files and mends what can be
+  tiro sessions vacuum --dry-run  what could be removed without a loss
   tiro sessions rename latest "Parser, second try"
   tiro sessions delete session-20250221-143015
   tiro sessions prune --older-than 90d --dry-run

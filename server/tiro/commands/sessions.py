@@ -12,9 +12,10 @@ from tiro.arguments import (
     count,
 )
 from tiro.commands.imports import add_import
+from tiro.commands.stored_sessions import add_stored
 from tiro.commands.trash import add_trash
 from tiro.exits import Exit
-from tiro.screen_text import counted, flat
+from tiro.screen_text import flat
 
 SESSION_ROW = "{:<26} {:<16} {:>8}  {}\n"
 NO_SESSION = "No session is saved yet; `tiro ask` or an editor begins one"
@@ -42,9 +43,7 @@ def add_sessions(commands: Commands) -> None:
     out.add_argument("--format", help=about)
     out.add_argument("--out", metavar="PATH", help="the file to write; else, or for -, stdout")
     add_import(group)
-    whole = add_command(group, "verify", sessions_verify, "are all sound?", SESSIONS_EXAMPLES)
-    whole.add_argument("--repair", action="store_true", help="mend what can be; deletes nothing")
-    whole.add_argument("--json", action="store_true", help="print JSON")
+    add_stored(group)
     named = add_command(group, "rename", sessions_rename, "another title", SESSIONS_EXAMPLES)
     named.add_argument("id", help="its id, or `latest`")
     named.add_argument("title", help="its title; an empty one: the first line of its first prompt")
@@ -97,39 +96,6 @@ def sessions_rename(given: argparse.Namespace) -> int:
     terminal.request("tiro/session/rename", {"id": id, "title": title})
     output.write(f"{id} is called {flat(title)}\n" if title else f"{id} has no title now\n")
     return Exit.DONE
-
-
-def sessions_verify(given: argparse.Namespace) -> int:
-    """Read every saved session and all that belongs to it; 1 when something is damaged."""
-    import msgspec
-
-    from tiro.config.directories import sessions_directory
-    from tiro.config.files import load
-    from tiro.session.times import utc_now
-
-    directory, now = sessions_directory(), utc_now()
-    store = load().settings.store  # no workspace may set it
-    if store.kind == "files":
-        from tiro.stores.verify import verify
-
-        found = verify(directory, repair=given.repair, now=now)
-    else:
-        from tiro.stores.shared import place_of, raw_shelf
-        from tiro.stores.shelf_verify import verify_shelf
-
-        with raw_shelf(place_of(store.kind, store.path, store.url, directory)) as shelf:
-            found = verify_shelf(shelf, repair=given.repair, now=now)
-    if given.json:
-        output.write_json(msgspec.to_builtins(found))
-    else:
-        for finding in found.findings:
-            output.write(f"{flat(finding.path)}: {flat(finding.problem)}\n")
-            if finding.remedy is not None:
-                does = "" if given.repair else "--repair: "
-                output.write(f"  {does}{flat(finding.remedy)}\n")
-        all_of = f"{counted(found.sessions, 'session')} read"
-        output.note(f"{all_of}; {counted(len(found.findings), 'thing')} to tell")
-    return Exit.DONE if found.is_sound() else Exit.FAILED
 
 
 def sessions_search(given: argparse.Namespace) -> int:

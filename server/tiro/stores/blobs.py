@@ -246,27 +246,41 @@ def has_references(path: Path) -> bool:
         return True  # it could not be read: whoever looks through all files sees
 
 
-def remove_unreferenced(directory: Path, disk: Disk) -> None:
-    """Remove the large values that no file in this directory refers to; never raises.
+def unreferenced(directory: Path) -> set[str]:
+    """The names of the large values that no file in this directory refers to right now."""
+    try:
+        return _unreferenced(directory, {})
+    except OSError:
+        return set()
+
+
+def remove_unreferenced(directory: Path, disk: Disk) -> list[int]:
+    """Remove the large values that no file in this directory refers to; how large each was.
 
     Reads all files of the directory once; in the end, with nobody writing references, again what
-    changed meanwhile. Without locks nothing is removed.
+    changed meanwhile. Without locks nothing is removed. Never raises.
     """
     blobs = blobs_beside(directory)
+    sizes: list[int] = []
+    if not blobs.is_dir():
+        return sizes
     try:
         _remove_stale(blobs)
         readings: _Readings = {}
         if not _unreferenced(directory, readings):
-            return
+            return sizes
         lock = directory_lock(blobs)
         try:
             if wait_for(lambda: try_lock_alone(lock)):
                 for name in _unreferenced(directory, readings):
+                    size = _size(blobs / name) or 0
                     disk.unlink(blobs / name)
+                    sizes.append(size)
         finally:
             os.close(lock)
     except OSError as error:
         log.warning("Large values that nothing refers to stay: %s", error)
+    return sizes
 
 
 def _unreferenced(directory: Path, readings: _Readings) -> set[str]:

@@ -165,8 +165,15 @@ class HybridStore(SharedVerbs):
             raise refusal
 
     def count(self) -> int:
-        """How many sessions live here (G5.4), as far as they are in memory."""
-        return self._front.count()
+        """How many sessions live here (G5.4); at least those in memory.
+
+        Where the store behind is out of reach, or does not count, only those.
+        """
+        count = getattr(self._back, "count", None)
+        try:
+            return max(self._front.count(), count() if count is not None else 0)
+        except StorageError:
+            return self._front.count()
 
     def close(self) -> None:
         """End what goes on in the background and write all that waits; the store stays usable.

@@ -1,5 +1,6 @@
 """The sessions on one Redis server, unread: what a look for damage reads and a repair writes."""
 
+from datetime import datetime
 from uuid import uuid4
 
 from tiro.session.core import Core
@@ -7,6 +8,7 @@ from tiro.stores.about import Heading
 from tiro.stores.redis import Server
 from tiro.stores.shelf import TurnLock
 from tiro.stores.shelf_verify import Found
+from tiro.stores.vacuum import Vacuumed
 from tiro.stores.verify import Damage
 
 # KEYS as in all scripts, and where the damaged is kept: its snapshot, then its changes.
@@ -105,6 +107,16 @@ class RawKeys:
     def lock(self, id: str) -> TurnLock:
         """The lock of the session with this id."""
         return self._server.lock(id)
+
+    def vacuum(self, *, is_trial: bool, now: datetime) -> Vacuumed:
+        """Remove what lists still hold of the expired; Redis itself gives back the room."""
+        server = self._server
+        if not is_trial:
+            return Vacuumed(server.delete_expired(now), 0, 0)
+        with server.told("read"):
+            limit = f"({now.timestamp()!r}"
+            count = server.connect().zcount(server.prefix + b"expiring", "-inf", limit)
+        return Vacuumed(int(count), 0, 0)
 
 
 def _literally(text: bytes) -> bytes:

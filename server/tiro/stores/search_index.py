@@ -1,7 +1,9 @@
 """The full-text index behind the search: a cache in SQLite, keyed by the files' versions (U9.9).
 
 It holds what was said in the session files and nothing else; deleting it changes nothing but the
-time of the next search, also of a search that runs. Several processes share it, through no shared
+time of the next search, also of a search that runs. Sessions in SQLite and Redis have one as well,
+not tables beside their own: so a save pays nothing for it, its damage touches no session, and all
+stores find the same by the same means. Several processes share it, through no shared
 memory: a file that is cut while it is mapped would end them. A damaged one is made anew; where
 SQLite has no full text or cannot write there is no answer, and whoever asks reads the files.
 """

@@ -17,6 +17,7 @@ from tiro.stores.reading import restore_lenient
 from tiro.stores.salvage import salvaged
 from tiro.stores.shelf import TurnLock, replay
 from tiro.stores.store import has_expired
+from tiro.stores.vacuum import Vacuumed
 from tiro.stores.verify import Damage, Verified, counted, mended, told
 
 
@@ -65,6 +66,10 @@ class RawShelf(Protocol):
 
     def lock(self, id: str) -> TurnLock:
         """The lock of the session with this id."""
+        ...
+
+    def vacuum(self, *, is_trial: bool, now: datetime) -> Vacuumed:
+        """Remove what nobody needs; a trial only counts it."""
         ...
 
 

@@ -208,6 +208,15 @@ class Database:
             count: int = sql.execute(query, (now.timestamp(),)).fetchone()[0]
             return count
 
+    def vacuum(self) -> None:
+        """Give back the room that is free in the file, and what was written beside it.
+
+        Others that write wait meanwhile.
+        """
+        with self._told("written") as sql:
+            sql.execute("VACUUM")
+            sql.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # what others still read stays
+
     def close(self) -> None:
         """Let go of the file; whatever is called next opens it again."""
         with self._lock:
@@ -244,11 +253,15 @@ class Database:
 
     @contextlib.contextmanager
     def _transaction(self, begin: str, verb: str) -> Iterator[sqlite3.Connection]:
+        with self._told(verb) as sql, _all_or_nothing(sql, begin):
+            yield sql
+
+    @contextlib.contextmanager
+    def _told(self, verb: str) -> Iterator[sqlite3.Connection]:
+        """The tables, for one thread at a time; what SQLite refuses is a StorageError."""
         with self._lock:
             try:
-                sql = self._open()
-                with _all_or_nothing(sql, begin):
-                    yield sql
+                yield self._open()
             except StorageError:
                 raise
             except (sqlite3.Error, OSError) as error:

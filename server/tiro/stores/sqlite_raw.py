@@ -6,17 +6,19 @@ can still be read is copied to a new file. No file is replaced under a program t
 
 import os
 from contextlib import suppress
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 
 from tiro.errors import StorageError
 from tiro.session.core import Core
 from tiro.stores.about import Heading
-from tiro.stores.disk import Disk, claim_file
+from tiro.stores.disk import Disk, claim_file, signature_at
 from tiro.stores.names import file_stem
 from tiro.stores.shelf import TurnLock
 from tiro.stores.shelf_verify import Found, salvaged_session
 from tiro.stores.sqlite import Database
+from tiro.stores.vacuum import Vacuumed
 from tiro.stores.verify import Damage, counted
 
 MOST_PROBLEMS = 20
@@ -67,9 +69,9 @@ class RawRows:
                 return None
             data = sql.execute("SELECT data FROM snapshots WHERE session = ?", (place,)).fetchone()
             query = "SELECT lines FROM changes WHERE session = ? ORDER BY first_n"
-            changes = [_bytes(lines) for (lines,) in sql.execute(query, (place,))]
+            changes = [_as_bytes(lines) for (lines,) in sql.execute(query, (place,))]
         id, n, expires_at = row
-        snapshot = None if data is None else _bytes(data[0])
+        snapshot = None if data is None else _as_bytes(data[0])
         return Found(id, place, n, expires_at, snapshot, changes, is_listed=True)
 
     def put(self, found: Found, session: Core | None, stamp: str) -> str | None:
@@ -99,6 +101,26 @@ class RawRows:
     def lock(self, id: str) -> TurnLock:
         """The lock of the session with this id."""
         return self._database.lock(id)
+
+    def vacuum(self, *, is_trial: bool, now: datetime) -> Vacuumed:
+        """Remove the expired, and give the room back that is free in the file and beside it."""
+        database, before = self._database, self._bytes()
+        if not database.path.exists():
+            return Vacuumed(0, 0, 0)
+        if is_trial:
+            with database.reading() as sql:
+                query = "SELECT count(*) FROM sessions WHERE expires_at < ?"
+                expired = sql.execute(query, (now.timestamp(),)).fetchone()[0]
+                free = sql.execute("PRAGMA freelist_count").fetchone()[0]
+                free *= sql.execute("PRAGMA page_size").fetchone()[0]
+            return Vacuumed(expired, 0, free)
+        expired = database.delete_expired(now)
+        database.vacuum()
+        return Vacuumed(expired, 0, max(0, before - self._bytes()))
+
+    def _bytes(self) -> int:
+        paths = (self._database.path, Path(f"{self._database.path}-wal"))
+        return sum(found.size for path in paths if (found := signature_at(path)))
 
     def _keep(self, found: Found, stamp: str) -> Path:
         path = self._database.path
@@ -148,6 +170,6 @@ class RawRows:
         return saved, lost
 
 
-def _bytes(value: object) -> bytes:
+def _as_bytes(value: object) -> bytes:
     """A column of any type, as another program may have left it."""
     return value if isinstance(value, bytes) else os.fsencode(str(value))

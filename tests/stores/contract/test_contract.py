@@ -152,6 +152,26 @@ def test_the_expired_are_removed_and_no_others(store: Stored, clock: FixedClock)
     assert store.delete_expired() == 0
 
 
+def test_the_living_are_counted(store: Stored, clock: FixedClock) -> None:
+    """G5.4: what has expired is not among them, also before it is removed."""
+    for id, ttl in (("short", 600), ("long", 6000), ("for ever", None)):
+        store.create(id, ttl)
+    assert store.count() == 3
+    clock.advance(601)
+    assert store.count() == 2
+    store.delete("for ever")
+    assert store.count() == 1
+
+
+@lasting
+def test_those_of_before_are_counted(store: Stored, open_another: Open) -> None:
+    """G5.4, G5.3."""
+    store.create("x")
+    store.create("y")
+    store.close()
+    assert open_another().count() == 2
+
+
 def test_the_background_removes_what_has_expired(open_another: Open, clock: FixedClock) -> None:
     """G4.10: the interval can be injected."""
     store = open_another(0.005)
@@ -470,7 +490,7 @@ def test_the_clean_up_keeps_no_process_alive(open_another: Open) -> None:
 
 
 async def test_every_verb_has_an_async_twin(store: Stored) -> None:
-    """G4.13."""
+    """G4.1, G4.13."""
     session = await store.async_create("x", 60, {"a": "b"})
     session.add_message("user", "hello")
     await store.async_save(session)

@@ -1,6 +1,7 @@
 """What only the SQLite store promises: one file, its owner's, brought up to date, readable."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,42 @@ def test_older_tables_are_brought_up_to_date(path: Path, monkeypatch: pytest.Mon
     with SQLiteStore(path) as store, pytest.raises(SessionFormatError, match="newer Tiro"):
         store.get("x")
     assert path.read_bytes() == before
+
+
+def test_a_file_of_the_first_version_is_brought_up_to_date(path: Path) -> None:
+    """As Tiro wrote it then, word for word; what it holds is there, and goes on."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path, isolation_level=None)) as sql:
+        for statement in FIRST_VERSION:
+            sql.execute(statement)
+        about = "'Which?', NULL, 1, 0, '2026-01-01T00:00:00Z', 100"
+        sql.execute(f"INSERT INTO sessions VALUES (7, 'x', 3, NULL, {about})")
+        snapshot = b'{"schema_version":1,"id":"x","journal_n":2,"messages":[]}'
+        sql.execute("INSERT INTO snapshots VALUES (7, ?)", (snapshot,))
+        line = b'{"n":3,"op":"add","message":{"role":"user","content":"Which?","seq":1}}\n'
+        sql.execute("INSERT INTO changes VALUES (7, 3, ?)", (line,))
+    with SQLiteStore(path) as store:
+        session = store.get("x")
+        assert texts(session) == ["Which?"]
+        session.add_message("assistant", "This one")
+        store.save(session)
+        assert texts(store.get("x")) == ["Which?", "This one"]
+    with closing(sqlite3.connect(path)) as sql:
+        assert sql.execute("PRAGMA user_version").fetchone() == (len(sqlite.MIGRATIONS),)
+
+
+FIRST_VERSION = (
+    "CREATE TABLE sessions (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
+    " n INTEGER NOT NULL, expires_at REAL, title TEXT, agent TEXT, messages INTEGER NOT NULL,"
+    " archived INTEGER NOT NULL, saved_at TEXT NOT NULL, bytes INTEGER NOT NULL)",
+    "CREATE INDEX sessions_by_expiry ON sessions (expires_at) WHERE expires_at IS NOT NULL",
+    "CREATE TABLE snapshots (session INTEGER PRIMARY KEY"
+    " REFERENCES sessions ON DELETE CASCADE, data BLOB NOT NULL)",
+    "CREATE TABLE changes (session INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,"
+    " first_n INTEGER NOT NULL, lines BLOB NOT NULL, PRIMARY KEY (session, first_n))"
+    " WITHOUT ROWID",
+    "PRAGMA user_version = 1",
+)
 
 
 def test_a_migration_that_fails_leaves_all_as_it_was(

@@ -1,0 +1,94 @@
+"""`tiro sessions verify` and `vacuum`: what lies on the disk for them, or where `store` says."""
+
+import argparse
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tiro import output
+from tiro.arguments import SESSIONS_EXAMPLES, Commands, add_command
+from tiro.exits import Exit
+from tiro.screen_text import counted, flat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tiro.stores.shelf_verify import RawShelf
+
+
+def add_stored(group: Commands) -> None:
+    """The commands of this file, among those of `sessions`."""
+    whole = add_command(group, "verify", sessions_verify, "are all sound?", SESSIONS_EXAMPLES)
+    whole.add_argument("--repair", action="store_true", help="mend what can be; deletes nothing")
+    whole.add_argument("--json", action="store_true", help="print JSON")
+    about = "remove what nobody needs any more"
+    room = add_command(group, "vacuum", sessions_vacuum, about, SESSIONS_EXAMPLES)
+    room.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    room.add_argument("--json", action="store_true", help="print JSON")
+
+
+def sessions_verify(given: argparse.Namespace) -> int:
+    """Read every saved session and all that belongs to it; 1 when something is damaged."""
+    import msgspec
+
+    from tiro.session.times import utc_now
+    from tiro.stores.shelf_verify import verify_shelf
+    from tiro.stores.verify import verify
+
+    now = utc_now()
+    with _stored() as place:
+        if isinstance(place, Path):
+            found = verify(place, repair=given.repair, now=now)
+        else:
+            found = verify_shelf(place, repair=given.repair, now=now)
+    if given.json:
+        output.write_json(msgspec.to_builtins(found))
+    else:
+        for finding in found.findings:
+            output.write(f"{flat(finding.path)}: {flat(finding.problem)}\n")
+            if finding.remedy is not None:
+                does = "" if given.repair else "--repair: "
+                output.write(f"  {does}{flat(finding.remedy)}\n")
+        all_of = f"{counted(found.sessions, 'session')} read"
+        output.note(f"{all_of}; {counted(len(found.findings), 'thing')} to tell")
+    return Exit.DONE if found.is_sound() else Exit.FAILED
+
+
+def sessions_vacuum(given: argparse.Namespace) -> int:
+    """Remove expired sessions and large values that no session needs; say how much that is."""
+    import msgspec
+
+    from tiro.session.times import utc_now
+    from tiro.stores.vacuum import vacuum
+
+    now = utc_now()
+    with _stored() as place:
+        if isinstance(place, Path):
+            done = vacuum(place, is_trial=given.dry_run, now=now)
+        else:
+            done = place.vacuum(is_trial=given.dry_run, now=now)
+    if given.json:
+        output.write_json(msgspec.to_builtins(done))
+    else:
+        verb = "would be removed" if given.dry_run else "removed"
+        expired = counted(done.expired, "expired session")
+        values = counted(done.values, "large value")
+        output.write(f"{expired} and {values} that nothing needs {verb}; {done.bytes:,} bytes\n")
+        if done.in_use:
+            output.note(f"{counted(done.in_use, 'large value')} stay while a session is answering")
+    return Exit.DONE
+
+
+@contextmanager
+def _stored() -> "Iterator[Path | RawShelf]":
+    """The directory of session files, or the store that the user's configuration names instead."""
+    from tiro.config.directories import sessions_directory
+    from tiro.config.files import load
+    from tiro.stores.shared import place_of, raw_shelf
+
+    directory, store = sessions_directory(), load().settings.store  # no workspace may set it
+    if store.kind == "files":
+        yield directory
+        return
+    with raw_shelf(place_of(store.kind, store.path, store.url, directory)) as shelf:
+        yield shelf
