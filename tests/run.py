@@ -13,6 +13,9 @@
                                         those (never fails by time); --long searches 1 GB,
                                         --write puts them into server/PERFORMANCE.md
     python3 tests/run.py trust [--long] print how often each kind of disaster was tried
+    python3 tests/run.py faults         print what a fault at each place costs: server/FAULTS.md
+    python3 tests/run.py fuzz --minutes 60
+                                        try random inputs of every kind for so long
 
 It needs Python 3.11 and, for the VS Code client, Node.js 20 with npm; what else is missing it
 installs (Debian packages only as root). A step's output is shown when it fails. The last line is
@@ -126,6 +129,7 @@ def main() -> int:
     size.add_argument("--long", dest="size", action="store_const", const="long")
     for word in BENCH_WORDS:
         parser.add_argument(word, dest="words", action="append_const", const=word, default=[])
+    parser.add_argument("--minutes", type=float, default=10.0, help="how long to fuzz")
     given = parser.parse_args()
     if given.words and given.what != "bench":
         parser.error(f"{' '.join(given.words)} is for bench")
@@ -133,8 +137,10 @@ def main() -> int:
         return fix()
     if given.what == "bench":
         return bench(given.size, given.words)
-    if given.what == "trust":
-        return trust(given.size)
+    if given.what == "fuzz":
+        return module(MODULES["fuzz"], "long", str(given.minutes))
+    if given.what in MODULES:
+        return module(MODULES[given.what], given.size)
     everything = ["check", "test"] if given.size == "fast" else list(STEPS)
     names = everything if given.what == "all" else [given.what]
     steps = [step for name in names for step in STEPS[name]]
@@ -467,15 +473,16 @@ def bench(size: str, words: list[str]) -> int:
     return subprocess.run([python, "-m", "tests.bench", *words], cwd=ROOT, env=env).returncode
 
 
-def trust(size: str) -> int:
-    """Print the trust table."""
+def module(name: str, size: str, *words: str) -> int:
+    """Run a program of the tests: what it prints is for whoever has asked."""
     paths = f"{ROOT / 'server'}{os.pathsep}{ROOT}"
     env = {**os.environ, "PYTHONPATH": paths, "TIRO_TEST_SIZE": size}
     python = machine.python_environment()
-    return subprocess.run([python, "-m", "tests.trust"], cwd=ROOT, env=env).returncode
+    return subprocess.run([python, "-m", name, *words], cwd=ROOT, env=env).returncode
 
 
-PLANS = ("fix", *STEPS, "bench", "trust")
+MODULES = {"trust": "tests.trust", "faults": "tests.faults.table", "fuzz": "tests.fuzz"}
+PLANS = ("fix", *STEPS, "bench", *MODULES)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ TESTS = (
     "tests/stores/contract/test_processes.py", "tests/stores/contract/test_vacuum.py",
     "tests/e2e/test_restart.py", "tests/e2e/test_disk.py", "tests/e2e/test_processes.py",
     "tests/e2e/test_odd_frames.py", "tests/e2e/test_random_histories.py",
-    "tests/e2e/test_working_day.py",
+    "tests/e2e/test_working_day.py", "tests/faults/test_document.py",
 )  # fmt: skip
 ROWS = {
     "kills": (500, "kill -9 inside or between operations; all that was acknowledged is there"),

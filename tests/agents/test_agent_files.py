@@ -1,5 +1,6 @@
 """Agents as Markdown files (M5.11)."""
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -260,3 +261,21 @@ def test_odd_folders_and_files(tmp_path: Path) -> None:
     found = read_agents(folder)
     assert found.agents == []
     assert len(found.problems) == 2
+
+
+def test_a_folder_that_cannot_be_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And read again; one that is not there, or is a file, is as good as empty."""
+
+    def refuse(_: Path) -> Any:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    (tmp_path / "file").write_text("")
+    for name in ("none", "file"):
+        assert read_agents(tmp_path / name) == AgentFiles([], [])
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    found = read_agents(tmp_path)
+    assert not found.is_whole
+    (told,) = found.problems
+    assert told == f"{tmp_path} cannot be read (Permission denied); no agent of it is loaded"

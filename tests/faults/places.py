@@ -76,11 +76,10 @@ def _by_name() -> dict[str, Place]:
     return {str(place): place for place in places().values()}
 
 
-def place_named(name: str) -> Place:
-    """The place with this text; raises KeyError when the source has it no more."""
-    if name.endswith("the network"):
-        return place_at(name.split()[0], 0, 0)
-    return _by_name()[name]
+def place_named(name: str) -> Place | None:
+    """The place with this text; None when the source has it no more."""
+    network = place_at("models/transport.py", 0, 0)
+    return network if name == str(network) else _by_name().get(name)
 
 
 @cache

@@ -75,8 +75,7 @@ def saved(stage: Stage) -> None:
     stage.add(server, "five", [{"type": "text", "text": "five"}, OTHER_PICTURE])
     stage.tell("search five", server, "tiro/session/search", {"query": "five"})
     other = (stage.tell("getId", server, "tiro/session/getId") or {}).get("id")
-    if id_:
-        stage.tell("load", server, "tiro/session/load", {"id": id_})
+    if id_ and stage.tell("load", server, "tiro/session/load", {"id": id_}):
         stage.add(server, "six")
     if other and other != id_:
         deleted = stage.tell("delete", server, "tiro/session/delete", {"id": other})
@@ -85,7 +84,8 @@ def saved(stage: Stage) -> None:
     given = {"path": str(stage.root / "given.json")}
     stage.tell("import", server, "tiro/session/import", given)
     stage.tell("load copy", server, "tiro/session/load", {"path": str(out / "copy.json")})
-    stage.tell("load again", server, "tiro/session/load", {"id": id_})
+    if not stage.tell("load again", server, "tiro/session/load", {"id": id_}):
+        stage.tell("clear again", server, "tiro/session/clear")
     stage.tell("search again", server, "tiro/session/search", {"query": "five"})
 
 

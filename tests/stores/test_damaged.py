@@ -1,6 +1,8 @@
 """Files that are no session: refused with a reason, listed, never changed by a load (B10, B14)."""
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,8 @@ import pytest
 
 from tests.stores.conftest import Make, Notices
 from tests.stores.look import names, texts
-from tiro.errors import SessionFormatError
+from tiro.errors import SessionFormatError, StorageError
+from tiro.stores import disk, reading
 from tiro.stores.manager import SessionManager
 
 
@@ -192,3 +195,23 @@ def test_a_file_with_a_number_of_many_digits_is_read(
     path = directory / "a.json"
     path.write_text(text % block)
     assert "9" * 5000 in str(manager.load(path).oldest_first())
+
+
+def test_a_file_that_goes_out_of_reach_while_it_is_read_is_told(
+    manager: SessionManager, make_manager: Make, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its row of the list; the others stand there as ever."""
+    for id in ("x", "y"):
+        manager.create(id=id).add_message("user", "hello")
+    reached = disk.signature_at
+
+    def refuse(path: Path) -> Any:
+        if path.name == "x.json":
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
+        return reached(path)
+
+    monkeypatch.setattr(reading, "signature_at", refuse)
+    with pytest.raises(StorageError, match="could not be read: Stale file handle"):
+        reading.read_session(directory / "x.json")
+    rows, _ = make_manager().list()
+    assert {row.id: row.error is None for row in rows} == {"x": False, "y": True}

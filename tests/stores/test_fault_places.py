@@ -42,6 +42,7 @@ BESIDE = {
     ("file_trash.py", "_move", "unlink"): "from another disk: what stays is only there twice",
     ("file_trash.py", "_restore", "unlink"): "an empty file of a restore that failed, if that",
     ("copies.py", "remove_session", "unlink"): "a delete: test_edits and test_manager",
+    ("copies.py", "_remove_journal", "unlink"): "a delete: test_manager",
 }
 """Places that no fault of can cost a message, and why."""
 

@@ -463,6 +463,23 @@ def test_a_delete_that_the_disk_refuses_says_so(make_manager: Make, only: str) -
     assert texts(other.load(path)) == ["one", "two"]
 
 
+def test_a_delete_that_leaves_what_was_said_says_so(make_manager: Make) -> None:
+    """Who deletes a session wants its words gone, not its name."""
+    disk = FaultyDisk()
+    manager = make_manager(disk=disk)
+    session = manager.create()
+    path = manager.save(session)
+    session.add_message("user", "a word")
+    manager.close()
+    journal = path.with_suffix(".journal")
+    journal.write_bytes(b"a word")
+    disk.fail(errno.EACCES, only="unlink", first=2, count=1)
+    with pytest.raises(StorageError) as caught:
+        make_manager(disk=disk).delete(session.id or "")
+    assert caught.value.data == {"path": str(journal), "errno": "EACCES"}
+    assert names(path.parent) == [journal.name]
+
+
 def test_a_huge_max_history_is_a_number_like_any_other(manager: SessionManager) -> None:
     """U1.8: an int of any size."""
     assert manager.create(max_history=10**400).max_history == 10**400

@@ -73,8 +73,9 @@ def read_agents(folder: Path, root: Path | None = None) -> AgentFiles:
     """
     agents: list[AgentInfo | None] = []
     problems: list[str] = []
-    is_whole = True
-    for path in sorted(_files(folder)):
+    files = _files(folder, problems)
+    is_whole = not problems
+    for path in files:
         try:
             agents.append(_read_agent(path, root, problems))
         except UnusableFileError as error:
@@ -101,10 +102,13 @@ def _asked(kind: Kind) -> Kind:
     return "ask" if kind == "allow" else kind
 
 
-def _files(folder: Path) -> Iterable[Path]:
+def _files(folder: Path, problems: list[str]) -> list[Path]:
     try:
-        return [path for path in folder.iterdir() if path.suffix == ".md"]
-    except OSError:
+        return sorted(path for path in folder.iterdir() if path.suffix == ".md")
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        problems.append(f"{folder} cannot be read ({error.strerror}); no agent of it is loaded")
         return []
 
 

@@ -217,7 +217,7 @@ class Client:
                 for body in parser.feed(data):
                     self._take(decode_body(body))
         except OSError as error:  # as if it had been closed: what waits is told
-            log.warning("The server's answers cannot be read: %s", error)
+            log.warning("The server's answers cannot be read: %s", error.strerror)
         finally:
             self._give_up()
 

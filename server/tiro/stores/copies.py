@@ -1,6 +1,7 @@
 """Session files that are not those of a live session: write a copy, remove a session."""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -49,8 +50,8 @@ def write_copy(disk: Disk, path: Path, id: str, data: bytes) -> None:
 def remove_session(disk: Disk, path: Path) -> bool:
     """Remove a session's files, whose lock the caller holds; False where there are none.
 
-    Large values go with the last session that refers to them. Raises StorageError where the
-    snapshot cannot be removed.
+    Large values go with the last session that refers to them. Raises StorageError where something
+    that was said stays there.
     """
     try:
         refers = has_references(path)
@@ -59,12 +60,12 @@ def remove_session(disk: Disk, path: Path) -> bool:
         return False
     except OSError as error:
         raise storage_error(path, error, "write") from error
-    for ending in (JOURNAL_ENDING, HOLDER_ENDING):
-        with suppress(OSError):
-            disk.unlink(beside(path, ending))
+    with suppress(OSError):
+        disk.unlink(beside(path, HOLDER_ENDING))
     remove_stale(path)
     if refers:
         remove_unreferenced(path.parent, disk)
+    _remove_journal(disk, beside(path, JOURNAL_ENDING))
     return True
 
 
@@ -79,6 +80,16 @@ def remove_expired(disk: Disk, path: Path, now: datetime) -> bool:
                 is_old = has_expired(read_session(path).expires_at, now)
                 return is_old and remove_session(disk, path)
     return False
+
+
+def _remove_journal(disk: Disk, path: Path) -> None:
+    try:
+        disk.unlink(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        if sys.platform != "win32":  # there it stays while we hold its lock
+            raise storage_error(path, error, "write") from error
 
 
 @contextmanager

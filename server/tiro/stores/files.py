@@ -97,7 +97,8 @@ class _Directory:
         """Every session file that can be read, and when it expires; reads only changed ones."""
         found: dict[str, tuple[Signature, float | None]] = {}
         for name in _names(self._path):
-            signature = signature_at(self._path / name)
+            with _told(self._path / name, "read"):
+                signature = signature_at(self._path / name)
             if signature is None:
                 continue
             known = self._expiries.get(name)
@@ -225,6 +226,8 @@ def _names(directory: Path) -> list[str]:
         names = os.listdir(directory)
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise storage_error(directory, error, "read") from error
     return [name for name in names if name.endswith(SNAPSHOT_ENDING) and name[0] != "."]
 
 

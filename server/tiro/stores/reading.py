@@ -267,9 +267,12 @@ def _is_current(path: Path, reading: Reading) -> bool:
     A snapshot is replaced before its journal is cut, and a journal that was cut while it was read
     has a gap or a broken line.
     """
-    if signature_at(path) != reading.snapshot:
-        return False
-    return not reading.bad or signature_at(beside(path, JOURNAL_ENDING)) == reading.journal
+    try:
+        if signature_at(path) != reading.snapshot:
+            return False
+        return not reading.bad or signature_at(beside(path, JOURNAL_ENDING)) == reading.journal
+    except OSError as error:
+        raise storage_error(path, error, "read") from error
 
 
 def _unreadable(path: Path, error: SessionFormatError, journal: bytes) -> SessionFormatError:

@@ -19,7 +19,7 @@ from tiro.session.changes import Change
 from tiro.session.core import Core
 from tiro.session.times import Clock, rfc3339, utc_now
 from tiro.stores.about import About, Heading
-from tiro.stores.disk import FILE_MODE, Disk, file_id, make_directories
+from tiro.stores.disk import FILE_MODE, Disk, file_id, make_directories, signature_at
 from tiro.stores.journal import change_lines
 from tiro.stores.kept import KeptStore
 from tiro.stores.lock import Holder, read_holder, try_lock, unlock, write_holder
@@ -188,14 +188,14 @@ class Database:
 
     def delete(self, id: str) -> bool:
         """Remove the rows of a session."""
-        if not self.path.exists():
+        if not self._is_there():
             return False
         with self.writing() as sql:
             return sql.execute("DELETE FROM sessions WHERE id = ?", (id,)).rowcount > 0
 
     def delete_expired(self, now: datetime) -> int:
         """Remove the rows of all sessions that have expired."""
-        if not self.path.exists():
+        if not self._is_there():
             return 0
         with self.writing() as sql:
             moment = (now.timestamp(),)
@@ -237,19 +237,28 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """One state of the file for all that is read inside; a missing one is not made for it."""
-        if self.path.exists():
+        if self._is_there():
             with self._transaction("BEGIN", "read") as sql:
                 yield sql
-        else:
+            return
+        try:
             with contextlib.closing(connect(":memory:")) as sql:
                 _migrate(sql, self.path)
                 yield sql
+        except sqlite3.Error as error:
+            raise _failure(self.path, error, "read") from error
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """All that is written inside, or nothing of it."""
         with self._transaction("BEGIN IMMEDIATE", "written") as sql:
             yield sql
+
+    def _is_there(self) -> bool:
+        try:
+            return signature_at(self.path) is not None
+        except OSError as error:
+            raise _failure(self.path, error, "read") from error
 
     @contextlib.contextmanager
     def _transaction(self, begin: str, verb: str) -> Iterator[sqlite3.Connection]:
@@ -435,7 +444,8 @@ def _failure(path: Path, error: sqlite3.Error | OSError, verb: str) -> StorageEr
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF  # the primary one
         name = ERRNO_NAMES.get(code, "EIO")
         hint = f"; {OTHER_PATH}" if code == sqlite3.SQLITE_NOTADB else ""
-    sentence = f"The sessions in {str(path)!r} could not be {verb}: {error}{hint}"
+    why = getattr(error, "strerror", None) or error
+    sentence = f"The sessions in {str(path)!r} could not be {verb}: {why}{hint}"
     return StorageError(sentence, path=str(path), errno=name)
 
 

@@ -167,3 +167,18 @@ def test_what_the_disk_refused_is_saved_the_next_time(directory: Path, fails: st
         assert texts(store.get("x")) == ["one", "two", "three"]
         with contextlib.suppress(FileNotFoundError):
             assert (directory / "x.journal").read_bytes() == b""
+
+
+def test_a_directory_that_cannot_be_listed_is_told(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> list[str]:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with FileStore(directory, NEVER) as store:
+        store.create("x")
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "listdir", refuse)
+            with pytest.raises(StorageError, match=r"could not be read: Permission denied$"):
+                store.delete_expired()
+        assert store.count() == 1

@@ -1,5 +1,6 @@
 """What only the SQLite store promises: one file, its owner's, brought up to date, readable."""
 
+import errno
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -259,3 +260,16 @@ def test_another_writer_that_does_not_end_is_named(
     sql.execute("BEGIN IMMEDIATE")
     assert written(path).data == {"path": str(path), "errno": "EBUSY"}
     sql.close()
+
+
+def test_what_keeps_from_the_file_is_told_in_words(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    with SQLiteStore(path) as store:
+        monkeypatch.setattr(sqlite, "signature_at", refuse)
+        for ask in (store.count, store.delete_expired, lambda: store.delete("x")):
+            with pytest.raises(StorageError, match=r"could not be read: Permission denied$"):
+                ask()
