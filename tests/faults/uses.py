@@ -1,5 +1,7 @@
 """Uses of the product that together come to every place where it asks the system for something."""
 
+import contextlib
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable
@@ -161,6 +163,22 @@ def damaged(stage: Stage) -> None:
     stage.run("sessions", "verify", "--repair")
 
 
+def damaged_in_a_database(stage: Stage) -> None:
+    """A database in which a change, a snapshot and a number are damaged."""
+    stage.home.write_config(**SETTINGS, store={"kind": "sqlite"})
+    for text in ("one", "two"):
+        with Server(stage.home, warm=stage.warm) as server:
+            server.initialize()
+            server.request("tiro/session/addMessage", {"role": "user", "content": text})
+            server.request("tiro/session/save")
+            server.request("tiro/session/addMessage", {"role": "user", "content": "more"})
+            server.kill()
+    with contextlib.closing(sqlite3.connect(stage.home.config_dir / "sessions.db")) as sql, sql:
+        sql.execute("UPDATE changes SET lines = ? WHERE session = 1", (b'{"n": 9',))
+        sql.execute("UPDATE snapshots SET data = substr(data, 1, 40) WHERE session = 2")
+    stage.run("sessions", "verify", "--repair")
+
+
 def downloaded(stage: Stage) -> None:
     """A model from an address."""
     with Hub(b"GGUF" + bytes(100_000)) as hub:
@@ -252,6 +270,7 @@ USES: dict[str, Use] = {
     "tiro sessions import": terminal("sessions", "import", "@/given.json"),
     "tiro sessions verify": terminal("sessions", "verify"),
     "tiro sessions verify --repair": damaged,
+    "tiro sessions verify --repair, in a database": damaged_in_a_database,
     "tiro edits list": terminal("edits", "list"),
     "tiro edits undo": terminal("edits", "undo"),
     "tiro local list": terminal("local", "list"),

@@ -286,9 +286,10 @@ def replay(session: Core, snapshot: bytes, changes: Iterable[bytes], n: int) -> 
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise _damaged(trial.id, f"A change cannot be read: {error}") from error
     base = stored.fields["journal_n"]
-    missing = set(range(base + 1, n + 1)).difference(number for number, _ in rows)
+    wanted = range(base + 1, n + 1)  # of any length, where a number is damaged
+    missing = max(0, n - base) - len({number for number, _ in rows if number in wanted})
     if missing or len(rows) != n - base:
-        raise _damaged(trial.id, f"Changes are missing: {len(missing)} of {n}")
+        raise _damaged(trial.id, f"Changes are missing: {missing} of {n}")
     session.restore(stored)
     for _, change in rows:
         session.commit(change)

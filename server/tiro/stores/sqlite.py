@@ -59,6 +59,13 @@ MIGRATIONS: list[tuple[str, ...]] = [
 """What leads from one version of the tables to the next; `user_version` says how many were done."""
 TABLES = {"sessions", "snapshots", "changes"}
 """What every version has."""
+LISTED = (
+    "CAST(id AS TEXT), number, CAST(n AS INTEGER), CAST(title AS TEXT), CAST(agent AS TEXT),"
+    " CAST(messages AS INTEGER), CAST(archived AS INTEGER), CAST(saved_at AS TEXT),"
+    " CAST(bytes AS INTEGER)"
+)
+"""The columns of a list; in SQLite a column may hold a value of any type."""
+EXPIRY = "CASE WHEN typeof(expires_at) IN ('real', 'integer') THEN expires_at END"
 ERRNO_NAMES = {
     sqlite3.SQLITE_FULL: "ENOSPC",
     sqlite3.SQLITE_READONLY: "EROFS",
@@ -149,14 +156,14 @@ class Database:
         """Read the rows of a session."""
         with self.reading() as sql:
             row = sql.execute(
-                "SELECT number, n, expires_at, data FROM sessions JOIN snapshots"
-                " ON session = number WHERE id = ?",
+                f"SELECT number, CAST(n AS INTEGER), {EXPIRY}, CAST(data AS BLOB) FROM sessions"
+                " JOIN snapshots ON session = number WHERE id = ?",
                 (id,),
             ).fetchone()
             if row is None:
                 return None
             number, n, expiry, data = row
-            query = "SELECT lines FROM changes WHERE session = ? ORDER BY first_n"
+            query = "SELECT CAST(lines AS BLOB) FROM changes WHERE session = ? ORDER BY first_n"
             lines = [lines for (lines,) in sql.execute(query, (number,))]
         return _KeptRows(self, number, n, expiry, (data, lines))
 
@@ -170,7 +177,7 @@ class Database:
         """What the columns for a list say of all sessions, without the expired."""
         with self.reading() as sql:
             rows = sql.execute(
-                "SELECT id, number, n, title, agent, messages, archived, saved_at, bytes"
+                f"SELECT {LISTED}"
                 " FROM sessions WHERE expires_at IS NULL OR expires_at >= ?"
                 " ORDER BY saved_at DESC, id DESC",
                 (now.timestamp(),),
@@ -287,6 +294,7 @@ class Database:
             sql = connect(
                 self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
+            sql.text_factory = _text
             try:
                 if self.path.stat().st_size:  # who makes it now must not be kept from it
                     _check_own(sql, self.path)
@@ -434,6 +442,11 @@ def _check_own(sql: sqlite3.Connection, path: Path) -> None:
         path=str(path),
         errno="EEXIST",
     )
+
+
+def _text(data: bytes) -> str:
+    """What a column says, also where somebody's hand left what is no text."""
+    return data.decode("utf-8", "replace")
 
 
 def _failure(path: Path, error: sqlite3.Error | OSError, verb: str) -> StorageError:
