@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.e2e import command, replies
 from tests.e2e.client import TIRO, RpcError, Server
-from tests.e2e.home import Home
+from tests.e2e.home import SERVER, Home
 from tests.e2e.provider import Recorded
 from tests.e2e.replies import Reply
 from tests.e2e.talk import text_of, words
@@ -308,7 +308,8 @@ def quiet(terminal: int, seconds: float) -> bytes:
 
 def plain(text: str, root: Path) -> str:
     """The text without what differs from run to run."""
-    text = text.replace(str(root), "…")
+    text = text.replace(str(root), "…").replace(str(SERVER), "…")
+    text = re.sub(r"/tmp/tiro-[\w-]+", "<temporary folder>", text)
     text = re.sub(r"session-\d{8}-\d{6}(-\d+)?", "<session>", text)
     text = re.sub(r"\b[0-9a-f]{8,}\b", "<id>", text)
     text = re.sub(r"\b127\.0\.0\.1:\d+", "<host>", text)
