@@ -210,6 +210,21 @@ REASONS: list[tuple[str, str, list[str]]] = [
         ],
     ),
     (
+        "space given back where asked for",
+        "`tests/stores/contract/test_vacuum.py`",
+        [
+            "stores/blobs.py `remove_unreferenced` blobs.is_dir",
+            "stores/sqlite.py `vacuum` sql.execute",
+            "stores/sqlite.py `vacuum` sql.execute (2)",
+            "stores/sqlite_raw.py `_bytes` signature_at",
+            "stores/sqlite_raw.py `vacuum` database.path.exists",
+            "stores/sqlite_raw.py `vacuum` sql.execute",
+            "stores/sqlite_raw.py `vacuum` sql.execute (2)",
+            "stores/sqlite_raw.py `vacuum` sql.execute (3)",
+            "stores/vacuum.py `vacuum` os.listdir",
+        ],
+    ),
+    (
         "only reached with what no use here has",
         "`tests/stores/test_search.py`",
         [

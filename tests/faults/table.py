@@ -53,7 +53,7 @@ def main() -> int:
     """Try or read the cases, write the table, and complain of what must never be."""
     paths = sys.argv[2:] if sys.argv[1:2] == ["--from"] else []
     words = [] if paths else sys.argv[1:]
-    known = lines_of(FILE.read_text("utf-8")) if SIZE == "fast" else {}
+    known = lines_of(FILE.read_text("utf-8")) if SIZE == "fast" and not paths else {}
     if paths:
         lines = (line for path in paths for line in Path(path).read_bytes().splitlines())
         last = {}
