@@ -74,7 +74,7 @@ def test_sdist_holds_what_the_wheel_is_made_of(wheel: Path, source: Path, tmp_pa
     top = {"server", "LICENSE", "README.md", "PKG-INFO", "pyproject.toml", ".gitignore"}
     assert {path.name for path in source.iterdir()} == top
     kinds = {path.suffix or path.name for path in files(source / "server")}
-    assert kinds == {".py", ".md", ".jinja", ".typed"}
+    assert kinds == {".py", ".md", ".png", ".jinja", ".typed"}
 
 
 def test_wheel_says_who_and_which(wheel: Path) -> None:

@@ -1,6 +1,7 @@
 """Protocol section 1: whole messages in, exactly one reply for each id."""
 
 import asyncio
+import errno
 from typing import Any
 
 import pytest
@@ -329,8 +330,7 @@ async def test_a_subclass_counts_as_its_parent() -> None:
 
 
 @pytest.mark.parametrize(
-    "error",
-    [RuntimeError("/secret/path sk-123"), ValueError("x"), KeyError("k"), OSError(2, "x", "/p")],
+    "error", [RuntimeError("/secret/path sk-123"), ValueError("x"), KeyError("k")]
 )
 async def test_anything_else_is_one_plain_sentence(
     error: Exception, caplog: pytest.LogCaptureFixture
@@ -341,6 +341,14 @@ async def test_anything_else_is_one_plain_sentence(
         "message": "The server failed; its log says why",
     }
     assert "A request failed" in caplog.text
+
+
+async def test_what_the_system_refuses_is_told_with_file_and_reason() -> None:
+    assert await failing(OSError(errno.EACCES, "Permission denied", "/p")) == {
+        "code": -32012,
+        "message": "'/p' could not be used: Permission denied; put that right and try again",
+        "data": {"kind": "storeFailed", "path": "/p", "errno": "EACCES"},
+    }
 
 
 async def test_a_result_that_cannot_be_encoded_is_answered_too() -> None:
