@@ -1,5 +1,6 @@
 """Permission rules as a table (M5.6 to M5.12)."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -86,7 +87,8 @@ COPIES = [
     *("backup_{}", "{}___jb_tmp___", "{}___jb_old___", "{},v", "{};1", "~${}", "{}.copy"),
     *("!home!me!ws!{}~", "%home%me%ws%{}", "%home%me%{}.swp", "#!home!me!{}#", "#%home%{}#"),
     *("{}.bak~", "#{}.orig#", "Copy of {}.bak", "{}~~", "sub/{}~", "sub/#{}#", "../x/{}.bak"),
-    ".goutputstream-{}",
+    *("{}.bak-2024", "{}.backup_2024", "{}.old.2", "{}-bak-2026-01-01_10.30", "{} (copy 2)"),
+    *("{} (Copy)", "{}.crswap", "{}.kate-swp2", "{}.ucf-dist", "{}_BACKUP_1234", "{}_REMOTE_1"),
 ]
 
 
@@ -115,9 +117,27 @@ def test_a_pattern_that_names_copies_counts_before_what_is_denied_of_the_file() 
     assert found.rule == "read: a deny (which holds for a copy of x/a too)"
 
 
-def test_a_name_of_any_length_takes_no_time() -> None:
-    for unit in ("~", "#", ".bak", "(1) copy ", "!a%", ".1", "- Copy (2) of "):
-        assert decide(OPEN_SET, "read_file", {"path": unit * 300}).kind == "allow"
+@pytest.mark.parametrize("copy", ["src/a.key~", "src/.a.key.swp", "src/a.key.bak"])
+def test_a_deny_of_a_file_holds_for_its_copies_before_whatever_stands_after_it(copy: str) -> None:
+    """M5.7: of patterns that fit the file or its copy, the first decides about the copy."""
+    pairs: Any = [("*.key", "deny"), ("src/*", "allow"), ("**", "ask"), ("*", "allow")]
+    for ordered in itertools.permutations(pairs):
+        first = next(kind for pattern, kind in ordered if pattern != "*")
+        assert decide({"read": ordered}, "read_file", {"path": copy}).kind == first, ordered
+
+
+def test_what_git_leaves_of_a_merge_is_a_copy() -> None:
+    """M5.7: `git mergetool` writes its number before the ending."""
+    rules = Rules(agent={"read": {"secrets.yaml": "deny", "*": "allow"}})
+    for side in ("BACKUP", "BASE", "LOCAL", "REMOTE"):
+        assert rules.decide("read", f"a/secrets_{side}_1234.yaml").kind == "deny"
+        assert rules.decide("read", f"a/secrets_{side}.yaml").kind == "allow"
+
+
+def test_for_a_name_that_no_file_has_no_shape_is_looked_for() -> None:
+    """It would take as long as its length squared, which for 200,000 letters is minutes."""
+    for unit in ("~", "#", ".bak", "(1) copy ", "!a%", ".1", "- Copy (2) of ", "_BASE_1"):
+        assert decide(OPEN_SET, "read_file", {"path": unit * 100_000}).kind == "allow"
 
 
 def test_a_ban_takes_no_notice_of_case_and_a_grant_does() -> None:

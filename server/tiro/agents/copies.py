@@ -9,33 +9,43 @@ from functools import lru_cache
 
 _MOST_AT_ONCE = 3
 """A copy of a copy is one, and so on."""
+_LONGEST = 255
+"""No file has a longer name, and to look for shapes in one takes long."""
 
-_SHAPES = (
-    re.compile(r"(.+?)(?:\.~\d+~|~|\.un~)", re.DOTALL),  # Emacs, vim, nano, gedit, joe
-    re.compile(r"#(.+)#", re.DOTALL),
-    re.compile(r"\.#(.+)", re.DOTALL),
-    re.compile(r"(\.?.+)\.s[a-w][a-z]", re.DOTALL | re.IGNORECASE),  # vim: .env.swp
-    re.compile(
-        r"(.+?)(?:\.\d[\d_.T:-]*|[._ -](?:bak|bk|bkp|back|backup|old|orig|original|save|saved"
-        r"|sav|copy|prev|previous|tmp|temp|new|rej|kate-swp|dpkg-\w+|rpmsave|rpmnew|rpmorig|ucf-\w+)\d*)",
-        re.DOTALL | re.IGNORECASE,
-    ),
-    re.compile(r"(.+?)[ _-]*\((?:copy|another copy|\d+(?:st|nd|rd|th) copy|\d+)\)", re.DOTALL),
-    re.compile(r"(.+?) (?:- )?copy(?: \d+| \(\d+\))?", re.DOTALL | re.IGNORECASE),
-    re.compile(r"(?:copy|backup)[ _-]+(?:\(\d+\) )?(?:of[ _-]+)?(.+)", re.DOTALL | re.IGNORECASE),
-    re.compile(r"(.+)___jb_(?:tmp|old|bak)___", re.DOTALL),
-    re.compile(r"(.+?)(?:,v|;\d+)", re.DOTALL),
-    re.compile(r"~\$(.+)|\.goutputstream-(.+)", re.DOTALL),
-    re.compile(r"[!%].*[!%]([^!%]+)", re.DOTALL),  # !home!me!.env, in a folder for all of them
+_WORDS = (
+    *("bak", "bk", "bkp", "back", "backup", "old", "orig", "original", "save", "saved", "sav"),
+    *("copy", "prev", "previous", "tmp", "temp", "new", "rej", "kate-swp", "crswap"),
+    *("rpmsave", "rpmnew", "rpmorig"),
+)
+_PACKERS = ("dpkg-", "ucf-")
+_MERGED = ("_backup_", "_base_", "_local_", "_remote_")
+_NUMBER = r"\d[\d_.T:-]*"
+"""One, or a moment."""
+
+_SHAPES = tuple(
+    re.compile(shape, re.DOTALL | re.IGNORECASE)
+    for shape in (
+        r"(.+?)(?:\.~\d+~|~|\.un~)",  # Emacs, vim, nano, gedit, joe
+        r"#(.+)#",
+        r"\.#(.+)",
+        r"(\.?.+)\.s[a-w][a-z]",  # vim: .env.swp
+        rf"(.+?)\.{_NUMBER}",
+        rf"(.+?)[._ -](?:{'|'.join(_WORDS)})(?:[._ -]?{_NUMBER})?",
+        rf"(.+?)[._ -](?:{'|'.join(_PACKERS)})\w+",
+        rf"(.+?)(?:{'|'.join(_MERGED)})\d+(\.[^.]*)?",  # git mergetool: secrets_BASE_12.yaml
+        r"(.+?)[ _-]*\((?:(?:another |\d+(?:st|nd|rd|th) )?copy(?: \d+)?|\d+)\)",
+        r"(.+?) (?:- )?copy(?: \d+| \(\d+\))?",
+        r"(?:copy|backup)[ _-]+(?:\(\d+\) )?(?:of[ _-]+)?(.+)",
+        r"(.+)___jb_(?:tmp|old|bak)___",
+        r"(.+?)(?:,v|;\d+)",
+        r"~\$(.+)",
+        r"[!%].*[!%]([^!%]+)",  # !home!me!.env, in a folder for all of them
+    )
 )
 
 _SIGNS = frozenset("~#%!;,()")
-_BEGINNINGS = ("copy", "backup", ".goutput")
-_ENDINGS = (
-    *("bak", "bk", "bkp", "back", "backup", "old", "orig", "original", "save", "saved", "sav"),
-    *("copy", "prev", "previous", "tmp", "temp", "new", "rej", "kate-swp", "rpmsave", "rpmnew"),
-    *("rpmorig", "___", *"0123456789"),
-)
+_BEGINNINGS = ("copy", "backup")
+_ENDINGS = (*_WORDS, "___", *"0123456789")
 
 
 def copied(path: str) -> tuple[str, ...]:
@@ -48,14 +58,15 @@ def copied(path: str) -> tuple[str, ...]:
 
 def _may_be_one(name: str) -> bool:
     """Whether it is worth a closer look; most names are not."""
+    if len(name) > _LONGEST:
+        return False
     folded = name.lower()
     return (
         folded.endswith(_ENDINGS)
         or not _SIGNS.isdisjoint(name)
         or folded[-4:-2] == ".s"
         or folded.startswith(_BEGINNINGS)
-        or "dpkg-" in folded
-        or "ucf-" in folded
+        or any(part in folded for part in (*_PACKERS, *_MERGED))
     )
 
 
@@ -71,6 +82,6 @@ def _originals(name: str) -> tuple[str, ...]:
 
 def _once(name: str) -> list[str]:
     """What is left where the sign of a copy is taken away, with and without a dot in front."""
-    shapes = (shape.fullmatch(name) for shape in _SHAPES)
-    found = [one for shape in shapes if shape for one in shape.groups() if one]
+    shapes = filter(None, (shape.fullmatch(name) for shape in _SHAPES))
+    found = ["".join(shape.groups("")) for shape in shapes]
     return found + [one[1:] for one in found if one.startswith(".") and len(one) > 1]

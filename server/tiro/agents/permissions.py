@@ -3,7 +3,7 @@
 A permission set (M5.6) is one decision, or a table from a key (`read`, `grep`, `*`, …) to a
 decision or to a list of (pattern, decision). Within one table the key beats `*`, and of a list the
 first pattern that matches counts, `*` last. What a pattern denies of a file it denies of the copies
-that editors leave of it (see `copies`), unless an earlier one names them. Where other commands may
+that editors leave of it (see `copies`), unless one before it names them. Where other commands may
 hide in one, a `*` that allows beside other patterns asks, and so does whatever allows any command
 where one may hide that some table denies. What denies or asks takes no notice of case, as many
 disks do not, and what allows does. What allows to write asks about a guarded file (see `guarded`)
@@ -21,6 +21,7 @@ that cannot be read. It can turn an allow into ask or deny and never the other w
 """
 
 import glob
+import itertools
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
@@ -326,13 +327,12 @@ def _in_table(
             decision = PermissionDecision(value, f"{name}: {value}", source)
             return _guarding(decision, key, "*", subject)
         pairs = _ordered(value or ())
-        fitting = _first(pairs, subject)
-        if isinstance(subject, str) and (fitting is None or fitting[0] == "*"):
-            denied = _denied_copy(pairs, name, subject, source)
-            if denied is not None:
-                return denied
-        if fitting is not None:
-            pattern, kind = fitting
+        earlier = list(itertools.takewhile(lambda pair: not _matches(*pair, subject), pairs))
+        denied = _denied_copy(earlier, name, subject, source)
+        if denied is not None:
+            return denied
+        if len(earlier) < len(pairs):
+            pattern, kind = pairs[len(earlier)]
             if pattern == "*" and kind == "allow" and len(pairs) > 1 and _is_unclear(subject):
                 kind = "ask"
             decision = PermissionDecision(kind, f"{name}: {pattern} {kind}", source)
@@ -341,20 +341,18 @@ def _in_table(
 
 
 def _denied_copy(
-    pairs: Sequence[tuple[str, Kind]], key: str, subject: str, source: str
+    pairs: Sequence[tuple[str, Kind]], key: str, subject: Subject, source: str
 ) -> PermissionDecision | None:
-    """The deny of a file of which this is a copy, if a pattern names that file."""
+    """The deny of a file of which this is a copy, by patterns that do not name the copy."""
+    if not pairs or not isinstance(subject, str):
+        return None
     for original in copied(subject):
-        pattern, kind = _first(pairs, original) or ("*", "allow")
-        if kind == "deny" and pattern != "*":
+        fitting = (pair for pair in pairs if _matches(*pair, original))
+        pattern, kind = next(fitting, ("", "allow"))
+        if kind == "deny":
             rule = COPY.format(rule=f"{key}: {pattern} deny", name=original)
             return PermissionDecision("deny", rule, source)
     return None
-
-
-def _first(pairs: Sequence[tuple[str, Kind]], subject: Subject) -> tuple[str, Kind] | None:
-    """The first pattern that fits, with its decision."""
-    return next(((one, kind) for one, kind in pairs if _matches(one, kind, subject)), None)
 
 
 def _guarding(
