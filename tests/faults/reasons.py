@@ -225,6 +225,15 @@ REASONS: list[tuple[str, str, list[str]]] = [
         ],
     ),
     (
+        "what retention asks, once a day",
+        "`tests/assistant/test_deletion.py`",
+        [
+            "stores/index.py `is_as` signature_at",
+            "stores/index.py `is_as` signature_at (2)",
+            "stores/lock.py `is_locked` os.open",
+        ],
+    ),
+    (
         "only reached with what no use here has",
         "`tests/stores/test_search.py`",
         [

@@ -82,16 +82,15 @@ class Deletion:
     async def prune(self, going: Sequence[Going], order: Order) -> Sequence[Going]:
         """Move these to the trash, each of them in `order`; those that went.
 
-        One that somebody is at by now stays.
+        One that somebody is at by now, or has changed since the plan, stays.
         """
         gone = []
         for one in going:
             async with order:
-                if not self._stays(one.saved) and await asyncio.to_thread(self._discard, one):
+                if await asyncio.to_thread(self._discard, one.saved):
                     gone.append(one)
         if gone:
-            await asyncio.to_thread(self._manager.trash.tidy)
-            await self._assistant.saved.forget_deleted()
+            await self._tidy()
         return gone
 
     async def keep_order(self, order: Order) -> None:
@@ -136,12 +135,16 @@ class Deletion:
         except TiroError:
             return False
 
-    def _discard(self, going: Going) -> bool:
+    def _discard(self, planned: SavedSession) -> bool:
         try:
-            return self._manager.discard(going.saved.id)
-        except TiroError as error:
+            return not self._stays(planned) and self._manager.discard(planned.id, planned)
+        except TiroError as error:  # the others go all the same
             log.warning("A session stays that was to go: %s", error)
             return False
+
+    async def _tidy(self) -> None:
+        await asyncio.to_thread(self._manager.trash.tidy)
+        await self._assistant.saved.forget_deleted()
 
     async def _take_away(self, id: str, take: Callable[[str], bool]) -> bool:
         check_id(id)
@@ -153,6 +156,5 @@ class Deletion:
         if is_current:
             self._manager.reset()
         if is_done:
-            await asyncio.to_thread(self._manager.trash.tidy)
-            await self._assistant.saved.forget_deleted()
+            await self._tidy()
         return is_done or is_current

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -20,7 +21,7 @@ import msgspec
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError, TiroError
 from tiro.session.core import Core
 from tiro.session.messages import Message, text_of
-from tiro.session.times import Clock, rfc3339, utc_now
+from tiro.session.times import Clock, from_rfc3339, rfc3339, utc_now
 from tiro.stores.blobs import blobs_beside, referred_to
 from tiro.stores.disk import (
     Disk,
@@ -31,6 +32,7 @@ from tiro.stores.disk import (
     replace_file,
     signature_at,
 )
+from tiro.stores.lock import is_locked
 from tiro.stores.reading import JOURNAL_ENDING, SNAPSHOT_ENDING, Reading, beside, read_session
 from tiro.stores.store import has_expired
 
@@ -39,6 +41,8 @@ _VERSION = 5
 _SETTLE_NS = 20_000_000
 """A file that changed this shortly before it was read may change again under the same time."""
 _WRITE_AFTER = 50
+_LEFT = timedelta(days=1)
+"""What was not changed for so long nobody is believed to be at, who does not hold its lock."""
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +95,10 @@ class Listing(Protocol):
 
     def is_open(self, saved: SavedSession) -> bool:
         """Whether another process is at it, as far as that can be seen."""
+        ...
+
+    def is_as(self, seen: SavedSession) -> bool:
+        """Whether it is still what this row says."""
         ...
 
     def sessions(self) -> list[SavedSession]:
@@ -169,8 +177,30 @@ class Index:
         return {name: one.size for name, one in found.items() if one is not None}
 
     def is_open(self, saved: SavedSession) -> bool:
-        """As in `Listing`: whoever has changed it has a journal, until it comes to rest."""
-        return os.path.lexists(beside(Path(saved.path), JOURNAL_ENDING))
+        """As in `Listing`: whoever has changed it has a journal, until it comes to rest.
+
+        Who was killed leaves one, too, so what has not been changed for a day is open only to one
+        that holds its lock.
+        """
+        journal = beside(Path(saved.path), JOURNAL_ENDING)
+        if not os.path.lexists(journal):
+            return False
+        changed = from_rfc3339(saved.saved_at)
+        return changed is None or self._clock() - changed < _LEFT or is_locked(journal)
+
+    def is_as(self, seen: SavedSession) -> bool:
+        """As in `Listing`."""
+        path = Path(seen.path)
+        with self._lock:
+            row = self._rows.get(path.name)
+        try:
+            found = signature_at(path), signature_at(beside(path, JOURNAL_ENDING))
+        except OSError:
+            return False
+        journal = found[1] if found[1] is not None and found[1].size else None
+        return row is not None and (row.saved, row.snapshot, row.journal) == (
+            seen, found[0], journal
+        )  # fmt: skip
 
     def close(self) -> None:
         """Write the cache for the next process."""

@@ -106,6 +106,22 @@ else:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
 
 
+def is_locked(path: Path) -> bool:
+    """Whether somebody holds the lock of this file right now, or that cannot be known."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    try:
+        return not try_lock(descriptor)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+
+
 def never() -> bool:
     """Nobody gives up waiting."""
     return False

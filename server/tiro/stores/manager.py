@@ -387,13 +387,19 @@ class SessionManager:
         idle = [row for row in self._index.expired() if not self.live.of_id(row.id)]
         return sum(remove_expired(self.disk, Path(row.path), self.now()) for row in idle)
 
-    def discard(self, id: str) -> bool:
-        """Move a saved session's files to the trash; False where there are none. As `delete`."""
+    def discard(self, id: str, seen: SavedSession | None = None) -> bool:
+        """Move a saved session's files to the trash; False where there are none. As `delete`.
+
+        One of which a row was `seen` goes only as it was then.
+        """
         path = self._place_of(id)
         if path is None:
             return False
-        with held(self.disk, path), self.live.letting_go(id):
-            return self._trash.put(path)
+        with held(self.disk, path):
+            if seen is not None and not self._index.is_as(seen):
+                return False
+            with self.live.letting_go(id):
+                return self._trash.put(path)
 
     def path_of_id(self, id: str) -> Path:
         """Where a session with this id lies, or will."""

@@ -82,9 +82,9 @@ class ShelfManager(SessionManager):
         """
         return self._take_away(id, lambda: self.shelf.delete(id))
 
-    def discard(self, id: str) -> bool:
-        """Move a saved session to the trash; False where there is none. As `delete`."""
-        return self._take_away(id, lambda: self.shelf.bin.put(id, self.now()))
+    def discard(self, id: str, seen: SavedSession | None = None) -> bool:
+        """Move a saved session to the trash; False where there is none. As in `SessionManager`."""
+        return self._take_away(id, lambda: self.shelf.bin.put(id, self.now()), seen)
 
     def delete_expired(self) -> int:
         """Remove all saved sessions whose time is over; how many there were (G4.9)."""
@@ -126,7 +126,9 @@ class ShelfManager(SessionManager):
     def _new_upkeep(self, session: Core) -> Upkeep:
         return ShelfUpkeep(session, self, self.shelf, self.directory)
 
-    def _take_away(self, id: str, take: Callable[[], bool]) -> bool:
+    def _take_away(
+        self, id: str, take: Callable[[], bool], seen: SavedSession | None = None
+    ) -> bool:
         if not self.shelf.has(id):
             check_id(id)
             self.live.forget(id)
@@ -135,6 +137,8 @@ class ShelfManager(SessionManager):
         if not wait_for(lock.try_take):
             raise held_by(lock.holder() or Holder())
         try:
+            if seen is not None and not self._index.is_as(seen):
+                return False
             with self.live.letting_go(id):
                 return take()
         finally:
@@ -204,6 +208,10 @@ class _Listing:
     def is_open(self, saved: SavedSession) -> bool:
         """As in `Listing`: whether another server answers in it."""
         return self._manager.shelf.lock(saved.id).holder() is not None
+
+    def is_as(self, seen: SavedSession) -> bool:
+        """As in `Listing`."""
+        return seen in self.sessions()
 
     def close(self) -> None:
         """Nothing: nothing is kept of it."""

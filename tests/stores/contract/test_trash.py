@@ -222,3 +222,17 @@ def test_several_may_delete_and_restore_at_once(open_manager: Open) -> None:
         assert {one for one in at_once(lambda m: m.trash.restore("x")) if one} == {back}
         assert (ids(managers[0]), thrown(managers[0])) == (["x"], [])
         assert texts(managers[-1].load_id("x")) == ["one"]
+
+
+def test_what_has_changed_since_it_was_seen_stays(open_manager: Open) -> None:
+    manager, other = open_manager(), open_manager()
+    manager.create(id="x").add_message("user", "one")
+    manager.create(id="y").add_message("user", "one")
+    manager.close()
+    seen = {row.id: row for row in manager.listing.sessions()}
+    other.load_id("x").add_message("user", "two")
+    other.close()
+    assert not manager.discard("x", seen["x"])
+    assert manager.discard("y", seen["y"])
+    assert texts(manager.load_id("x")) == ["one", "two"]
+    assert [row.saved.id for row in manager.trash.page()[0]] == ["y"]
