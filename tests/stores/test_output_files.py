@@ -99,6 +99,20 @@ def test_nobody_removes_it_before_it_is_referred_to_and_it_goes_with_its_session
         assert files(tmp_path) == []
 
 
+def test_what_only_the_journal_names_counts_and_is_gone_for_good_too(tmp_path: Path) -> None:
+    with SessionManager(tmp_path) as manager:
+        session = manager.create(id="s")
+        session.add_message("user", "go")
+        manager.save(session)
+        with manager.writing(session):
+            kept(manager, session, "a long output")
+        assert (tmp_path / "s.journal").stat().st_size
+        [row], _ = manager.list()
+        assert sum(manager.listing.values_of(row).values()) == len("a long output")
+        assert manager.delete("s")
+        assert files(tmp_path) == []
+
+
 def test_it_survives_a_restart_and_what_is_lost_of_it_is_told(tmp_path: Path) -> None:
     with SessionManager(tmp_path) as manager:
         session = manager.create(id="s")

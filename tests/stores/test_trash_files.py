@@ -14,6 +14,8 @@ from tests.stores.faults import FaultyDisk
 from tests.stores.look import names, texts
 from tests.stores.script import IMAGE
 from tests.stores.test_kill import job, run
+from tests.stores.test_output_files import kept
+from tiro.assistant.window import piece
 from tiro.errors import SessionNotFoundError, StorageError
 from tiro.stores.disk import Disk
 from tiro.stores.manager import SessionManager
@@ -170,6 +172,25 @@ def test_large_values_go_with_the_last_that_needs_them(
     manager.trash.restore("y")
     assert len(names(blobs)) == 1
     assert texts(manager.load_id("y")) == [[IMAGE], "two"]
+
+
+def test_an_output_that_only_the_journal_names_goes_along(
+    make_manager: Make, directory: Path
+) -> None:
+    """Its files lie in the trash while the session does, and are there when it is back."""
+    manager = make_manager()
+    session = manager.create(id="x")
+    session.add_message("user", "go")
+    manager.save(session)
+    with manager.writing(session):
+        seq = kept(manager, session, "a long output")
+    assert (directory / "x.journal").stat().st_size
+    manager.discard("x")
+    manager.trash.tidy()
+    assert names(directory / "blobs") == []
+    manager.trash.restore("x")
+    again = manager.load_id("x")
+    assert piece(again, seq, None, 0, None, manager.outputs(again)).text == "a long output"
 
 
 def test_a_session_from_elsewhere_comes_back_into_our_directory(

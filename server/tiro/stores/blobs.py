@@ -234,18 +234,6 @@ def is_whole(path: Path) -> bool:
         return False
 
 
-def has_references(path: Path) -> bool:
-    """Whether a session's file refers to large values; raises FileNotFoundError."""
-    if not blobs_beside(path.parent).is_dir():
-        return False
-    try:
-        return bool(referred_to(read_file(path)[0]))
-    except FileNotFoundError:
-        raise
-    except OSError:
-        return True  # it could not be read: whoever looks through all files sees
-
-
 def unreferenced(directory: Path) -> set[str]:
     """The names of the large values that no file in this directory refers to right now."""
     try:

@@ -13,7 +13,7 @@ from tiro.errors import (
     SessionNotFoundError,
     StorageError,
 )
-from tiro.stores.blobs import has_references, remove_unreferenced
+from tiro.stores.blobs import blobs_beside, remove_unreferenced
 from tiro.stores.disk import (
     Disk,
     is_empty,
@@ -23,7 +23,7 @@ from tiro.stores.disk import (
 )
 from tiro.stores.journal import Journal
 from tiro.stores.lock import in_use, wait_for
-from tiro.stores.reading import JOURNAL_ENDING, beside, read_session, storage_error
+from tiro.stores.reading import JOURNAL_ENDING, beside, read_session, storage_error, values_of
 from tiro.stores.session_files import HOLDER_ENDING
 from tiro.stores.store import has_expired
 
@@ -54,7 +54,7 @@ def remove_session(disk: Disk, path: Path) -> bool:
     that was said stays there.
     """
     try:
-        refers = has_references(path)
+        refers = _refers(path)
         disk.unlink(path)
     except FileNotFoundError:
         return False
@@ -63,9 +63,9 @@ def remove_session(disk: Disk, path: Path) -> bool:
     with suppress(OSError):
         disk.unlink(beside(path, HOLDER_ENDING))
     remove_stale(path)
+    _remove_journal(disk, beside(path, JOURNAL_ENDING))
     if refers:
         remove_unreferenced(path.parent, disk)
-    _remove_journal(disk, beside(path, JOURNAL_ENDING))
     return True
 
 
@@ -80,6 +80,18 @@ def remove_expired(disk: Disk, path: Path, now: datetime) -> bool:
                 is_old = has_expired(read_session(path).expires_at, now)
                 return is_old and remove_session(disk, path)
     return False
+
+
+def _refers(path: Path) -> bool:
+    """Whether a session refers to large values; raises FileNotFoundError."""
+    if not blobs_beside(path.parent).is_dir():
+        return False
+    try:
+        return bool(values_of(path))
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return True  # it could not be read: whoever looks through all files sees
 
 
 def _remove_journal(disk: Disk, path: Path) -> None:

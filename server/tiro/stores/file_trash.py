@@ -17,7 +17,7 @@ import msgspec
 
 from tiro.errors import SessionFormatError, StorageError
 from tiro.session.core import Core
-from tiro.stores.blobs import blobs_beside, bringing, referred_to, remove_unreferenced
+from tiro.stores.blobs import blobs_beside, bringing, remove_unreferenced
 from tiro.stores.disk import (
     Disk,
     is_empty,
@@ -38,6 +38,7 @@ from tiro.stores.reading import (
     errno_name,
     read_session,
     storage_error,
+    values_of,
 )
 from tiro.stores.session_files import HOLDER_ENDING, encode_snapshot
 from tiro.stores.trash import Deleted, Restored, not_in_trash
@@ -93,9 +94,9 @@ class FileTrash:
         """
         disk = self._home.disk
         try:
-            data = read_file(path)[0]
+            values = values_of(path)
             with self._held(), self._new_folder(path) as folder:
-                self._bring(path, folder, referred_to(data))
+                self._bring(path, folder, values)
                 _move(disk, path, folder / path.name)
         except FileNotFoundError:
             return False
@@ -317,7 +318,7 @@ def _deleted(entry: _Folder) -> Deleted:
     saved = saved_session_at(entry.snapshot)
     size = sum(path.stat().st_size for path in entry.folder.rglob("*") if path.is_file())
     saved = msgspec.structs.replace(saved, bytes=size)
-    return Deleted(entry.folder.name, entry.deleted_at, saved)
+    return Deleted(entry.deleted_at, saved)
 
 
 def _id_of(entry: _Folder) -> str:

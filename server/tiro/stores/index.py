@@ -22,18 +22,24 @@ from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError, 
 from tiro.session.core import Core
 from tiro.session.messages import Message, text_of
 from tiro.session.times import Clock, from_rfc3339, rfc3339, utc_now
-from tiro.stores.blobs import blobs_beside, referred_to
+from tiro.stores.blobs import blobs_beside
 from tiro.stores.disk import (
     Disk,
     is_stale,
     make_directories,
-    read_file,
     remove_stale,
     replace_file,
     signature_at,
 )
 from tiro.stores.lock import is_locked
-from tiro.stores.reading import JOURNAL_ENDING, SNAPSHOT_ENDING, Reading, beside, read_session
+from tiro.stores.reading import (
+    JOURNAL_ENDING,
+    SNAPSHOT_ENDING,
+    Reading,
+    beside,
+    read_session,
+    values_of,
+)
 from tiro.stores.store import has_expired
 
 TITLE_CHARACTERS = 50
@@ -165,12 +171,12 @@ class Index:
             ]
 
     def values_of(self, saved: SavedSession) -> Mapping[str, int]:
-        """As in `Listing`; reads the session's file where there are large values at all."""
+        """As in `Listing`; reads the session's files where there are large values at all."""
         blobs = blobs_beside(self._directory)
         if not blobs.is_dir():
             return {}
         try:
-            names = referred_to(read_file(Path(saved.path))[0])
+            names = values_of(Path(saved.path))
         except OSError:
             return {}
         found = {name: signature_at(blobs / name) for name in names}

@@ -8,7 +8,7 @@ somebody writes without a pause.
 import errno
 import gc
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from tiro.session.large import put_back
 from tiro.session.messages import Message
 from tiro.session.snapshot import StoredSession, read_snapshot
 from tiro.session.times import from_rfc3339
-from tiro.stores.blobs import Held, blobs_beside, nothing, read_blob
+from tiro.stores.blobs import Held, blobs_beside, nothing, read_blob, referred_to
 from tiro.stores.disk import Disk, Signature, read_file, signature_at
 from tiro.stores.journal import Journal, JournalText, read_journal
 from tiro.stores.lock import wait_for
@@ -179,6 +179,17 @@ def restore_lenient(
 def beside(path: Path, ending: str) -> Path:
     """The path of what lies beside a snapshot: its journal, the name of who holds its lock."""
     return path.with_name(path.name.removesuffix(SNAPSHOT_ENDING) + ending)
+
+
+def values_of(path: Path) -> set[str]:
+    """The names of all large values that a session's two files refer to, or might.
+
+    Raises OSError, and so where there is no snapshot.
+    """
+    names = referred_to(read_file(path)[0])
+    with suppress(FileNotFoundError):
+        names |= referred_to(read_file(beside(path, JOURNAL_ENDING))[0])
+    return names
 
 
 def read_session(path: Path) -> Reading:

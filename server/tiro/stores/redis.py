@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from tiro.errors import StorageError
+from tiro.errors import SessionFormatError, StorageError
 from tiro.session.changes import Change
 from tiro.session.core import Core
 from tiro.session.json_text import encode
@@ -201,6 +201,28 @@ class Server:
         with self.told("read"):
             birth, n = self.connect().hmget(self.keys_of(id)[0], "birth", "n")
         return None if birth is None else (birth.decode(), int(n))
+
+    def row_of(self, id: str) -> tuple[str, bytes] | None:
+        """What tells a session from later ones of its id, and what lists say of it.
+
+        Where no list has it, that is read from the session.
+        """
+        session, _, listed, _ = self.keys_of(id)
+        with self.told("read"):
+            together = self.connect().pipeline(transaction=True)
+            birth, row = together.hget(session, "birth").hget(listed, _bytes(id)).execute()
+        if birth is None:
+            return None
+        if self.listed_birth(row) == birth.decode():
+            return birth.decode(), row
+        kept, core = self.find(id), Core(self.clock)
+        if kept is None:
+            return None
+        with contextlib.suppress(SessionFormatError):
+            kept.restore(core)
+        state = (kept.birth, kept.n, kept.expires_at)
+        size = kept.snapshot_bytes + kept.changes_bytes
+        return kept.birth, self.about(core, Heading(core), state, size)
 
     def value_of(self, key: bytes) -> bytes | None:
         """The text under a key; None where there is none."""

@@ -3,9 +3,11 @@
 An answer may be lost though a script ran: asked again, each says that it is done.
 """
 
+import logging
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any, Protocol
+from uuid import uuid4
 
 import msgspec
 
@@ -14,19 +16,19 @@ from tiro.stores.about import About
 from tiro.stores.shelf import KeptTexts, Thrown
 
 # In all scripts: KEYS are those of `Server.keys_of`, then the session, its changes and the list of
-# the trash; ARGV[1] is the id, ARGV[2] what tells the session from others of its id.
+# the trash, and whose removal was answered last; ARGV[1] is the id, ARGV[2] what tells the session
+# from others of its id.
 _PUT = """
 if redis.call('HGET', KEYS[1], 'birth') ~= ARGV[2] then
   return redis.call('HEXISTS', KEYS[7], ARGV[2])
 end
-local listed = redis.call('HGET', KEYS[3], ARGV[1])
 redis.call('RENAME', KEYS[1], KEYS[5])
 redis.call('PERSIST', KEYS[5])
 if redis.call('EXISTS', KEYS[2]) == 1 then
   redis.call('RENAME', KEYS[2], KEYS[6])
   redis.call('PERSIST', KEYS[6])
 end
-redis.call('HSET', KEYS[7], ARGV[2], '[' .. ARGV[3] .. ',' .. ARGV[4] .. ',' .. listed .. ']')
+redis.call('HSET', KEYS[7], ARGV[2], '[' .. ARGV[3] .. ',' .. ARGV[4] .. ',' .. ARGV[5] .. ']')
 redis.call('HDEL', KEYS[3], ARGV[1])
 redis.call('ZREM', KEYS[4], ARGV[1])
 return 1
@@ -49,8 +51,16 @@ return 1
 """
 _REMOVE = """
 redis.call('DEL', KEYS[5], KEYS[6])
-return redis.call('HDEL', KEYS[7], ARGV[2])
+if redis.call('HDEL', KEYS[7], ARGV[2]) == 0 then
+  return redis.call('GET', KEYS[8]) == ARGV[3] and 1 or 0
+end
+redis.call('SET', KEYS[8], ARGV[3], 'PX', ARGV[4])
+return 1
 """
+_ASKED_AGAIN_MS = 120_000
+"""For how long a removal is known to be whose: longer than anybody asks again."""
+
+log = logging.getLogger(__name__)
 
 
 class Redis(Protocol):
@@ -70,8 +80,8 @@ class Redis(Protocol):
         """The keys of a session, and of all."""
         ...
 
-    def state_of(self, id: str) -> tuple[str, int] | None:
-        """What tells a session from later ones of its id, and its last change."""
+    def row_of(self, id: str) -> tuple[str, bytes] | None:
+        """What tells a session from later ones of its id, and what lists say of it."""
         ...
 
     def left_ms(self, moment: float | None) -> str:
@@ -91,20 +101,25 @@ class TrashKeys:
 
     def put(self, id: str, now: datetime) -> bool:
         """As `Bin.put`."""
-        state = self._server.state_of(id)
-        if state is None:
+        row = self._server.row_of(id)
+        if row is None:
             return False
-        birth, _ = state
-        return self._run(_PUT, id, birth, repr(now.timestamp()), encode(id))
+        birth, listed = row
+        return self._run(_PUT, id, birth, repr(now.timestamp()), encode(id), listed)
 
     def rows(self) -> list[Thrown]:
         """As `Bin.rows`."""
         with self._server.told("read"):
             fields = self._server.connect().hgetall(self._server.prefix + b"trash")
-        rows = [_thrown(text) for text in fields.values()]
+        rows = []
+        for text in fields.values():
+            try:
+                rows.append(_thrown(text))
+            except (ValueError, OverflowError, OSError) as error:  # it costs the others nothing
+                log.warning("A session in the trash cannot be listed: %s", error)
         return sorted(rows, key=lambda row: (row.deleted_at, row.key), reverse=True)
 
-    def put_back(self, key: str, now: datetime) -> bool:
+    def put_back(self, key: str) -> bool:
         """As `Bin.put_back`."""
         with self._server.told("read"):
             text = self._server.connect().hget(self._server.prefix + b"trash", key)
@@ -125,13 +140,14 @@ class TrashKeys:
 
     def remove(self, key: str) -> bool:
         """As `Bin.remove`."""
-        return self._run(_REMOVE, "", key)
+        return self._run(_REMOVE, "", key, uuid4().hex, _ASKED_AGAIN_MS)
 
     def _run(self, script: str, id: str, key: str, *values: object) -> bool:
         return self._server.run_on(script, self._keys(id, key), id, key, *values)
 
     def _keys(self, id: str, key: str) -> list[bytes]:
-        names = (b"thrown:" + key.encode(), b"thrown_changes:" + key.encode(), b"trash")
+        text = key.encode()
+        names = (b"thrown:" + text, b"thrown_changes:" + text, b"trash", b"removed:" + text)
         return [*self._server.keys_of(id), *(self._server.prefix + name for name in names)]
 
 

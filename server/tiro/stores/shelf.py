@@ -203,7 +203,7 @@ class Bin(Protocol):
         """All that is in it, thrown away last first."""
         ...
 
-    def put_back(self, key: str, now: datetime) -> bool:
+    def put_back(self, key: str) -> bool:
         """Put it on the shelf as it was; False, and nothing done, if it is gone or its id taken."""
         ...
 

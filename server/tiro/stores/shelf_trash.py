@@ -52,7 +52,7 @@ class ShelfTrash:
         if key is None:
             raise not_in_trash(id)
         is_live = bool(self._home.live.of_id(id))
-        if is_live or not self._bin.put_back(key, self._home.now()):
+        if is_live or not self._bin.put_back(key):
             return self._restored(self._insert(key, id), id)
         return self._restored(id, id)
 
@@ -106,4 +106,4 @@ class ShelfTrash:
         return Restored(id, str(self._home.path_of_id(id)), was_id)
 
     def _deleted(self, row: Thrown) -> Deleted:
-        return Deleted(row.key, row.deleted_at, self._home.as_saved(row.id, row.about))
+        return Deleted(row.deleted_at, self._home.as_saved(row.id, row.about))

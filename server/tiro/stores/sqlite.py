@@ -29,8 +29,8 @@ from tiro.stores.search import Hit, Search
 from tiro.stores.session_files import encode_snapshot
 from tiro.stores.shelf import KeptTexts, Keys, NoKeys, Row
 from tiro.stores.shelf_manager import ShelfManager
+from tiro.stores.sqlite_trash import ABOUT, EXPIRY, TrashTable
 from tiro.stores.sqlite_trash import TABLE as TRASH_TABLE
-from tiro.stores.sqlite_trash import TrashTable
 from tiro.stores.store import CLEANUP_SECONDS, expires_at
 
 BUSY_SECONDS = 10.0
@@ -59,13 +59,8 @@ MIGRATIONS: list[tuple[str, ...]] = [
 """What leads from one version of the tables to the next; `user_version` says how many were done."""
 TABLES = {"sessions", "snapshots", "changes"}
 """What every version has."""
-LISTED = (
-    "CAST(id AS TEXT), number, CAST(n AS INTEGER), CAST(title AS TEXT), CAST(agent AS TEXT),"
-    " CAST(messages AS INTEGER), CAST(archived AS INTEGER), CAST(saved_at AS TEXT),"
-    " CAST(bytes AS INTEGER)"
-)
-"""The columns of a list; in SQLite a column may hold a value of any type."""
-EXPIRY = "CASE WHEN typeof(expires_at) IN ('real', 'integer') THEN expires_at END"
+LISTED = f"CAST(id AS TEXT), number, CAST(n AS INTEGER), {ABOUT}"
+"""The columns of a list."""
 ERRNO_NAMES = {
     sqlite3.SQLITE_FULL: "ENOSPC",
     sqlite3.SQLITE_READONLY: "EROFS",

@@ -16,6 +16,12 @@ TABLE = (
     " data BLOB NOT NULL, first_n INTEGER, lines BLOB NOT NULL)"
 )
 """A session keeps the number that it had; all its changes are one text."""
+ABOUT = (
+    "CAST(title AS TEXT), CAST(agent AS TEXT), CAST(messages AS INTEGER),"
+    " CAST(archived AS INTEGER), CAST(saved_at AS TEXT), CAST(bytes AS INTEGER)"
+)
+"""What a list says of a session; in SQLite a column may hold a value of any type."""
+EXPIRY = "CASE WHEN typeof(expires_at) IN ('real', 'integer') THEN expires_at END"
 _COLUMNS = "id, n, expires_at, title, agent, messages, archived, saved_at, bytes"
 
 
@@ -48,14 +54,16 @@ class TrashTable:
             if row is None:
                 return False
             changes = sql.execute(
-                "SELECT first_n, lines FROM changes WHERE session = ? ORDER BY first_n", row
+                "SELECT first_n, CAST(lines AS BLOB) FROM changes WHERE session = ?"
+                " ORDER BY first_n",
+                row,
             ).fetchall()
             first_n = changes[0][0] if changes else None
             lines = b"".join(lines for _, lines in changes)
             sql.execute(
                 f"INSERT INTO trash (number, {_COLUMNS}, data, deleted_at, first_n, lines)"
-                f" SELECT number, {_COLUMNS}, data, ?, ?, ?"
-                " FROM sessions JOIN snapshots ON session = number WHERE number = ?",
+                f" SELECT number, {_COLUMNS}, coalesce(CAST(data AS BLOB), x''), ?, ?, ?"
+                " FROM sessions LEFT JOIN snapshots ON session = number WHERE number = ?",
                 (now.timestamp(), first_n, lines, *row),
             )
             sql.execute("DELETE FROM sessions WHERE number = ?", row)
@@ -65,15 +73,15 @@ class TrashTable:
         """As `Bin.rows`."""
         with self._file.reading() as sql:
             rows = sql.execute(
-                "SELECT number, id, deleted_at, expires_at, title, agent, messages, archived,"
-                " saved_at, bytes FROM trash ORDER BY deleted_at DESC, number DESC"
+                f"SELECT number, CAST(id AS TEXT), CAST(deleted_at AS REAL), {EXPIRY}, {ABOUT}"
+                " FROM trash ORDER BY deleted_at DESC, number DESC"
             ).fetchall()
         return [
             Thrown(str(number), id, datetime.fromtimestamp(moment, UTC), expires_at, About(*about))
             for number, id, moment, expires_at, *about in rows
         ]
 
-    def put_back(self, key: str, now: datetime) -> bool:
+    def put_back(self, key: str) -> bool:
         """As `Bin.put_back`."""
         with self._file.writing() as sql:
             done = sql.execute(
@@ -84,7 +92,9 @@ class TrashTable:
             if not done.rowcount:
                 return False
             sql.execute(
-                "INSERT INTO snapshots SELECT number, data FROM trash WHERE number = ?", (key,)
+                "INSERT INTO snapshots SELECT number, data FROM trash"
+                " WHERE number = ? AND data != x''",
+                (key,),
             )
             sql.execute(
                 "INSERT INTO changes SELECT number, first_n, lines FROM trash"
@@ -97,7 +107,10 @@ class TrashTable:
     def read(self, key: str) -> KeptTexts | None:
         """As `Bin.read`."""
         with self._file.reading() as sql:
-            query = "SELECT n, data, lines FROM trash WHERE number = ?"
+            query = (
+                "SELECT CAST(n AS INTEGER), CAST(data AS BLOB), CAST(lines AS BLOB) FROM trash"
+                " WHERE number = ?"
+            )
             row = sql.execute(query, (key,)).fetchone()
         if row is None:
             return None

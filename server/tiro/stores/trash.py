@@ -15,8 +15,6 @@ from tiro.stores.index import SavedSession
 class Deleted(msgspec.Struct, frozen=True):
     """A session in the trash."""
 
-    key: str
-    """Names it there: an id may be in the trash more than once."""
     deleted_at: datetime
     saved: SavedSession
 

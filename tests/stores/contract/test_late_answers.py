@@ -21,6 +21,7 @@ class BadLine(Server):
 
     loses_answers = False
     delays = False
+    asks_twice = False
 
     def __init__(self, url: str, prefix: str) -> None:
         super().__init__(url, prefix=prefix)
@@ -34,6 +35,8 @@ class BadLine(Server):
         if self.delays:
             self.late.append(lambda: run(script, keys, *values))
             raise StorageError("no answer yet")
+        if self.asks_twice:
+            run(script, keys, *values)
         answer = run(script, keys, *values)
         if self.loses_answers:
             raise StorageError("no answer")
@@ -191,3 +194,18 @@ def test_a_new_id_is_told_though_it_was_not_stored_at_once(
         "y": ["theirs", "meanwhile"],
         "y-01": ["theirs", "mine"],
     }
+
+
+def test_each_verb_of_the_trash_says_the_same_when_it_is_asked_again(
+    server: BadLine, manager: ShelfManager
+) -> None:
+    """As the library asks when an answer does not come; another's answer is another one."""
+    added(manager.create(id="x"), "one")
+    server.asks_twice = True
+    assert manager.discard("x")
+    assert manager.trash.restore("x").id == "x"
+    assert manager.discard("x")
+    [key] = [row.key for row in server.bin.rows()]
+    assert manager.trash.empty() == 1
+    assert not server.bin.remove(key)
+    assert not server.bin.put_back(key)

@@ -55,6 +55,11 @@ def use(place: str | Path, store: Callable[[], SQLiteStore | RedisStore]) -> Non
             lambda: manager.read("x"),
             lambda: manager.load_id("x").add_message("user", "new"),
             lambda: search.find("tram", 5),
+            lambda: manager.discard("x"),
+            manager.trash.page,
+            lambda: manager.trash.restore("x"),
+            lambda: manager.discard("x"),
+            lambda: manager.trash.empty("x"),
             lambda: manager.delete("x"),
         ):
             with contextlib.suppress(TiroError):

@@ -1,10 +1,12 @@
 """Deleted sessions wait in the trash and come back whole: in files, SQLite and Redis alike."""
 
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -190,6 +192,66 @@ def test_a_live_session_that_was_deleted_is_stored_no_more(open_manager: Open) -
     assert (ids(manager), thrown(manager)) == ([], ["x"])
     manager.trash.restore("x")
     assert texts(manager.load_id("x")) == ["one"]
+
+
+@pytest.mark.parametrize("place", ["redis"], indirect=True)
+@pytest.mark.parametrize("row", [None, b"no row"])
+def test_a_session_that_no_list_shows_is_in_the_trash_then(
+    open_manager: Open, place: str, row: bytes | None
+) -> None:
+    manager = open_manager()
+    said(manager, "x", "one")
+    [listed], _ = manager.list()
+    with redis.Redis.from_url(place) as client:
+        if row is None:
+            client.hdel("tiro:sessions", "x")
+        else:
+            client.hset("tiro:sessions", "x", row)
+    assert manager.discard("x")
+    [deleted], _ = manager.trash.page()
+    assert (deleted.saved.title, deleted.saved.messages) == (listed.title, 1)
+    manager.trash.restore("x")
+    assert ids(manager) == ["x"]
+    assert texts(open_manager().load_id("x")) == ["one"]
+
+
+@pytest.mark.parametrize("place", ["redis"], indirect=True)
+def test_a_line_of_the_trash_that_cannot_be_read_costs_the_others_nothing(
+    open_manager: Open, place: str
+) -> None:
+    manager = open_manager()
+    said(manager, "x", "one")
+    manager.discard("x")
+    for number, line in enumerate(('[1e300,"y",[["b",1,null],{}]]', "x", "[", "[-1e300]")):
+        with redis.Redis.from_url(place) as client:
+            client.hset("tiro:trash", f"other-{number}", line)
+    assert thrown(manager) == ["x"]
+    assert manager.trash.empty("x") == 1
+
+
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_what_is_left_of_a_damaged_session_goes_and_comes_back(
+    open_manager: Open, place: Path
+) -> None:
+    """Not a row of it is lost, with or without a snapshot, whatever type the lines have."""
+    manager = open_manager()
+    said(manager, "x", "one").add_message("user", "two")
+    manager.close()
+
+    def sql(*statement: str) -> list[Any]:
+        with closing(sqlite3.connect(place, isolation_level=None)) as database:
+            return database.execute(*statement).fetchall()
+
+    sql("UPDATE changes SET lines = CAST(lines AS TEXT)")
+    sql("DELETE FROM snapshots")
+    left = "SELECT id, n, title, CAST(lines AS BLOB) FROM sessions JOIN changes ON session = number"
+    before = sql(left)
+    assert len(before) == 1
+    assert manager.discard("x")
+    assert thrown(manager) == ["x"]
+    manager.trash.restore("x")
+    assert sql(left) == before
+    assert sql("SELECT * FROM snapshots") == []
 
 
 def test_several_may_delete_and_restore_at_once(open_manager: Open) -> None:
