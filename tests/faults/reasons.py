@@ -238,7 +238,6 @@ REASONS: list[tuple[str, str, list[str]]] = [
         "`tests/stores/test_search.py`",
         [
             "stores/index.py `values_of` blobs.is_dir",
-            "stores/index.py `values_of` read_file",
             "stores/index.py `values_of` signature_at",
             "stores/search_index.py `_delete` self._sql.execute",
             "stores/search_index.py `_delete` self._sql.execute (2)",
