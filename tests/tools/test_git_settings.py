@@ -2,12 +2,13 @@
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tiro.tools.git_index import followed_files, submodules_of
-from tiro.tools.git_settings import READING_HOOKS, repository_doubt
+from tiro.tools.git_settings import READING_HOOKS, followed_paths, repository_doubt
 
 
 def git(folder: Path, *words: str) -> str:
@@ -120,6 +121,52 @@ def test_file_or_link_to_a_repository_elsewhere_is_doubted(tree: Path) -> None:
 def test_repository_without_a_git_folder_is_doubted(tree: Path) -> None:
     git(tree, "init", "-q", "--bare", "sub/bare")
     assert "without a folder of its own" in (repository_doubt(tree / "sub/bare/refs") or "")
+
+
+def empty(data: Path) -> None:
+    """No file at all."""
+
+
+def only_a_head(data: Path) -> None:
+    (data / "HEAD").write_text("ref: refs/heads/main\n")
+
+
+def odd_head(data: Path) -> None:
+    whole(data)
+    (data / "HEAD").write_text("nonsense\n")
+
+
+def no_refs(data: Path) -> None:
+    whole(data)
+    (data / "refs").rmdir()
+
+
+def whole(data: Path) -> None:
+    only_a_head(data)
+    for name in ("objects", "refs"):
+        (data / name).mkdir()
+
+
+@pytest.mark.parametrize("make", [empty, only_a_head, odd_head, no_refs])
+def test_folder_that_git_passes_over_hides_no_repository_above(
+    tree: Path, make: Callable[[Path], None]
+) -> None:
+    """B49: git goes on upwards, to settings and files that were not looked at."""
+    configure(tree, '[filter "e"]\n\tclean = ./evil.sh\n')
+    (tree / "sub/.git").mkdir()
+    make(tree / "sub/.git")
+    assert git(tree / "sub", "rev-parse", "--show-toplevel").strip() == str(tree)
+    assert repository_doubt(tree / "sub")
+    with pytest.raises(ValueError, match=r"sub/\.git"):
+        list(followed_paths(tree / "sub"))
+
+
+def test_whole_repository_within_another_is_looked_at_alone(tree: Path) -> None:
+    configure(tree, '[filter "e"]\n\tclean = ./evil.sh\n')
+    (tree / "sub/.git").mkdir()
+    whole(tree / "sub/.git")
+    assert git(tree / "sub", "rev-parse", "--show-toplevel").strip() == str(tree / "sub")
+    assert repository_doubt(tree / "sub") is None
 
 
 def test_settings_of_submodules_count(tree: Path) -> None:

@@ -17,6 +17,7 @@ SETS = "{file} sets {key}"
 UNUSUAL = "{file} is written in an unusual way"
 ELSEWHERE = "{file} leads to a repository elsewhere"
 BARE = "{file} is a repository without a folder of its own"
+SKIPPED = "{file} is no whole repository, so git may take one above it"
 UNREADABLE = "{file} cannot be read"
 HOOK = "git may run {file}"
 TOO_DEEP = "the submodules of {file} are too many to look at"
@@ -54,6 +55,7 @@ _HARMLESS = word_set(
 _OVERRIDDEN = word_set("core.fsmonitor core.hookspath")
 """What the environment of commands sets for the repository that git is run in, and no other; the
 second one only for a line that only reads, so hooks are looked for where it leads."""
+_HEAD = re.compile(r"ref: refs/\S+\n?|(?:[0-9a-f]{40}|[0-9a-f]{64})\n?")
 _FOLDER = re.compile(r"[\w./-]*")
 _SECTION = re.compile(r'\[([A-Za-z0-9-]+)(?:[ \t]+"((?:[^"\\]|\\["\\])*)")?\]')
 _VALUE = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
@@ -165,6 +167,15 @@ def _is_repository(folder: Path) -> bool:
     return all(os.path.exists(folder / name) for name in ("HEAD", "objects", "refs"))
 
 
+def _is_whole(data: Path) -> bool:
+    """Whether git surely takes this folder for a repository, and looks no further up."""
+    return (
+        os.access(data / "objects", os.X_OK)
+        and os.access(data / "refs", os.X_OK)
+        and _HEAD.fullmatch(_text_of(data / "HEAD")) is not None
+    )
+
+
 def _git_folder(tree: Path) -> Path:
     """Where the repository of a working tree keeps its data, if that is where it should be."""
     entry = tree / ".git"
@@ -175,6 +186,8 @@ def _git_folder(tree: Path) -> Path:
     if entry.is_dir():
         if os.path.lexists(entry / "commondir"):
             raise _DoubtError(ELSEWHERE.format(file=entry / "commondir"))
+        if not _is_whole(entry):
+            raise _DoubtError(SKIPPED.format(file=entry))
         return entry
     text = _text_of(entry)
     if not text.startswith("gitdir: "):
