@@ -207,6 +207,26 @@ def test_a_commit_with_a_long_message_is_a_commit(room: Path, line: str, kind: s
     assert decided(room, rules, "run_command", command(line)).kind == kind
 
 
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("pytest --ignore=tests/slow --deselect=tests/a.py::test_b tests/a.py::test_c", "allow"),
+        ("pytest '--ignore-glob=tests/*'", "allow"),
+        ("pytest --ignore=/etc", "ask"),
+        ("pytest --ignore=tests/../../outside", "ask"),
+        ("pytest link.py::test_a", "ask"),
+        ("pytest -x=link.py:3", "ask"),
+        ("pytest -Wl,-I/etc", "ask"),
+        ("pytest --to/etc", "ask"),
+    ],
+)
+def test_a_path_within_a_word_is_where_it_stands(room: Path, line: str, kind: str) -> None:
+    """B49: before and behind `=`, `:` and `,`."""
+    (room / "link.py").symlink_to(room.parent / "outside/k")
+    rules = Rules(config={"bash": {"pytest": "allow"}}, default=STRICT_SET)
+    assert decided(room, rules, "run_command", command(line)).kind == kind
+
+
 NAMED: Any = {
     **dict.fromkeys(
         ("bash scripts/x.sh", "./run", "python3 scripts/*", "docker compose up"), "ask"

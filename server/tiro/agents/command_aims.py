@@ -171,21 +171,23 @@ def _guarded_paths(
 
 
 def _pieces(word: str) -> Iterator[str]:
-    """All in a word that may be a path: `-I/usr`, `--file=../x`, `-d@.env`, `host:/x`, `-sKx`."""
+    """All in a word that may be a path: `-I/usr`, `--file=../x`, `-d@.env`, `x::test`, `-sKx`."""
     bare = _WEB.sub("", word)
     found = [bare[mark.end() :] for mark in _MARKS.finditer(bare)]
+    found += _MARKS.split(bare)
     found.append(word)  # behind `--`, or where options do not come last, `-b` is a file
-    if word.startswith("-"):
-        letters = _LETTERS.match(word)
-        found += [word[at:] for at in range(2, letters.end() + 1)] if letters else []
-        found += [word[at:] for sign in ("/", "..") if (at := word.find(sign)) > 0]
+    for option in [piece for piece in found if piece.startswith("-")]:
+        letters = _LETTERS.match(option)
+        found += [option[at:] for at in range(2, letters.end() + 1)] if letters else []
+        head = _MARKS.split(option)[0]
+        found += [option[at:] for sign in ("/", "..") if (at := head.find(sign)) > 0]
     return (piece for piece in found if piece and piece != NOWHERE)
 
 
 _WEB = re.compile(r"https?://[^\s,;<>]*", re.IGNORECASE)
 """An address in the web, which is no path wherever it stands."""
 _MARKS = re.compile("[=:@,<;]")
-"""Behind these a path may begin within a word."""
+"""Before and behind these a path may stand within a word."""
 _LETTERS = re.compile("-[A-Za-z0-9]{1,20}")
 """Options of one letter; a value may follow each of them."""
 
