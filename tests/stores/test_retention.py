@@ -46,6 +46,10 @@ def test_what_is_older_than_the_age_goes() -> None:
     check(rows, Rule(max_age_days=90), {"c": "age"}, 10)
 
 
+def test_nothing_is_older_than_all_dates() -> None:
+    check([row("a", 1), row("b", 100_000)], Rule(max_age_days=1e15), {}, 0)
+
+
 def test_the_newest_are_kept_as_long_as_they_fit() -> None:
     rows = [row("a", 1, 40), row("b", 2, 70), row("c", 3, 50), row("d", 4, 20)]
     check(rows, Rule(max_total_bytes=100), {"b": "size", "d": "size"}, 90)

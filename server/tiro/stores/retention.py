@@ -65,7 +65,7 @@ def plan(
     Those that stay take their room first; a damaged one stays.
     """
     rows = list(rows)
-    oldest = None if rule.max_age_days is None else now - timedelta(days=rule.max_age_days)
+    oldest = _days_before(now, rule.max_age_days)
     staying = {row.path for row in rows if row.error is not None or stays(row)}
     room = _Room({row.path: values(row) for row in rows})
     going: list[Going] = []
@@ -105,3 +105,11 @@ class _Room:
         """Count this one."""
         self.bytes = self.with_(row)
         self._counted.update(self._values[row.path])
+
+
+def _days_before(now: datetime, days: float | None) -> datetime | None:
+    """The moment so many days before; None without a number, or before there were dates."""
+    try:
+        return None if days is None else now - timedelta(days=days)
+    except OverflowError:
+        return None

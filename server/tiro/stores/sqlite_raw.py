@@ -5,6 +5,7 @@ can still be read is copied to a new file. No file is replaced under a program t
 """
 
 import os
+import sqlite3
 from contextlib import suppress
 from datetime import datetime
 from itertools import count
@@ -133,8 +134,14 @@ class RawRows:
         raise AssertionError("numbers never end")
 
     def _check(self) -> list[str]:
-        with self._database.reading() as sql:
-            rows = sql.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})").fetchall()
+        """What is wrong with the file, also where SQLite cannot even go through it."""
+        try:
+            with self._database.reading() as sql:
+                rows = sql.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})").fetchall()
+        except StorageError as error:
+            if getattr(error.__cause__, "sqlite_errorcode", None) != sqlite3.SQLITE_CORRUPT:
+                raise
+            return [str(error.__cause__)]
         return [str(row[0]) for row in rows if row != ("ok",)]
 
     def _rebuild(self, stamp: str) -> str:

@@ -278,6 +278,23 @@ def test_a_damaged_index_is_made_anew(place: Place) -> None:
 
 
 @sqlite
+def test_a_file_that_sqlite_cannot_go_through_is_damaged_too(place: Place) -> None:
+    """Its own check fails there; what can be read is copied all the same."""
+    place.say("x")
+    place.store.close()
+    place.sql("PRAGMA journal_mode = DELETE")
+    size = place.sql("PRAGMA page_size")[0][0]
+    (root,) = place.sql("SELECT rootpage FROM sqlite_master WHERE name = 'changes'")[0]
+    data = bytearray(place.path.read_bytes())
+    data[(root - 1) * size] = 0x41  # no kind of page
+    place.path.write_bytes(data)
+    (finding, *_) = place.verify(repair=True).findings
+    assert "malformed" in finding.problem
+    assert "could be read" in (finding.remedy or "")
+    assert list(place.path.parent.glob("*.rescued-*"))
+
+
+@sqlite
 def test_of_a_damaged_file_what_can_be_read_is_copied(place: Place) -> None:
     """Nothing is put in its place under a program that has it open."""
     for id in ("x", "y", "z"):
