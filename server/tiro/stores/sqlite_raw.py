@@ -153,6 +153,8 @@ class RawRows:
         path = self._database.path
         copy = path.with_name(f"{path.stem}.rescued-{stamp}{path.suffix}")
         saved, lost = self._copy_to(Database(copy, self._database.clock))
+        if not saved:
+            raise StorageError("no session in it could be read", path=str(path))
         raise StorageError(
             f"{counted(saved, 'session')} could be read, whole or in part, and {lost} not; they are"
             f" in {str(copy)!r}: end all that uses the sessions, then put it in the place of the"
