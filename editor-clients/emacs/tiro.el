@@ -5,7 +5,7 @@
 ;; Author: The Tiro authors
 ;; URL: https://example.org/tiro
 ;; Version: 0.1.0
-;; Package-Requires: ((emacs "28.1"))
+;; Package-Requires: ((emacs "28.2"))
 ;; Keywords: tools, convenience
 ;; SPDX-License-Identifier: MIT
 
