@@ -107,9 +107,13 @@ Markers at BEG stay before it, point and window starts too."
   (delete-region beg end))
 
 (defun tiro-edit--save ()
-  "Save the current buffer without a question; say why where that fails."
+  "Save the current buffer as it is, without a question; say why where that fails.
+The user allowed the change that was shown, and the undo knows no other."
   (condition-case err
-      (let ((inhibit-interaction t) (inhibit-message t) (save-silently t))
+      (let ((inhibit-interaction t) (inhibit-message t) (save-silently t)
+            (before-save-hook nil) (write-contents-functions nil) (write-file-functions nil)
+            (require-final-newline nil))
+        (when (derived-mode-p 'hexl-mode) (error "Its text is not what the file holds"))
         (basic-save-buffer))
     ((error quit)
      (message "Tiro: %s is changed but not saved: %s" (buffer-name)

@@ -23,6 +23,9 @@
 (defconst tiro-permission--lines-shown 40
   "Lines of a preview that the chat shows; a key shows the rest.")
 
+(defvar tiro-permission--subjects (make-hash-table)
+  "Number of a question that waits -> what it is about, in a few words.")
+
 (defvar tiro-permission--previews (make-hash-table)
   "Number of a question that waits -> what its tool use would do.")
 
@@ -45,6 +48,7 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
          (question (cons (cl-incf tiro-permission--count) later))
          (key (cons 'permission (car question))))
     (setq tiro-permission-pending (append tiro-permission-pending (list question)))
+    (puthash (car question) (tiro-permission--subject toolUse) tiro-permission--subjects)
     (when preview (puthash (car question) preview tiro-permission--previews))
     (with-current-buffer (tiro-chat-buffer)
       (tiro-chat-flush)
@@ -64,7 +68,8 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
                                 (list 'keymap (tiro-permission--keymap question)))
       (tiro-transcript-put-line (list key) 'note (tiro-permission--keys))
       (unless (tiro-chat-seen-p)
-        (message "Tiro asks to use %s: %s shows the question" (plist-get toolUse :name)
+        (message "Tiro asks to use %s: %s shows the question"
+                 (gethash (car question) tiro-permission--subjects)
                  (tiro-permission-key 'tiro-next-attention))))
     (force-mode-line-update t)
     later))
@@ -99,6 +104,15 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
   (when-let ((buffer (get-buffer "*tiro diff*")))
     (when (eq question (buffer-local-value 'tiro-permission--shown buffer))
       (quit-windows-on buffer))))
+
+(defun tiro-permission--subject (tool-use)
+  "Return the name of TOOL-USE and its file or its command, short and in one line."
+  (let* ((input (plist-get tool-use :input))
+         (about (format "%s" (or (plist-get input :command) (plist-get input :path) "")))
+         (lines (split-string (string-trim about) "[\n\r]"))
+         (line (concat (car lines) (and (cdr lines) "…"))))
+    (string-trim-right
+     (concat (plist-get tool-use :name) " " (truncate-string-to-width line 60 nil nil "…")))))
 
 (defun tiro-permission--input (input)
   "Return INPUT, a tool's, as lines."
@@ -187,6 +201,31 @@ Return nil if none waits."
       (tiro-permission--reveal)
       t)))
 
+(defun tiro-permission-show (question)
+  "Go to QUESTION in the chat."
+  (pop-to-buffer (tiro-chat-buffer))
+  (goto-char (or (tiro-transcript-place (cons 'permission (car question))) (point)))
+  (tiro-permission--reveal))
+
+(defun tiro-permission--seen-p (question)
+  "Return non-nil if QUESTION is on the screen: in the chat, or its preview."
+  (or (when-let ((preview (get-buffer "*tiro diff*")))
+        (with-current-buffer preview
+          (and (eq question tiro-permission--shown) (tiro-chat-seen-p))))
+      (with-current-buffer (tiro-chat-buffer)
+        (when-let ((place (tiro-transcript-place (cons 'permission (car question)))))
+          (and (tiro-chat-seen-p)
+               (cl-some (lambda (window) (tiro-permission--in-window-p place window))
+                        (get-buffer-window-list nil nil 'visible)))))))
+
+(defun tiro-permission--in-window-p (place window)
+  "Return non-nil if WINDOW shows the question whose answers stand at PLACE.
+It shows all of it, or the user went there: it may be longer than the window."
+  (let ((end (save-excursion (goto-char place) (line-end-position))))
+    (or (and (eq window (selected-window)) (<= place (window-point window) end))
+        (and (pos-visible-in-window-p (tiro-permission--start place) window)
+             (pos-visible-in-window-p end window)))))
+
 (defun tiro-permission--reveal ()
   "Scroll so that all of the question at point is seen, or its end."
   (let ((start (tiro-permission--start (point))) (end (line-end-position 2)))
@@ -207,6 +246,7 @@ Return nil if none waits."
     (user-error "That question was answered before"))
   (setq tiro-permission-pending (delq question tiro-permission-pending))
   (remhash (car question) tiro-permission--previews)
+  (remhash (car question) tiro-permission--subjects)
   (tiro-permission--put-away question)
   (tiro-rpc-reply (cdr question) `(:decision ,decision ,@(and reason (list :message reason))))
   (when (get-buffer "*tiro*")
@@ -237,11 +277,18 @@ window follows what comes; a point elsewhere stays."
         (goto-char (or next (point-max)))
         (when next (tiro-permission--reveal))))))
 
-(defun tiro-permission-answer-oldest (decision &optional reason)
-  "Answer the oldest question with DECISION and perhaps a REASON."
-  (tiro-permission-answer (or (car tiro-permission-pending)
-                              (user-error "Tiro: nothing waits for an answer"))
-                          decision reason))
+(defun tiro-permission--oldest ()
+  "Return the question that waits longest; signal a `user-error' if none does."
+  (or (car tiro-permission-pending) (user-error "Tiro: nothing waits for an answer")))
+
+(defun tiro-permission-allow-oldest (decision)
+  "Answer the oldest question with DECISION if it is seen; show it if not."
+  (let ((question (tiro-permission--oldest)))
+    (if (tiro-permission--seen-p question)
+        (tiro-permission-answer question decision)
+      (tiro-permission-show question)
+      (message "Tiro: %s is shown; press again to allow"
+               (gethash (car question) tiro-permission--subjects)))))
 
 (defun tiro-permission-reject-all ()
   "Reject every question that waits."
@@ -263,25 +310,26 @@ window follows what comes; a point elsewhere stays."
 ;;;; Commands
 
 (defun tiro-allow-once ()
-  "Allow the tool use that waits longest, this once."
+  "Allow the tool use that waits longest, this once.
+A question that is not on the screen is shown first."
   (interactive)
-  (tiro-permission-answer-oldest "once"))
+  (tiro-permission-allow-oldest "once"))
 
 (defun tiro-allow-always ()
-  "Allow the tool use that waits longest, and its like in this session."
+  "Allow the tool use that waits longest, and its like in this session.
+A question that is not on the screen is shown first."
   (interactive)
-  (tiro-permission-answer-oldest "always"))
+  (tiro-permission-allow-oldest "always"))
 
 (defun tiro-reject (&optional reason)
   "Reject the tool use that waits longest; with a prefix argument give a REASON."
   (interactive (list (and current-prefix-arg (tiro-permission-read-reason))))
-  (tiro-permission-answer-oldest "reject" reason))
+  (tiro-permission-answer (tiro-permission--oldest) "reject" reason))
 
 (defun tiro-show-diff ()
   "Show in a window of its own what the tool use that waits longest would do."
   (interactive)
-  (tiro-permission-show-preview
-   (or (car tiro-permission-pending) (user-error "Tiro: nothing waits for an answer"))))
+  (tiro-permission-show-preview (tiro-permission--oldest)))
 
 (provide 'tiro-permission)
 ;;; tiro-permission.el ends here

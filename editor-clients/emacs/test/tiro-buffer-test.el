@@ -68,7 +68,7 @@
                      (push method told)
                      (funcall notify connection method params))))
           (tiro-testing-wait "didChange" (lambda () (memq 'textDocument/didChange told)))))
-      (tiro-allow-once)
+      (tiro-testing-allow)
       (tiro-testing-wait-idle)
       (tiro-testing-wait "the watch ends" (lambda () (not tiro-buffer--timer)))
       (with-current-buffer buffer (set-buffer-modified-p nil)))))

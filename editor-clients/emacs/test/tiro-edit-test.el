@@ -140,7 +140,7 @@
 (ert-deftest tiro-edit-survives-a-save-that-fails ()
   "The edit stands and the buffer stays modified; nothing asks."
   (tiro-edit-test-with "one\n"
-    (add-hook 'write-contents-functions (lambda () (read-string "Sure? ")) nil t)
+    (add-hook 'write-region-annotate-functions (lambda (_ _) (read-string "Sure? ")) nil t)
     (let ((answer (tiro-edit-test-edit '(0 0 0 3 "ONE")))) ; `should' would see the failure
       (should (equal '(:applied t) answer)))
     (should (equal (buffer-string) "ONE\n"))
@@ -201,7 +201,7 @@
       (tiro-ask "edit a.txt b.txt c.txt d.txt sub/e.txt")
       (dotimes (_ 5)
         (tiro-testing-wait "a question" (lambda () tiro-permission-pending))
-        (tiro-allow-once))
+        (tiro-testing-allow))
       (tiro-testing-wait-idle)
       (should (equal (funcall state) after))
       (should (equal (tiro-edit-test-read "a.txt") "ONE a\n"))
@@ -245,7 +245,7 @@
       (tiro-ask "edit d.txt b.txt a.txt c.txt")
       (dotimes (_ 2)
         (tiro-testing-wait "a question" (lambda () tiro-permission-pending))
-        (tiro-allow-once))
+        (tiro-testing-allow))
       (tiro-testing-wait-for "-one a\n+ONE a")
       (tiro-cancel)
       (tiro-testing-wait-idle)
@@ -272,13 +272,44 @@
       (tiro-ask "edit a.txt and run rm -f  nothing")
       (dotimes (_ 2)
         (tiro-testing-wait "a question" (lambda () tiro-permission-pending))
-        (tiro-allow-once))
+        (tiro-testing-allow))
       (tiro-testing-wait-idle)
       (should (string-match-p
                "a.txt, [0-9]+ s old\nWhat its commands did stays done: rm -f nothing\\'"
                (tiro-testing-said #'tiro-undo-edits)))
       (should (equal (with-current-buffer a (buffer-string)) "one a\n"))
       (should-not (string-search "stays done" (tiro-testing-said #'tiro-redo-edits))))))
+
+(ert-deftest tiro-edit-is-saved-as-it-was-shown-and-undone ()
+  "What cleans up at each save adds nothing to what was allowed; the undo takes it back."
+  (tiro-testing-with-server
+    (let ((before-save-hook '(delete-trailing-whitespace))
+          (buffer (tiro-edit-test-visit "a.py" "one a  \nlast")))
+      (with-current-buffer buffer
+        (should (derived-mode-p 'python-mode))
+        (should require-final-newline)
+        (add-hook 'before-save-hook (lambda () (insert "local")) nil t)
+        (dolist (hook '(write-contents-functions write-file-functions))
+          (add-hook hook (lambda () (insert (symbol-name hook)) nil) nil t)))
+      (tiro-ask "edit a.py")
+      (tiro-testing-wait "a question" (lambda () tiro-permission-pending))
+      (tiro-testing-allow)
+      (tiro-testing-wait-idle)
+      (should (equal (tiro-edit-test-read "a.py") "ONE a  \nlast"))
+      (should (equal (with-current-buffer buffer (buffer-string)) "ONE a  \nlast"))
+      (should-not (buffer-modified-p buffer))
+      (tiro-undo-edits)
+      (should (equal (tiro-edit-test-read "a.py") "one a  \nlast"))
+      (should (memq 'delete-trailing-whitespace before-save-hook))
+      (should (buffer-local-value 'require-final-newline buffer)))))
+
+(ert-deftest tiro-edit-of-bytes-shown-as-text-is-not-saved-as-that-text ()
+  "Only the mode knows how to write what it shows."
+  (tiro-edit-test-with "one\n"
+    (setq major-mode 'hexl-mode)
+    (should (plist-get (tiro-edit-test-edit '(0 0 0 3 "ONE")) :applied))
+    (should (buffer-modified-p))
+    (should (equal (tiro-edit-test-read "a.txt") "one\n"))))
 
 (ert-deftest tiro-edit-that-was-rejected-changes-nothing ()
   (tiro-testing-with-server
@@ -300,7 +331,7 @@
       (with-current-buffer a (goto-char (point-min)) (insert "typed "))
       (tiro-testing-wait "the server knows" (lambda ()
                                               (with-current-buffer a (tiro-buffer-as-told-p nil))))
-      (tiro-allow-once)
+      (tiro-testing-allow)
       (tiro-testing-wait-idle)
       (should (equal (with-current-buffer a (buffer-string)) "typed one a\n"))
       ;; One line says why, without a key pressed.

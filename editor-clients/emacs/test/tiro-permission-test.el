@@ -34,11 +34,48 @@ Always adds bash: ls -la allow
                    (tiro-allow-always "always" "-> allowed for this session")
                    (tiro-reject "reject" "-> rejected")))
     (tiro-permission-test-with
-      (funcall command)
+      (if (eq command 'tiro-reject) (tiro-reject) (tiro-testing-allow command))
       (should (equal (plist-get (tiro-permission-test-answer) :decision) decision))
       (should (string-search text (tiro-testing-chat)))
       (should-not (string-search "[y Allow once]" (tiro-testing-chat)))
       (should-error (tiro-allow-once) :type 'user-error))))
+
+(ert-deftest tiro-permission-unseen-question-is-shown-before-it-is-allowed ()
+  "Nobody allows what is on no screen; whoever went away again has to look again."
+  (dolist (command '(tiro-allow-once tiro-allow-always))
+    (tiro-permission-test-with
+      (save-window-excursion
+        (delete-other-windows)
+        (dotimes (_ 2)
+          (switch-to-buffer (get-buffer-create "mine"))
+          (should (equal (tiro-testing-said command)
+                         "Tiro: shell ls -la is shown; press again to allow"))
+          (should tiro-permission-pending)
+          (should (equal "*tiro*" (buffer-name (window-buffer))))
+          (should (looking-at "\\[y Allow once")))
+        (goto-char (point-min)) ; the question may be out of the window now
+        (funcall command)
+        (should tiro-permission-pending)
+        (funcall command)
+        (should-not tiro-permission-pending))
+      (tiro-testing-wait-idle))))
+
+(ert-deftest tiro-permission-unseen-question-is-rejected-at-once ()
+  (tiro-permission-test-with
+    (save-window-excursion
+      (delete-other-windows)
+      (switch-to-buffer (get-buffer-create "mine"))
+      (tiro-reject)
+      (should (equal "mine" (buffer-name (window-buffer)))))
+    (should (equal (plist-get (tiro-permission-test-answer) :decision) "reject"))))
+
+(ert-deftest tiro-permission-subject-is-a-short-line ()
+  (pcase-dolist (`(,input ,subject)
+                 `(((:path "src/a.py" :content "b") "tool src/a.py")
+                   ((:command "\nmake\nrm x") "tool make…")
+                   ((:command ,(make-string 99 ?x)) ,(concat "tool " (make-string 59 ?x) "…"))
+                   ((:n 1) "tool")))
+    (should (equal subject (tiro-permission--subject (list :name "tool" :input input))))))
 
 (ert-deftest tiro-permission-rejection-carries-a-reason ()
   (tiro-permission-test-with
@@ -217,7 +254,7 @@ Always adds bash: ls -la allow
         (set-window-point window (with-current-buffer "*tiro*" (point-max)))
         (tiro-show-diff)
         (should (equal "*tiro diff*" (buffer-name (window-buffer window))))
-        (tiro-allow-once)
+        (tiro-allow-once) ; it is the question's preview that is seen
         (tiro-testing-wait-idle)
         (should (equal "*tiro*" (buffer-name (window-buffer window))))
         (should (= (window-point window) (with-current-buffer "*tiro*" (point-max))))

@@ -15,7 +15,7 @@
       (should-error (tiro-prompt-send) :type 'user-error)
       (should (equal (tiro-transcript-draft) "typed")))
     (should-error (tiro-ask "another") :type 'user-error)
-    (tiro-allow-once)
+    (tiro-testing-allow)
     (tiro-testing-wait-idle)
     (should-not (string-search "another" (tiro-testing-chat))))
   (tiro-testing-with-server
@@ -42,7 +42,7 @@ that comes after it neither ends the new turn nor wipes out its prompt."
         (tiro-testing-wait-for "[y Allow once]")
         (should (zerop draws))
         (should (string-search "You: permission" (tiro-testing-chat)))
-        (tiro-allow-once)
+        (tiro-testing-allow)
         (tiro-testing-wait-for "It was changed outside")
         (should (= 1 draws))))))
 

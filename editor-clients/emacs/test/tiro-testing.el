@@ -214,5 +214,11 @@
     (and (file-directory-p directory)
          (directory-files directory nil "\\`[^.].*\\.json\\'"))))
 
+(defun tiro-testing-allow (&optional command)
+  "Allow what waits longest with COMMAND, once unless given, after a look at it."
+  (save-window-excursion
+    (tiro-permission-show (car tiro-permission-pending))
+    (funcall (or command #'tiro-allow-once))))
+
 (provide 'tiro-testing)
 ;;; tiro-testing.el ends here
