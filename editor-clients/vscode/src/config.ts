@@ -1,7 +1,7 @@
 /**
  * The settings of VS Code, as the server wants them.
  *
- * Only what the user has set is sent: an unset setting leaves the word to config.yaml.
+ * Only what the user has set is sent: an unset or emptied setting leaves the word to config.yaml.
  */
 
 import * as vscode from "vscode";
@@ -46,7 +46,7 @@ export function serverSettings(configuration = tiroConfiguration()): Settings {
   const settings = copy(configuration.get<Settings | null>("settings") ?? {});
   for (const [name, path] of MIRRORED) {
     const value = configuration.get<unknown>(name);
-    if (value !== null && value !== undefined) {
+    if (value !== null && value !== undefined && value !== "") {
       setAt(settings, path, value);
     }
   }

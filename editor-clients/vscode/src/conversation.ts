@@ -132,8 +132,7 @@ export class Conversation {
       case "finished":
         return this.#finish(event);
       default:
-        // The others tell about the session's numbers, not about its text.
-        return [];
+        return []; // the others tell about the session's numbers, not about its text
     }
   }
 
@@ -142,9 +141,10 @@ export class Conversation {
     return [...this.#endStream(true), ...this.#leaveSaid(), ...(this.#ends.isRunning ? this.#end(BROKEN_OFF) : [])];
   }
 
-  /** Tell the user something that is no message. */
+  /** Tell the user something that is no message; told again at once, it takes its own place. */
   notice(level: NoticeItem["level"], text: string, actions: NoticeAction[] = []): TranscriptChange[] {
-    return [this.#add({ kind: "notice", id: this.#newId(), level, text, actions })];
+    const told = this.#items.slice(-1).filter((item) => item.kind === "notice" && item.level === level && item.text === text);
+    return [...told.map((item) => this.#withdraw(item)), this.#add({ kind: "notice", id: this.#newId(), level, text, actions })];
   }
 
   #start(seq: number): TranscriptChange[] {
@@ -282,7 +282,7 @@ export class Conversation {
     this.#tools.clear();
   }
 
-  #withdraw(item: UserItem): TranscriptChange {
+  #withdraw(item: Item): TranscriptChange {
     this.#said = this.#said.filter((said) => said !== item);
     this.#items = this.#items.filter((one) => one !== item);
     return { type: "remove", id: item.id };

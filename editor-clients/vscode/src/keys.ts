@@ -92,7 +92,7 @@ async function chooseVariable(keys: Keys): Promise<string | undefined> {
     description: variable,
     detail: keys.known.includes(variable) ? "stored; a new one replaces it" : "",
   }));
-  const other = { label: OTHER, description: "", detail: "the `api_key_env` of a provider in config.yaml" };
+  const other = { label: OTHER, description: "", detail: "the api_key_env of a provider in config.yaml" };
   const pick = await vscode.window.showQuickPick([...rows, other], { title: "Set an API Key: for whom?" });
   return pick?.label === OTHER ? askForVariable() : pick?.description;
 }

@@ -50,7 +50,7 @@ export async function findServerCommand(
     }
   }
   throw new ServerMissingError(
-    "The Tiro server is not installed: install it from a clone of Tiro (as `pipx install '.[local]'` does), " +
+    "The Tiro server is not installed: install it from a clone of Tiro (as “pipx install '.[local]'” does), " +
       "or set tiro.server.command to the command that starts it",
   );
 }

@@ -22,7 +22,7 @@ const END_TEXTS: Readonly<Partial<Record<FinishedEvent["stopReason"], string>>> 
 export const UNANSWERED = "Unanswered";
 
 /** The word about a turn that no last event has told the end of. */
-export const BROKEN_OFF = inform("Interrupted: the server ended in the middle of this answer. What it had stored is kept.");
+export const BROKEN_OFF = inform("Interrupted: the server ended in the middle of this answer. What it had stored is kept; what it had not stored of this answer is gone.");
 
 /** The word about a turn's end; undefined where the answer says enough. */
 export function endNotice(

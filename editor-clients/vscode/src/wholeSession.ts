@@ -105,10 +105,16 @@ export async function deleteSession(parts: Parts, given?: unknown) {
   tree.refresh();
   void vscode.window
     .showInformationMessage(`Tiro: “${row.title ?? row.id}” is in the trash`, "Undo")
-    .then((choice) =>
-      choice === "Undo" ? vscode.commands.executeCommand("tiro.showDeletedSessions", row.id) : undefined,
-    );
+    .then((choice) => (choice === "Undo" ? bringBack(row.id, isCurrent) : undefined));
   return result;
+}
+
+/** Out of the trash again; what was the current session is that again, too. */
+async function bringBack(id: string, wasCurrent: boolean): Promise<void> {
+  const restored = await vscode.commands.executeCommand<protocol.RestoreResult | undefined>("tiro.showDeletedSessions", id);
+  if (wasCurrent && restored !== undefined) {
+    await vscode.commands.executeCommand("tiro.loadSession", restored.path);
+  }
 }
 
 /** What is in the trash: one that is chosen, or named by its id, comes back. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { initializationOptions, serverCommand, serverSettings } from "../../src/config";
+import { initializationOptions, MIRRORED, serverCommand, serverSettings } from "../../src/config";
 
 /** A configuration as VS Code hands it out: values that cannot be changed. */
 function configuration(values: Record<string, unknown>) {
@@ -9,6 +9,11 @@ function configuration(values: Record<string, unknown>) {
 
 test("only what the user has set is sent, so that config.yaml keeps its word", () => {
   expect(serverSettings(configuration({ model: null, "session.maxHistory": undefined }))).toEqual({});
+});
+
+test("a setting whose field was emptied is not set, too", () => {
+  const emptied = Object.fromEntries(MIRRORED.map(([name]) => [name, ""]));
+  expect(serverSettings(configuration({ ...emptied, settings: { agent: "plan" } }))).toEqual({ agent: "plan" });
 });
 
 test("a setting goes to its key of the config file", () => {

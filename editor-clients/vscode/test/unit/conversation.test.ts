@@ -105,6 +105,23 @@ test("a prompt that was not taken leaves the transcript again, one that started 
   expect(shown(conversation)).toEqual(["user second"]);
 });
 
+test("a notice that is told again while it is the last word takes its own place", () => {
+  const conversation = new Conversation();
+  conversation.notice("error", "no server");
+  for (let enters = 0; enters < 5; enters += 1) {
+    conversation.ask("hello", []);
+    conversation.withdrawPrompt();
+    expect(conversation.notice("error", "no server").map(({ type }) => type)).toEqual(["remove", "put"]);
+  }
+  expect(shown(conversation)).toEqual(["notice no server"]);
+  conversation.notice("info", "no server");
+  conversation.notice("error", "no server");
+  expect(conversation.items).toHaveLength(3);
+  conversation.ask("hello", []);
+  conversation.notice("error", "no server");
+  expect(conversation.items).toHaveLength(5);
+});
+
 test("a prompt sent while the session is being read stays below it", () => {
   const conversation = new Conversation();
   conversation.ask("hello", []);
@@ -115,7 +132,7 @@ test("a prompt sent while the session is being read stays below it", () => {
   expect(shown(conversation)).toEqual([]);
 });
 
-const DIED = "notice Interrupted: the server ended in the middle of this answer. What it had stored is kept.";
+const DIED = "notice Interrupted: the server ended in the middle of this answer. What it had stored is kept; what it had not stored of this answer is gone.";
 
 test("a server that dies leaves what had arrived, and the word that it was interrupted", () => {
   const conversation = new Conversation();

@@ -35,6 +35,7 @@ export const windowState = new EventEmitter<{ focused: boolean }>();
 
 export const window = {
   onDidChangeWindowState: windowState.event,
+  showInformationMessage: (): Promise<string | undefined> => Promise.resolve(undefined),
   showWarningMessage: (text: string, ...labels: string[]) =>
     new Promise<string | undefined>((answer) => {
       asked.push({ text, labels, answer });
