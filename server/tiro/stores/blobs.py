@@ -2,7 +2,8 @@
 
 A session's snapshot refers to them and is put in place only when they are on the disk. A journal
 line holds its values itself, so that a change stays one write call, until the next snapshot takes
-them over. In memory, and in every copy or export, values are whole.
+them over. In memory, and in every copy or export, values are whole; but the whole output of a
+command (`output_files.py`) stays here, and a copy has its beginning and its end.
 
 Who refers to a file shares a lock on the directory from looking for it until the reference is
 written; who removes files holds that lock alone and has read what lies beside the directory. So
