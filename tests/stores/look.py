@@ -4,10 +4,10 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from tiro.session.session import Session
+from tiro.session.core import Core
 
 
-def texts(session: Session) -> list[Any]:
+def texts(session: Core) -> list[Any]:
     """The contents of the window, oldest first."""
     return [message.content for message in session.oldest_first()]
 

@@ -356,8 +356,6 @@ class Autosave(Saving):
             with session.lock:
                 if self._has_more(session) or self._blobs.are_missing():
                     self._save(session)
-                if self._turns.is_last_hold and self.files is not None:
-                    self.files.tidy()
         finally:
             self.leave(session)
 

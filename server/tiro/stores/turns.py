@@ -25,11 +25,6 @@ class Turns:
         """Whether a turn, or a change that asked for the lock, is going on."""
         return self._holds > 0
 
-    @property
-    def is_last_hold(self) -> bool:
-        """Whether giving back one hold frees the session."""
-        return self._holds == 1
-
     def move_to(self, files: SessionFiles | None) -> None:
         """Let the lock be that of these files; a hold goes on there."""
         self._give_back()
