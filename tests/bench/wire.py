@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.bench.messages import COUNT, message
 from tests.bench.row import Row, medians, ratio_row, timed
+from tests.processes import memory_bytes
 
 STARTS = 15
 GETS = 100
@@ -61,9 +62,7 @@ class Server:
 
     def resident_mb(self) -> float:
         """What the process holds in memory."""
-        status = Path(f"/proc/{self._child.pid}/status").read_text()
-        line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
-        return int(line.split()[1]) / 1024
+        return memory_bytes(self._child.pid) / 2**20
 
     def end(self) -> None:
         """Kill and wait."""

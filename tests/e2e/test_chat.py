@@ -17,7 +17,8 @@ from tests.e2e.conftest import Piped
 from tests.e2e.home import KEY_VARIABLE, Home
 from tests.e2e.provider import API_KEY, MODEL, Provider
 from tests.e2e.replies import Hold
-from tests.e2e.tmux import TIRO_CHAT, Chat, Tmux, only_child
+from tests.e2e.tmux import TIRO_CHAT, Chat, Tmux
+from tests.processes import only_child
 from tests.sizes import PATIENCE
 
 DONE, FAILED, WRONG_USE, NO_MODEL, CANCELLED, UNREAD = 0, 1, 2, 3, 130, 141

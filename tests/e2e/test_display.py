@@ -1,7 +1,6 @@
 """What the editor gets while text streams: few, small, ordered frames (B44)."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,6 +11,7 @@ from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold, Pause, Step
 from tests.e2e.talk import ask, begin_ask, view, window
 from tests.e2e.turns import events, joined
+from tests.processes import memory_bytes
 from tests.sizes import PATIENCE
 
 
@@ -73,12 +73,6 @@ def test_b44_a_large_prompt_with_images_is_no_trouble(server: Server, provider: 
     assert size < 120_000, "an image is not counted as text"
 
 
-def memory(server: Server) -> int:
-    """Resident memory of the server in bytes."""
-    fields = Path(f"/proc/{server.process.pid}/statm").read_text().split()
-    return int(fields[1]) * 4096
-
-
 @pytest.fixture
 def quiet(start: StartServer) -> Iterator[Server]:
     server = start()
@@ -89,7 +83,7 @@ def quiet(start: StartServer) -> Iterator[Server]:
 def test_b44_a_reader_that_sleeps_stops_nothing(quiet: Server, provider: Provider) -> None:
     server = quiet
     ask(server, "warm up")
-    before = memory(server)
+    before = memory_bytes(server.process.pid)
     piece, count = "0123456789" * 100, 4000  # 4 MB of text
     hold = Hold()
     steps: list[Step] = [replies.text_chunk(piece) for _ in range(count)]
@@ -101,7 +95,7 @@ def test_b44_a_reader_that_sleeps_stops_nothing(quiet: Server, provider: Provide
     hold.wait()
     stop = server.begin("tiro/turn/cancel")
     assert provider.last.closed_by_client(), "a cancel works while nobody reads"
-    assert memory(server) - before < 60_000_000
+    assert memory_bytes(server.process.pid) - before < 60_000_000
     server.resume_reading()
     assert stop.result() == {"cancelled": True}
     done = turn.result()

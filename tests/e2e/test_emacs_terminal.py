@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -23,8 +22,8 @@ from tests.e2e.home import Home
 from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold, Pause
 from tests.e2e.talk import ask
-from tests.e2e.test_exit import gone
 from tests.e2e.tmux import Tmux
+from tests.processes import wait_over
 from tests.sizes import PATIENCE
 
 CLIENT = Path(__file__).resolve().parents[2] / "editor-clients" / "emacs"
@@ -129,14 +128,6 @@ def slow_words(count: int, seconds: float = 0.05) -> replies.Reply:
     for n in range(count):
         steps += [replies.text_chunk(f"word{n} " + "\n" * (n % 10 == 9)), Pause(seconds)]
     return replies.stream(*steps)
-
-
-def wait_gone(pid: int) -> None:
-    """Wait until the server has ended, as it does soon after its editor."""
-    end = time.monotonic() + PATIENCE
-    while not gone(pid):
-        assert time.monotonic() < end, "the server outlives its editor"
-        time.sleep(0.05)
 
 
 def test_b64_answer_streams_while_the_next_prompt_is_typed(
@@ -313,7 +304,7 @@ def test_killed_emacs_finds_the_session_again(terminal: Terminal, provider: Prov
     terminal.ask("tell me more")
     terminal.wait_for("word5 ")
     os.kill(terminal.pid(), signal.SIGKILL)
-    wait_gone(pid)
+    wait_over(pid)
     with suppress(subprocess.CalledProcessError):  # it may have ended by itself
         terminal.tmux("kill-server")
     terminal.start()
@@ -418,7 +409,7 @@ def test_leaving_emacs_asks_nothing_and_leaves_no_server(
     terminal.wait_for("word5 ")
     pid = terminal.server_pid()
     terminal.keys("C-x", "C-c")
-    wait_gone(pid)
+    wait_over(pid)
 
 
 @pytest.mark.parametrize("what", ["folder", "tar"])

@@ -1,7 +1,5 @@
 """Providers that never finish but go on sending: memory is bounded, cancel works, all is kept."""
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +10,7 @@ from tests.e2e.provider import Provider
 from tests.e2e.replies import ROLE, Endless, Reply
 from tests.e2e.talk import ask, begin_ask, until, view, words
 from tests.e2e.turns import failed_turn
+from tests.processes import peak_memory_bytes
 
 PIECE = "some words " * 6_000
 MOST_GROWTH_BYTES = 200_000_000
@@ -19,14 +18,6 @@ MOST_GROWTH_BYTES = 200_000_000
 MOST_EMPTY_GROWTH_BYTES = 20_000_000
 """Where nothing of an answer comes, nothing is kept."""
 SENT_BYTES = 20_000_000
-
-
-def peak_bytes(server: Server) -> int:
-    """The most memory that the server has taken so far."""
-    status = Path(f"/proc/{server.process.pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    assert found
-    return int(found[1]) * 1024
 
 
 def sent_bytes(provider: Provider) -> int:
@@ -60,11 +51,11 @@ def test_an_answer_that_never_ends_is_ended(server: Server, provider: Provider, 
     """One clear error; what had arrived is stored and marked, and the next request is valid."""
     reply, kept = ANSWERS[what]
     assert ask(server)["stopReason"] == "end_turn"
-    before = peak_bytes(server)
+    before = peak_memory_bytes(server.process.pid)
     provider.script(reply)
     error, _ = failed_turn(server)
     assert "'fake' sent an answer" in str(error)
-    assert peak_bytes(server) - before < MOST_GROWTH_BYTES
+    assert peak_memory_bytes(server.process.pid) - before < MOST_GROWTH_BYTES
     assert provider.last.closed_by_client()
     assert len(provider.chats) == 2, "it was not asked again"
     partial = view(server)["messages"][-1]
@@ -88,14 +79,14 @@ def test_an_answer_that_never_begins_takes_no_memory_and_is_cancelled(
     server: Server, provider: Provider, reply: Reply, size: int
 ) -> None:
     assert ask(server)["stopReason"] == "end_turn"
-    before = peak_bytes(server)
+    before = peak_memory_bytes(server.process.pid)
     provider.script(reply)
     turn = begin_ask(server, "go")
     provider.wait_for(2)
     until(lambda: sent_bytes(provider) > size)
     server.request("tiro/turn/cancel")
     assert turn.result()["stopReason"] == "cancelled"
-    assert peak_bytes(server) - before < MOST_EMPTY_GROWTH_BYTES
+    assert peak_memory_bytes(server.process.pid) - before < MOST_EMPTY_GROWTH_BYTES
     assert provider.last.closed_by_client()
     assert ask(server, "go on")["stopReason"] == "end_turn"
 

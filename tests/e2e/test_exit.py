@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 from tests.e2e import replies
 from tests.e2e.client import Pending, Server
@@ -15,6 +14,7 @@ from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold
 from tests.e2e.talk import ask, begin_ask, everything
 from tests.e2e.warm import WarmProcess
+from tests.processes import processor_ticks
 from tests.sizes import PATIENCE, sized
 
 REAL_PROCESSES = True
@@ -26,14 +26,6 @@ def hanging_turn(server: Server, provider: Provider) -> tuple[Pending, Hold]:
     turn = begin_ask(server, "go")
     server.wait_event("text")
     return turn, hold
-
-
-def gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] == "Z"
 
 
 def test_b42_a_closed_stdin_ends_an_idle_server(start: StartServer) -> None:
@@ -125,16 +117,12 @@ def test_b42_a_termination_signal_ends_it_cleanly(
 
 
 def test_b42_an_idle_server_does_not_burn_the_processor(server: Server) -> None:
-    def ticks() -> int:
-        fields = Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(") ", 1)[1].split()
-        return int(fields[11]) + int(fields[12])
-
     ask(server)
     until = time.monotonic() + PATIENCE
     while True:  # snapshots and fsyncs in the background may still run
-        before = ticks()
+        before = processor_ticks(server.process.pid)
         time.sleep(1.0)
-        if ticks() - before <= 5:  # 5 % of one second
+        if processor_ticks(server.process.pid) - before <= 5:  # 5 % of one second
             break
         assert time.monotonic() < until, "it is never idle"
 

@@ -13,6 +13,7 @@ from tests.e2e.conftest import StartServer
 from tests.e2e.home import ASKING, Home
 from tests.e2e.provider import API_KEY, MODEL, Provider
 from tests.e2e.talk import add, ask, begin_ask, check_size, result, use, view
+from tests.processes import children_of
 from tests.sizes import PATIENCE
 
 
@@ -264,8 +265,7 @@ def test_a_local_model_is_not_started(start: StartServer, home: Home) -> None:
     explained = explain(server, "hello")
     assert explained["model"] == "local/some-model"
     assert explained["messages"] == [{"role": "user", "content": "hello"}]
-    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
-    assert children.read_text() == ""
+    assert children_of(server.process.pid) == []
     assert not list((home.root / "cache").rglob("*.gguf"))
 
 

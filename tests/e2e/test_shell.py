@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ from tests.e2e.conftest import StartServer
 from tests.e2e.provider import API_KEY, Provider
 from tests.e2e.talk import ask, begin_ask, view
 from tests.e2e.turns import events, joined
-from tests.sizes import PATIENCE
+from tests.processes import CAN_LOOK, is_running, memory_bytes, peak_memory_bytes, wait_over
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks into /proc")
+pytestmark = pytest.mark.skipif(not CAN_LOOK, reason="looks into /proc")
 
 
 def allow(server: Server) -> list[dict[str, Any]]:
@@ -50,22 +49,6 @@ def result_of(server: Server) -> dict[str, Any]:
     rows = [m["content"] for m in view(server)["messages"] if m["role"] == "tool"]
     found: dict[str, Any] = rows[-1]
     return found
-
-
-def is_running(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
-
-
-def wait_gone(*pids: int) -> None:
-    """Wait until none of them runs; the deadline is for a hang only."""
-    end = time.monotonic() + PATIENCE
-    while any(map(is_running, pids)):
-        assert time.monotonic() < end, f"{[pid for pid in pids if is_running(pid)]} still run"
-        time.sleep(0.02)
 
 
 def test_a_command_is_shown_asked_about_streamed_and_told(
@@ -108,7 +91,7 @@ def test_b50_a_timed_out_command_tells_what_it_had_printed(
     assert told["is_error"]
     assert told["content"].startswith(f"{pid}\ny\n")
     assert "[timed out after 4 seconds" in told["content"]
-    wait_gone(int(pid))
+    wait_over(int(pid))
 
 
 def test_b51_a_background_child_is_told_and_ends_with_the_server(
@@ -127,7 +110,7 @@ def test_b51_a_background_child_is_told_and_ends_with_the_server(
     assert result_of(server)["content"] == "next\n[exit code 0]"
     assert all(map(is_running, pids))
     server.shutdown()
-    wait_gone(*pids)
+    wait_over(*pids)
 
 
 def test_a_cancelled_command_tells_its_output_so_far_and_leaves_nothing(
@@ -141,7 +124,7 @@ def test_a_cancelled_command_tells_its_output_so_far_and_leaves_nothing(
     told = result_of(server)
     assert told["is_error"]
     assert told["content"].startswith(f"{pid}\nprinted\nCancelled by the user")
-    wait_gone(int(pid))
+    wait_over(int(pid))
     provider.script(replies.text("still here"))
     assert ask(server, "and now?")["text"] == "still here"
 
@@ -154,7 +137,7 @@ def test_no_end_of_the_server_leaves_a_child(
     command = "setsid sleep 300 & sleep 300 & echo $$ $!; sleep 300"
     _, pids = begin(server, provider, command)
     end(server)
-    wait_gone(*map(int, pids.split()))
+    wait_over(*map(int, pids.split()))
 
 
 def test_no_key_of_a_provider_is_in_the_environment(server: Server, provider: Provider) -> None:
@@ -206,11 +189,6 @@ def test_a_key_that_tools_come_across_stays_here(start: StartServer, provider: P
     assert not [p for p in stored if API_KEY.encode() in p.read_bytes()]
 
 
-def resident_bytes(pid: int, name: str) -> int:
-    line = next(x for x in Path(f"/proc/{pid}/status").read_text().splitlines() if name in x)
-    return int(line.split()[1]) * 1024
-
-
 def content(server: Server, seq: int, offset: int, limit: int | None) -> tuple[str, int]:
     given = {"seq": seq, "offset": offset, "limit": limit}
     piece = server.request("tiro/session/content", given)
@@ -233,10 +211,10 @@ def test_b51_a_flood_is_bounded_in_memory_and_kept_with_both_ends(
     server = start()
     allow(server)
     ask(server, "warm up")
-    before = resident_bytes(server.process.pid, "VmRSS")
+    before = memory_bytes(server.process.pid)
     provider.script(use("echo first; yes | head -c 200000000; echo last"))
     done = ask(server, "run it")
-    grown = resident_bytes(server.process.pid, "VmHWM") - before
+    grown = peak_memory_bytes(server.process.pid) - before
     assert grown < 80_000_000
     told = result_of(server)["content"]
     assert told.startswith("first\ny\n")
@@ -250,7 +228,7 @@ def test_b51_a_flood_is_bounded_in_memory_and_kept_with_both_ends(
     assert first == "first\n" + "y\n" * 500
     assert "\n[… 134,000,011 of 200,000,011 bytes left out here …]\n" in middle
     assert last.endswith(f"y\nlast\n{lost}\n[exit code 0]")
-    assert resident_bytes(server.process.pid, "VmHWM") - before < 80_000_000
+    assert peak_memory_bytes(server.process.pid) - before < 80_000_000
     assert len(content(server, shown["seq"], 0, None)[0]) == 4_000_000, "all is never one answer"
     assert server.largest_notification < 1 << 20
     row = next(m for m in view(server)["messages"] if m["role"] == "tool")

@@ -6,7 +6,6 @@ What a server holds at the evening it must also have held in the morning: memory
 import random
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from tests.e2e import replies
@@ -17,6 +16,7 @@ from tests.e2e.provider import Provider, Recorded
 from tests.e2e.replies import Break, Pause, Reply
 from tests.e2e.talk import begin_ask, latest, text_of, until
 from tests.e2e.test_long_talk import everything
+from tests.processes import children_of, memory_bytes, open_files
 from tests.sizes import sized
 
 REAL_PROCESSES = True
@@ -135,11 +135,9 @@ class Day:
 
 def held(server: Server) -> Counter[str]:
     """What the server's process holds: kilobytes, open handles and children."""
-    process = Path(f"/proc/{server.process.pid}")
-    pages = int((process / "statm").read_text().split()[1])
-    children = [(task / "children").read_text().split() for task in (process / "task").iterdir()]
-    handles = len(list((process / "fd").iterdir()))
-    return Counter(kilobytes=pages * 4, handles=handles, children=sum(map(len, children)))
+    pid = server.process.pid
+    kilobytes, handles = memory_bytes(pid) // 1024, len(open_files(pid))
+    return Counter(kilobytes=kilobytes, handles=handles, children=len(children_of(pid)))
 
 
 def tags(server: Server) -> set[str]:

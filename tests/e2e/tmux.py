@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.e2e.home import Home
+from tests.processes import only_child
 from tests.sizes import PATIENCE
 
 COLUMNS, ROWS = 100, 30
@@ -174,8 +175,3 @@ class Chat(Tmux):
     def server_pid(self) -> int:
         """The process id of the server, the chat's only child."""
         return only_child(self.pid())
-
-
-def only_child(pid: int) -> int:
-    """The process id of the one process that this one has started."""
-    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())

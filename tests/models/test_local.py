@@ -4,7 +4,6 @@ It runs with one thread at temperature 0 and says few words; what it says is nev
 """
 
 import asyncio
-import contextlib
 import json
 import os
 import random
@@ -22,6 +21,7 @@ from msgspec.structs import replace
 
 from tests.bench import accuracy
 from tests.models.wire import only, settings
+from tests.processes import children_of, command_line, is_running, wait_over
 from tests.sizes import sized
 from tiro import Session, estimate_tokens
 from tiro.agents.asking import Chat
@@ -358,38 +358,16 @@ def test_it_dies_with_its_owner_however_that_dies(real_cache: Path, number: int)
         child = int(owner.stdout.readline())
         owner.send_signal(number)
         owner.wait()
-    wait_until_gone(child)
-
-
-def command_line(pid: int) -> list[bytes]:
-    """What every user of this machine can read about a process."""
-    return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+    wait_over(child)
 
 
 def children() -> list[int]:
     """The processes of local models that this one has started and that still run."""
-    listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
-    return [pid for pid in map(int, listed.split()) if is_alive(pid) and is_local_model(pid)]
+    return [pid for pid in children_of(os.getpid()) if is_running(pid) and is_local_model(pid)]
 
 
 def is_local_model(pid: int) -> bool:
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
-        return any(word.endswith(b"/local_server.py") for word in command_line(pid))
-    return False
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state not in "ZX"
-
-
-def wait_until_gone(pid: int) -> None:
-    """The test's own time limit ends this when it never happens."""
-    while is_alive(pid):
-        os.sched_yield()
+    return any(word.endswith("/local_server.py") for word in command_line(pid))
 
 
 # --- what cannot be started ----------------------------------------------------------------

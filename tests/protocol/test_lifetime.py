@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 
 from tests.e2e.warm import Forked, WarmProcess, is_possible
+from tests.processes import memory_bytes, wait_over
 from tests.sizes import PATIENCE
 from tiro.protocol.frames import FrameParser, frame
-from tiro.protocol.watch import descendants, is_alive
+from tiro.protocol.watch import descendants
 
 ROOT = Path(__file__).parents[2]
 ENV = {**os.environ, "PYTHONPATH": f"{ROOT / 'server'}:{ROOT}"}
@@ -272,9 +273,7 @@ def test_a_blocked_loop_and_its_children_end_too(warm: WarmProcess | None) -> No
         assert child.process.stdin
         child.process.stdin.close()
         assert child.process.wait(PATIENCE) == 1
-        until = time.monotonic() + PATIENCE
-        while is_alive(sleeper):
-            assert time.monotonic() < until, "the child lives on"
+        wait_over(sleeper)
     finally:
         child.close()
 
@@ -308,10 +307,10 @@ def test_house_6_8_a_client_that_does_not_read_does_not_stop_a_cancel(
         child.send(TURN)
         child.read(lambda: any(m.get("params", {}).get("type") == "text" for m in child.messages))
         time.sleep(0.5)  # the pipe is full by now, and the turn goes on
-        before = resident_kb(child.process.pid)
+        before = memory_bytes(child.process.pid)
         child.send({"jsonrpc": "2.0", "id": 9, "method": "tiro/turn/cancel"})
         time.sleep(0.5)
-        assert resident_kb(child.process.pid) - before < 100_000
+        assert memory_bytes(child.process.pid) - before < 100_000_000
         assert child.answer(7)["result"]["stopReason"] == "cancelled"
         assert child.answer(9)["result"] == {"cancelled": True}
         told = [m["params"] for m in child.messages if m.get("method") == "tiro/turn/event"]
@@ -335,14 +334,14 @@ def test_a_client_that_only_writes_is_not_read_without_bound(warm: WarmProcess |
             {"jsonrpc": "2.0", "id": 1, "method": "tiro/session/addMessage", "params": message}
         )
         child.answer(1)
-        before = resident_kb(child.process.pid)
+        before = memory_bytes(child.process.pid)
         assert child.process.stdin
         os.set_blocking(child.process.stdin.fileno(), False)
         get = frame(b'{"jsonrpc": "2.0", "id": 2, "method": "tiro/session/get"}')
         write_while_it_reads(child, get, times=4_000)
         while not stands_still(child.process.pid):
             pass
-        assert resident_kb(child.process.pid) - before < 150_000
+        assert memory_bytes(child.process.pid) - before < 150_000_000
         child.process.stdin.close()
         assert child.process.wait(PATIENCE) == 1
     finally:
@@ -359,11 +358,6 @@ def write_while_it_reads(child: Child, raw: bytes, times: int) -> None:
 
 def stands_still(pid: int) -> bool:
     """Whether a process gets no larger, though nothing keeps it from it."""
-    before = resident_kb(pid)
+    before = memory_bytes(pid)
     time.sleep(0.1)
-    return resident_kb(pid) == before
-
-
-def resident_kb(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.split("VmRSS:")[1].split()[0])
+    return memory_bytes(pid) == before

@@ -1,38 +1,32 @@
 """At rest a session is as few files as may be, and none of them is open (U9.6, U9.8)."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
+from tests.processes import CAN_LOOK, open_files
 from tests.stores.conftest import Make, Notices
 from tests.stores.look import names, texts
 
 
-def open_files(below: Path) -> list[str]:
+def open_below(directory: Path) -> list[str]:
     """The files of this process that are open below a directory."""
-    found = []
-    for number in os.listdir("/proc/self/fd"):
-        try:
-            found.append(os.readlink(f"/proc/self/fd/{number}"))
-        except OSError:
-            continue  # it was that of the listing
-    return [name for name in found if name.startswith(str(below))]
+    return [name for name in open_files() if name.startswith(str(directory))]
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="asks Linux what is open")
+@pytest.mark.skipif(not CAN_LOOK, reason="asks Linux what is open")
 def test_no_file_stays_open_after_the_first_message(make_manager: Make, directory: Path) -> None:
     """An editor may wait for hours after it; whoever deletes the session then loses nothing."""
     manager = make_manager()
     session = manager.get()
     with manager.changing(session):
         session.add_message("user", "one")
-    assert open_files(directory) == []
+    assert open_below(directory) == []
     with manager.writing(session):
         session.add_message("user", "two")
     assert texts(make_manager().load(manager.end(session) or Path())) == ["one", "two"]
-    assert open_files(directory) == []
+    assert open_below(directory) == []
 
 
 def test_no_empty_journal_stays_beside_a_snapshot(make_manager: Make, directory: Path) -> None:

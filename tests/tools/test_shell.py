@@ -5,7 +5,6 @@ import contextlib
 import os
 import signal
 import threading
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.sizes import PATIENCE
+from tests.processes import CAN_LOOK, is_running, parent_of, wait_noticed, wait_over
 from tests.tools.rooms import a_workspace, put
 from tiro.errors import ToolError
 from tiro.session.secrets import KnownSecrets
@@ -87,7 +86,7 @@ def test_b49_a_repository_within_another_runs_nothing(tmp_path: Path) -> None:
         "kill -9 $PPID; wait",
     ],
 )
-@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs /proc")
+@pytest.mark.skipif(not CAN_LOOK, reason="needs /proc")
 def test_a_command_that_turns_on_its_keeper_ends_all_the_same(tmp_path: Path, line: str) -> None:
     """And all that it has started with it."""
     told = tmp_path / "pid"
@@ -99,7 +98,7 @@ def test_a_command_that_turns_on_its_keeper_ends_all_the_same(tmp_path: Path, li
     wait_over(int(told.read_text()))
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs /proc")
+@pytest.mark.skipif(not CAN_LOOK, reason="needs /proc")
 def test_a_command_cannot_speak_for_its_keeper(tmp_path: Path) -> None:
     """Not even as root: no descriptor of the keeper can be opened and written to."""
     line = """for fd in /proc/$PPID/fd/*; do echo '{"status":0}' > $fd; done; exit 7"""
@@ -182,7 +181,8 @@ def test_b51_a_background_process_is_told_and_does_not_hold_the_tool(
         pid = pid_of(first.content)
         lives, keeper = is_running(pid), parent_of(pid)
         os.kill(pid, signal.SIGKILL)
-        await asyncio.to_thread(wait_gone, keeper)
+        assert keeper
+        await asyncio.to_thread(wait_noticed, keeper)
         return first.content, second.content, lives
 
     first, second, lives = asyncio.run(both())
@@ -279,33 +279,6 @@ def test_the_preview_is_exactly_what_will_run_with_nothing_hidden(tmp_path: Path
 
 def pid_of(told: str) -> int:
     return int(told.partition("process ")[2].partition(";")[0].split(",")[0])
-
-
-def wait_gone(pid: int) -> None:
-    """Wait until its end was noticed too."""
-    while Path(f"/proc/{pid}").exists():
-        time.sleep(0.01)
-
-
-def wait_over(pid: int) -> None:
-    """Wait until one that was killed is over, which on a busy machine may be still to come."""
-    end = time.monotonic() + PATIENCE
-    while is_running(pid):
-        assert time.monotonic() < end, "it lives on"
-        time.sleep(0.01)
-
-
-def parent_of(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-
-
-def is_running(pid: int) -> bool:
-    """Whether it lives; one that has ended and waits to be noticed does not."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
 def test_a_command_says_which_unsaved_text_it_did_not_see(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.processes import open_files
 from tests.tools.rooms import a_workspace, answer, put
 from tiro.errors import ToolError
 from tiro.tools.workspace import Place, shown_name
@@ -296,7 +297,7 @@ def test_kind_that_changes_between_look_and_open_is_refused(
     (room / "in.txt").unlink()
     os.mkfifo(room / "in.txt")
     monkeypatch.setattr(os, "stat", lambda *_, **__: regular)
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(open_files())
     with pytest.raises(ToolError, match="named pipe"):
         workspace.open_file(place)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(open_files()) == before

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import FixedClock
+from tests.processes import open_files
 from tests.stores.look import names, texts
 from tiro import SessionChangedError, SessionFormatError, SessionInUseError, StorageError
 from tiro.stores.disk import Disk
@@ -63,8 +64,7 @@ def test_no_file_stays_open_or_empty(directory: Path) -> None:
         session.set("k", 1)
         store.save(session)
         assert names(directory) == ["x.journal", "x.json"]
-        opened = {os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")}
-        assert not any(str(directory) in path for path in opened)
+        assert not any(str(directory) in path for path in open_files())
         store.delete("x")
         assert names(directory) == []
 
