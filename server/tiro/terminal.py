@@ -49,6 +49,8 @@ PAGE_MESSAGES = 500
 CAPABILITIES = {"window": {"workDoneProgress": True}}
 SETTINGS = {"session": {"resume": "new"}}
 """A command starts with an empty session, whatever an editor does."""
+IMPORTING = {"session": {**SETTINGS["session"], "autosave": True}}
+"""An import is there to be stored."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,10 +198,14 @@ async def _imported(
     how: dict[str, Any],
     show: Callable[[str, dict[str, Any] | TiroError], None],
 ) -> None:
-    async with _server() as client:
+    async with _server(settings=IMPORTING) as client:
         for file in files:
+            wanted = {"path": file, "once": True, **how}
             try:
-                show(file, await client.request("tiro/session/import", {"path": file, **how}))
+                result = await client.request("tiro/session/import", wanted)
+                if result["savedAt"] is None:
+                    await client.request("tiro/session/save")  # which says what is wrong
+                show(file, result)
             except RemoteError as error:
                 show(file, raised_there(error))
 
@@ -285,13 +291,15 @@ def raised_there(error: RemoteError) -> TiroError:
 
 
 @asynccontextmanager
-async def _server(hear: OnNotification | None = None) -> AsyncGenerator[Client, None]:
+async def _server(
+    hear: OnNotification | None = None, settings: dict[str, Any] = SETTINGS
+) -> AsyncGenerator[Client, None]:
     with _its_log() as log:
         client = await Client.start(stderr=log, on_notification=hear, on_request=_answer)
         async with client:
             roots = [Path.cwd().as_uri()]
             await client.initialize(
-                settings=SETTINGS, workspace_roots=roots, capabilities=CAPABILITIES
+                settings=settings, workspace_roots=roots, capabilities=CAPABILITIES
             )
             yield client
 

@@ -134,8 +134,7 @@ def test_all_conversations_of_chatgpt_become_sessions(server: Server) -> None:
     server.request("tiro/session/load", {"id": "light0"})
     assert view(server)["messages"][0]["content"] == "lighthouse 0"
     assert import_(server, text=json.dumps(TREES))["notes"] == [
-        "Older conversations in it, each a saved session now: 2",
-        "Of these, there was a session with the id before: 2",
+        "Older conversations that are here already: 2",
         "The session 'light2' has the same messages; this one is a second one",
     ]
 
@@ -146,6 +145,6 @@ def test_without_autosave_only_the_newest_conversation_is_taken(
     """M4.4: nothing is written; what is left out is told."""
     server = start(settings={"session": {"autosave": False}})
     shown = import_(server, text=json.dumps(TREES))
-    assert shown["notes"] == ["Older conversations, left out as nothing is saved by itself: 2"]
+    assert shown["notes"] == ["Older conversations left out as nothing is saved by itself: 2"]
     assert shown["messages"][0]["content"] == "lighthouse 2"
     assert home.session_files() == []

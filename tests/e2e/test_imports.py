@@ -1,13 +1,21 @@
 """`tiro sessions import`: several files, folders, stdin, a look before anything is imported."""
 
 import json
+import os
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.e2e.command import Tiro
 from tests.e2e.home import Home
+from tests.e2e.test_foreign import TREES
 from tests.stores.shapes import SAMPLES
+from tiro.session.history import time_id
 
 DONE, FAILED, WRONG_USE = 0, 1, 2
+KINDS = ("files", "sqlite")
 ARRAY = json.dumps([{"role": "user", "content": "from a pipe"}])
 
 
@@ -52,8 +60,9 @@ def test_several_files_are_imported_and_a_broken_one_stops_none(tiro: Tiro, home
     assert "broken.json' cannot be read" in done.stderr
     assert len(home.session_files()) == 3
     again = tiro("sessions", "import", "old/a.jsonl")
-    assert again.stdout == "11111111-1111-4111-8111-111111111111-01: 14 messages\n"
-    assert "has the same messages" in again.stderr
+    assert again.stdout == "11111111-1111-4111-8111-111111111111: 14 messages\n"
+    assert "It is here already" in again.stderr
+    assert len(home.session_files()) == 3
     out = tiro("sessions", "export", "gpt-1", "--format", "json", "--out", "-")
     assert json.loads(out.stdout)["id"] == "gpt-1"
     assert not (home.workspace / "-").exists()
@@ -71,3 +80,65 @@ def test_a_format_can_be_named_and_what_is_wrong_is_one_sentence(tiro: Tiro, hom
         assert told in (done.stdout if words == ["."] else done.stderr)
         assert (done.returncode == DONE) == (words == ["."])
         assert len(done.stderr.splitlines()) == (words != ["."])
+
+
+def ids(tiro: Tiro) -> list[str]:
+    """The saved sessions, in the order of their ids."""
+    listed: list[dict[str, Any]] = json.loads(tiro("sessions", "list", "--json").stdout)["sessions"]
+    return sorted(row["id"] for row in listed)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_has_no_id_comes_once_and_has_that_of_its_own_time(
+    tiro: Tiro, home: Home, kind: str
+) -> None:
+    """Its own date says when it was: in it, else that of its file (U7.5)."""
+    home.write_config(store={"kind": kind})
+    file = home.write("talk.json", ARRAY)
+    os.utime(file, (1e9, 1e9))
+    at = time_id(datetime.fromtimestamp(1e9, UTC))
+    rows = [{"role": "user", "content": "q", "timestamp": "2020-02-03T12:00:00Z"}]
+    home.write("dated.json", json.dumps(rows))
+    first = tiro("sessions", "import", "talk.json", "dated.json")
+    assert first.stdout.startswith(f"talk.json: {at}: 1 message\n")
+    assert "session-20200203-" in first.stdout
+    again = tiro("sessions", "import", "talk.json", "dated.json")
+    assert again.stdout == first.stdout
+    assert again.stderr.count("It is here already") == 2
+    assert len(ids(tiro)) == 2
+    tiro("sessions", "rename", at, "Another title")
+    assert "here already" in tiro("sessions", "import", "talk.json").stderr
+
+
+def test_what_is_here_already_hides_nothing_that_came_along(tiro: Tiro, home: Home) -> None:
+    """Of a later export of all conversations only the new ones come, and are told."""
+    home.write("one.json", json.dumps(TREES[:1] + TREES[2:]))
+    home.write("all.json", json.dumps(TREES))
+    tiro("sessions", "import", "one.json")
+    assert ids(tiro) == ["light0", "light2"]
+    done = tiro("sessions", "import", "all.json")
+    assert done.stdout == "light2: 1 message\n"
+    assert done.stderr.splitlines() == [
+        "Older conversations that are here already: 1",
+        "Older conversations in it, each a saved session now: 1",
+        "It is here already",
+    ]
+    assert ids(tiro) == ["light0", "light1", "light2"]
+
+
+def test_an_import_is_stored_whatever_autosave_says(tiro: Tiro, home: Home) -> None:
+    """M4.4: it is asked for in so many words."""
+    home.write_config(session={"autosave": False})
+    home.write("all.json", json.dumps(TREES))
+    assert tiro("sessions", "import", "all.json").returncode == DONE
+    assert ids(tiro) == ["light0", "light1", "light2"]
+
+
+def test_an_import_that_could_not_be_stored_fails(tiro: Tiro, home: Home) -> None:
+    """U7.6: no "1 message" of what is nowhere."""
+    home.write("talk.json", ARRAY)
+    home.write("taken", "no directory")
+    home.write_config(store={"kind": "sqlite", "path": str(home.workspace / "taken" / "a.db")})
+    done = tiro("sessions", "import", "talk.json")
+    assert (done.returncode, done.stdout) == (FAILED, "")
+    assert "could not be" in done.stderr

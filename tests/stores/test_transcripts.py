@@ -510,6 +510,42 @@ def test_a_broken_item_of_an_array_is_named() -> None:
     assert caught.value.data["recovered"] == 1
 
 
+def test_a_request_as_openai_takes_it_is_read() -> None:
+    """What the array in it holds, and no setting of the request; U7.4."""
+    rows = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "q"}]
+    body = {"model": "gpt-4o", "messages": rows, "temperature": 1, "tools": [{"x": 1}]}
+    imported = read(json.dumps(body, indent=2), "request")
+    assert said(imported) == [("system", "be brief"), ("user", "q")]
+    assert (imported.stored.fields["model"], imported.stored.unknown) == (None, {})
+    assert imported.notes == ["Not taken over: the definitions of tools"]
+    newer = {"model": "gpt-5", "instructions": "be brief", "input": "q"}
+    imported = read(json.dumps(newer), "request")
+    assert said(imported) == [("user", "q")]
+    assert imported.notes == ["Not taken over: the system prompt"]
+    items = {**newer, "input": [{"type": "message", "role": "user", "content": "q"}]}
+    assert said(read(json.dumps(items), "request")) == [("user", "q")]
+
+
+def test_a_request_as_anthropic_takes_it_is_read() -> None:
+    """M1.4: each result is a message."""
+    rows: list[dict[str, Any]] = [
+        {"role": "user", "content": "look"},
+        {"role": "assistant", "content": [use("a")]},
+        {"role": "user", "content": [result("a", "1"), text("and now?")]},
+    ]
+    body = {"model": "m", "max_tokens": 9, "system": "be brief", "messages": rows}
+    imported = read(json.dumps(body), "request")
+    told = [("user", "look"), ("assistant", [use("a")]), ("tool", result("a", "1"))]
+    assert said(imported) == [*told, ("user", "and now?")]
+    assert imported.notes == ["Not taken over: the system prompt"]
+
+
+@pytest.mark.parametrize("more", [{}, {"id": "a", "model": "m"}, {"memo": {}, "model": "m"}])
+def test_a_session_is_no_request(more: dict[str, Any]) -> None:
+    """U7.2."""
+    read(json.dumps({"messages": [{"role": "user", "content": "q"}], **more}), "json")
+
+
 # all of them
 
 
@@ -522,6 +558,7 @@ SAMPLES = {
     "gptel": "".join(part for _, part in MARKDOWN) + variables(spans(MARKDOWN)),
     "chatgpt": CHATGPT,
     "messages": json.dumps([{"role": "user", "content": [text("q"), result("a", "b")]}]),
+    "request": json.dumps({"model": "m", "messages": [{"role": "user", "content": [text("q")]}]}),
 }
 
 

@@ -428,6 +428,7 @@ export interface ImportParams {
   text?: string | null;
   format?: string | null;
   limit?: number | null;
+  once?: boolean;
 }
 
 /** The session as it is now; `notes` say what was not taken over as it stood, if anything. */

@@ -34,6 +34,7 @@ from tiro.stores.store import expires_at, has_expired
 from tiro.tools.silent_disk import Patience
 
 if TYPE_CHECKING:
+    from tiro.stores.exports import Twins
     from tiro.stores.formats.format import Imported
     from tiro.stores.places import Progress
     from tiro.stores.search import Hit, Search
@@ -173,11 +174,12 @@ class SavedSessions:
         return await asyncio.to_thread(_export, self._manager, format, id, path, is_redacted)
 
     async def import_from(
-        self, path: Path | None, text: str | None, format: str | None
+        self, path: Path | None, text: str | None, format: str | None, is_once: bool = False
     ) -> tuple[Session, Sequence[str]]:
         """Make what is in a file or a text the current session, in a new file of ours.
 
-        Also what was not taken over as it was, in sentences. What cannot be read raises
+        If it is wanted only once, one that is here already becomes the current one instead. Also
+        what was not taken over as it was, in sentences. What cannot be read raises
         SessionFormatError or SessionNotFoundError and changes nothing.
         """
         if (path is None) == (text is None):
@@ -187,8 +189,11 @@ class SavedSessions:
         notes = [*imported.notes, *_losses(imported.stored)]
         given = imported.stored.fields["id"] or ""
         await self.clear()
-        twin = await asyncio.to_thread(_twin, self._manager, imported.stored)
-        notes += await asyncio.to_thread(self._adopt_others, imported.others)
+        twins = await asyncio.to_thread(_twins, self._manager)
+        twin = await asyncio.to_thread(twins.of, imported.stored)
+        notes += await asyncio.to_thread(self._adopt_others, imported.others, twins)
+        if is_once and twin is not None and twin.holds_all:
+            return await self.load(id=twin.id), [*notes, "It is here already"]
         session = await asyncio.to_thread(self._manager.adopt, imported.stored)
         await self._weigh(session)
         self._manager.set_current(session)
@@ -197,27 +202,33 @@ class SavedSessions:
         elif given not in ("", session.id) and twin is None:
             notes.append(f"It is {session.id!r} here: another session has the id {given!r}")
         if twin is not None:
-            notes.append(f"The session {twin!r} has the same messages; this one is a second one")
+            notes.append(f"The session {twin.id!r} has the same messages; this one is a second one")
         return session, notes
 
-    def _adopt_others(self, others: Sequence[StoredSession]) -> Sequence[str]:
-        """Save the further sessions of an import, oldest first; what is to be said of them."""
-        if not others:
-            return []
+    def _adopt_others(self, others: Sequence[StoredSession], twins: "Twins") -> Sequence[str]:
+        """Save the further sessions of an import, oldest first; what is to be said of them.
+
+        None comes a second time.
+        """
+        found = [twins.of(stored) for stored in others]
+        new = [s for s, twin in zip(others, found, strict=True) if not (twin and twin.holds_all)]
+        counts = {"that are here already": len(others) - len(new)}
         if not self._manager.autosave:
-            return [f"Older conversations, left out as nothing is saved by itself: {len(others)}"]
-        again = 0
-        for stored in others:
+            counts["left out as nothing is saved by itself"] = len(new)
+            new = []
+        again = unsaved = 0
+        for stored in new:
             wanted = safe_id(stored.fields["id"] or "")
             session = self._manager.adopt(stored)
             again += wanted not in ("", session.id)
             self._manager.end(session)
             if not self._manager.is_stored(session):
                 self._unsaved.append(session)
-        notes = [f"Older conversations in it, each a saved session now: {len(others)}"]
-        return notes + (
-            [f"Of these, there was a session with the id before: {again}"] * bool(again)
-        )
+                unsaved += 1
+        counts["that could not be stored yet"] = unsaved
+        counts["in it, each a saved session now"] = len(new) - unsaved
+        counts["whose id another session had before"] = again
+        return [f"Older conversations {what}: {n}" for what, n in counts.items() if n]
 
     async def search(
         self, query: str, limit: int | None, on_progress: "Progress"
@@ -341,13 +352,15 @@ def _import(path: Path | None, text: str, format: str | None) -> "Imported":
     chosen = None if format is None else registry.named(format)
     if path is not None:
         return exports.read_import(path, chosen)
-    return (chosen or registry.recognised(text)).loads(text)
+    imported = (chosen or registry.recognised(text)).loads(text)
+    exports.date(imported.stored, None)
+    return imported
 
 
-def _twin(manager: SessionManager, stored: StoredSession) -> str | None:
+def _twins(manager: SessionManager) -> "Twins":
     from tiro.stores import exports
 
-    return exports.twin_of(manager, stored)
+    return exports.Twins(manager)
 
 
 def _losses(stored: StoredSession) -> list[str]:

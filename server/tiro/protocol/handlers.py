@@ -258,7 +258,7 @@ async def session_export(desk: Desk, params: types.ExportParams) -> types.Export
 async def session_import(desk: Desk, params: types.ImportParams) -> types.ImportResult:
     """Make an exported session the current one."""
     _, notes = await desk.assistant.saved.import_from(
-        absolute(params.path), params.text, params.format
+        absolute(params.path), params.text, params.format, params.once
     )
     await desk.connection.turns_answered()
     shown = to_wire_view(desk.assistant, await desk.assistant.page(params.limit))

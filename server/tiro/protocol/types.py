@@ -524,6 +524,8 @@ class ImportParams(Wire, frozen=True):
     format: str | None = None
     limit: Count | None = None
     """How many messages the answer has, the newest; without it the window."""
+    once: bool = False
+    """Whether one that is here already is taken instead of a second one."""
 
 
 class ImportResult(SessionView, frozen=True, kw_only=True):

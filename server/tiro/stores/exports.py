@@ -4,14 +4,17 @@ import itertools
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
 from tiro.session.core import Core
+from tiro.session.history import time_id
 from tiro.session.json_text import decode, encode
 from tiro.session.messages import Message
-from tiro.session.snapshot import LISTS, StoredSession, read_snapshot
+from tiro.session.snapshot import FIELDS, LISTS, StoredSession, read_snapshot
+from tiro.session.times import from_rfc3339, rfc3339
 from tiro.stores.blobs import blobs_beside
 from tiro.stores.copies import occupied
 from tiro.stores.disk import make_directories, read_file, real_path, replace_file, signature_at
@@ -86,6 +89,7 @@ def read_import(path: Path, format: Format | None) -> Imported:
             core = Core()
             read_session(path).restore(core)
             imported.stored = read_snapshot(encode(core.snapshot()))
+        date(imported.stored, path)
         return imported
     except SessionFormatError as error:
         raise _unreadable(path, error.data["reason"], error.data["recovered"]) from error
@@ -93,21 +97,59 @@ def read_import(path: Path, format: Format | None) -> Imported:
         raise _unreadable(path, str(error)) from error
 
 
-def twin_of(manager: SessionManager, stored: StoredSession) -> str | None:
-    """The id of a saved session with the same messages; None where none is found.
+def date(stored: StoredSession, path: Path | None) -> None:
+    """Give a session without an id that of its own time, so that it is the same at each import.
 
-    Of those with as many messages the newest `MOST_TWINS` are looked at.
+    Where it says none, that of its file is taken.
     """
-    said, rows = _said([*stored.archive, *stored.messages]), list[SavedSession]()
-    with suppress(StorageError):
-        rows, _ = manager.list(limit=None)
-    alike = (row for row in rows if row.error is None and row.messages + row.archived == len(said))
-    for row in itertools.islice(alike, MOST_TWINS):
-        with suppress(SessionFormatError, SessionNotFoundError, StorageError):
-            core, _ = manager.look_at(row.path)
-            if _said([*core.archive_rows, *core.oldest_first()]) == said:
-                return row.id
-    return None
+    texts = [stored.fields["created_at"], stored.timestamp]
+    texts += [message.timestamp for message in (*stored.archive, *stored.messages)]
+    found = next((time for text in texts if (time := from_rfc3339(text)) is not None), None)
+    if found is None and path is not None:
+        with suppress(OSError):
+            found = datetime.fromtimestamp(path.stat().st_mtime).astimezone()
+    if found is not None:
+        stored.fields["created_at"] = stored.fields["created_at"] or rfc3339(found)
+        stored.fields["id"] = stored.fields["id"] or time_id(found)
+
+
+class Twin(NamedTuple):
+    """A saved session with the same messages as one that is imported."""
+
+    id: str
+    holds_all: bool
+    """Whether the other one has no memo, summary or state that this one lacks."""
+
+
+class Twins:
+    """The saved sessions as they are now, to find those with the same messages as others."""
+
+    def __init__(self, manager: SessionManager) -> None:
+        self._manager, self._rows = manager, list[SavedSession]()
+        with suppress(StorageError):
+            self._rows, _ = manager.list(limit=None)
+
+    def of(self, stored: StoredSession) -> Twin | None:
+        """The twin of this one; None where none is found, or where nothing is said in it.
+
+        Of those with as many messages that with its id is looked at, and the newest `MOST_TWINS`.
+        """
+        said, id = _said([*stored.archive, *stored.messages]), stored.fields["id"]
+        alike = [row for row in self._rows if row.error is None and said]
+        alike = [row for row in alike if row.messages + row.archived == len(said)]
+        alike.sort(key=lambda row: row.id != id)
+        for row in itertools.islice(alike, MOST_TWINS):
+            with suppress(SessionFormatError, SessionNotFoundError, StorageError):
+                core, _ = self._manager.look_at(row.path)
+                if _said([*core.archive_rows, *core.oldest_first()]) == said:
+                    return Twin(row.id, _holds_all(core, stored))
+        return None
+
+
+def _holds_all(core: Core, stored: StoredSession) -> bool:
+    fields, own = stored.fields, core.snapshot()
+    names = ("memo", "summary", "state")
+    return all(fields[name] in (FIELDS[name][1], own[name]) for name in names)
 
 
 def _said(messages: Iterable[Message]) -> list[tuple[str, Any]]:

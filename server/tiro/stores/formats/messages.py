@@ -1,4 +1,4 @@
-"""A JSON array of messages as OpenAI and Anthropic take them in a request. Only read.
+"""Messages as OpenAI and Anthropic take them: a JSON array, or a whole request. Only read.
 
 Both spellings of tool data are Tiro's own too (U1.9), so messages stay as they are, but that each
 tool result becomes a message and that pictures are spelt as ours. Among them may be the items that
@@ -7,7 +7,10 @@ OpenAI's newer API takes and gives, which become messages.
 
 from typing import Any
 
-from tiro.session.json_text import clean
+import msgspec
+
+from tiro.session.json_text import clean, encode
+from tiro.session.snapshot import FIELDS
 from tiro.stores.formats import json, responses
 from tiro.stores.formats.conversation import Conversation
 from tiro.stores.formats.format import Format, Imported, no_dumps, no_export, refused
@@ -29,10 +32,36 @@ def loads(text: str) -> Imported:
     return conversation.imported(None)
 
 
+def loads_request(text: str) -> Imported:
+    """Read the messages of a request's body; what else is asked for in it is not taken over."""
+    body = json.decode_or_none(clean(text.removeprefix("\ufeff")).encode())
+    if not isinstance(body, dict):
+        raise refused("It is no request, or it is damaged")
+    said = body.get("messages", body.get("input"))
+    rows = [{"role": "user", "content": said}] if isinstance(said, str) else said
+    imported = loads(encode(rows).decode())
+    if more := [words for name, words in _NOT_TAKEN.items() if body.get(name)]:
+        imported.notes.append(f"Not taken over: {', '.join(more)}")
+    return imported
+
+
 def looks_like(text: str) -> bool:
     """Whether it is an array whose first item is a message."""
     first = json.first_item(text) if text.lstrip("\ufeff \t\r\n")[:1] == "[" else None
     return _is_message(first) or responses.is_item(first)
+
+
+def looks_like_request(text: str) -> bool:
+    """Whether it is an object with messages and what a request says besides, and none of ours."""
+    if text.lstrip("\ufeff \t\r\n")[:1] != "{" or '"schema_version"' in text[:_LOOK]:
+        return False
+    try:
+        found = msgspec.json.decode(text.removeprefix("\ufeff"), type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    is_own = bool(found.keys() & _OWN)
+    has_messages = "messages" in found or ("input" in found and "model" in found)
+    return has_messages and not is_own and not found.keys().isdisjoint(_REQUEST)
 
 
 def _take(conversation: Conversation, row: dict[str, Any]) -> None:
@@ -76,4 +105,16 @@ def _uses_tool(row: dict[str, Any]) -> bool:
     return bool(row.get("tool_calls") or row.get("function_call"))
 
 
+_LOOK = 1_000
+_NOT_TAKEN = {
+    "system": "the system prompt",
+    "instructions": "the system prompt",
+    "tools": "the definitions of tools",
+}
+"""What people may miss of a request: field → our words for it."""
+_REQUEST = {"model", "stream", "max_tokens", "temperature", *_NOT_TAKEN}
+"""What a request has besides messages."""
+_OWN = {*FIELDS, "archive", "schema_version", "timestamp"} - {"model", "metadata"}
+
 FORMAT = Format("messages", no_dumps, loads, looks_like, no_export)
+REQUEST = Format("request", no_dumps, loads_request, looks_like_request, no_export)

@@ -28,6 +28,7 @@ FORMATS: tuple[Format, ...] = (
     chatgpt.FORMAT,
     go_agent.FORMAT,
     messages.FORMAT,
+    messages.REQUEST,
     AGENTLY,
     magent.FORMAT,
     json.FORMAT,
