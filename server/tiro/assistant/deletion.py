@@ -155,6 +155,7 @@ class Deletion:
         is_done = await asyncio.to_thread(take, id)
         if is_current:
             self._manager.reset()
+            self._assistant.turns.overtake()
         if is_done:
             await self._tidy()
         return is_done or is_current

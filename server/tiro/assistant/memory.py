@@ -4,6 +4,7 @@ Models are asked outside the session's lock; what they answer is committed in on
 all. The background summary starts when a turn has ended, so that no reply ever waits for it.
 """
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -213,9 +214,10 @@ class Memory:
     @contextlib.asynccontextmanager
     async def current(self, session: Core) -> AsyncIterator[None]:
         """The right to store what a model wrote: only into the current session (N4.8)."""
+        manager = self._assistant.manager
         async with self.writing(session):
-            if self._assistant.manager.current is not session:
-                raise ResizeError("Another session is the current one", reason="overtaken")
+            if manager.current is not session or await self._is_deleted(session):
+                raise ResizeError("It is not the current session any more", reason="overtaken")
             yield
 
     def _memo_told(self, session: Core, refused: str | None) -> None:
@@ -354,9 +356,12 @@ class Memory:
         async with entered(self._assistant.manager.changing(session)):
             yield session
             owner, usage = self._unpaid
-            if owner is session:
+            if owner is session and not await self._is_deleted(session):
                 self._unpaid = (None, Usage())
                 session.change(usage=session.usage + usage)
+
+    async def _is_deleted(self, session: Core) -> bool:
+        return await asyncio.to_thread(self._assistant.manager.live.is_deleted, session)
 
 
 def _all_pinned() -> ResizeError:

@@ -142,11 +142,16 @@ class SavedSessions:
 
     def _kept(self, path: Path | None, id: str | None) -> Session | None:
         """The session there that holds more than its file: the disk has refused the rest."""
-        self._unsaved = [one for one in self._unsaved if not self._manager.is_stored(one)]
-        for one in self._unsaved:
+        for one in self._held_back():
             if one.id == id if path is None else self._manager.path_of(one) == path:
                 return one
         return None
+
+    def _held_back(self) -> Sequence[Session]:
+        """Those that the disk has still refused, and that nobody has deleted."""
+        live = self._manager.live
+        self._unsaved = [one for one in self._unsaved if live.is_held_back(one)]
+        return self._unsaved
 
     async def latest(self) -> SavedSession | None:
         """The saved session that `load` takes as the latest."""
@@ -243,7 +248,7 @@ class SavedSessions:
         search = self._opened()
         count = min(DEFAULT_HITS if limit is None else limit, MOST_HITS)
         current = [] if self._manager.current is None else [self._manager.current]
-        live = list(dict.fromkeys([*current, *self._unsaved]))
+        live = list(dict.fromkeys([*current, *self._held_back()]))
         is_over = threading.Event()
         try:
             return await asyncio.get_running_loop().run_in_executor(

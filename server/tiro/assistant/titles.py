@@ -62,10 +62,8 @@ class Titles:
         self._tried = (session, tries + 1 if owner is session else 1)
         try:
             title = await self._asked(session)
-            memory = self._assistant.memory
-            async with memory.writing(session):
-                is_current = self._assistant.manager.current is session
-                if title is None or not is_current or not _is_unnamed(session):
+            async with self._assistant.memory.current(session):
+                if title is None or not _is_unnamed(session):
                     return
                 session.change(title=title)
             self._on_notice(Notice("titled", session, {}))

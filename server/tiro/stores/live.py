@@ -1,4 +1,8 @@
-"""The live sessions of a manager, each with what keeps it stored, while anyone holds it."""
+"""The live sessions of a manager, each with what keeps it stored, while anyone holds it.
+
+Once a session is deleted, no change to an object of it is stored any more, whoever still has one:
+it comes back by an explicit save alone.
+"""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -19,14 +23,31 @@ class Live:
         self.by_key = ByKey()
         self._new_upkeep = new_upkeep
         self._upkeeps: WeakKeyDictionary[Core, Upkeep] = WeakKeyDictionary()
+        self._deleted: WeakKeyDictionary[Core, Upkeep] = WeakKeyDictionary()
+        """Those of deleted sessions, which store nothing."""
 
     def upkeep_of(self, session: Core) -> Upkeep:
         """What keeps this session stored."""
         with self.lock:
-            upkeep = self._upkeeps.get(session)
+            upkeep = self._upkeeps.get(session) or self._deleted.get(session)
             if upkeep is None:
                 upkeep = self._upkeeps[session] = self._new_upkeep(session)
             return upkeep
+
+    def brought_back(self, session: Core) -> Upkeep:
+        """The same, also of a session that was deleted."""
+        with self.lock:
+            self._deleted.pop(session, None)
+            return self.upkeep_of(session)
+
+    def is_deleted(self, session: Core) -> bool:
+        """Whether it was deleted, here or by another process; waits for the disk."""
+        return session in self._deleted or self.upkeep_of(session).is_gone()
+
+    def is_held_back(self, session: Core) -> bool:
+        """Whether it holds more than is stored, and is to be stored still."""
+        upkeep = self.find(session)
+        return upkeep is not None and not upkeep.is_stored(session)
 
     def find(self, session: Core) -> Upkeep | None:
         """The same, where it has one already."""
@@ -56,7 +77,9 @@ class Live:
         """Stop storing live objects of this session."""
         self.drop_key(id)
         for session in self.of_id(id):
-            self._upkeeps.pop(session).detach(session)
+            with self.lock:
+                upkeep = self._deleted[session] = self._upkeeps.pop(session)
+            upkeep.detach(session)
 
     @contextmanager
     def letting_go(self, id: str) -> Iterator[None]:

@@ -239,7 +239,7 @@ class SessionManager:
         """
         if file is not None:
             return self.copy_to(session, file)
-        path = self.live.upkeep_of(session).save(session)
+        path = self.live.brought_back(session).save(session)
         with self.live.lock:
             if session.id is not None and session.id in self.live.by_key:
                 self.live.by_key.put(session.id, session)

@@ -114,6 +114,10 @@ class Saving:
         with session.lock:
             return self.files is not None and self.files.stored_n == session.n
 
+    def is_gone(self) -> bool:
+        """Whether it was stored and is not there any more: somebody deleted it."""
+        return self.path is not None and not os.path.lexists(self.path)
+
     def held(self, session: Core) -> Held:
         """Finds the session's large values in memory."""
         return self._blobs.held_by((*session.archive_rows, *session.newest_first))

@@ -97,6 +97,13 @@ class ShelfUpkeep:
         with session.lock:
             return self._kept is not None and self._stored_n == session.n
 
+    def is_gone(self) -> bool:
+        """Whether it was stored and is not there any more: somebody deleted it."""
+        kept, id = self._kept, self._id
+        with suppress(StorageError):
+            return kept is not None and id is not None and not self._shelf.has(id)
+        return False
+
     def stored_bytes(self) -> int:
         """The size of what is stored of it."""
         kept = self._kept

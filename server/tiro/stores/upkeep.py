@@ -31,6 +31,10 @@ class Upkeep(Protocol):
         """Whether everything in the session survives a kill of this process."""
         ...
 
+    def is_gone(self) -> bool:
+        """Whether it was stored and is not there any more: somebody deleted it."""
+        ...
+
     def stored_bytes(self) -> int:
         """The size of what is stored of it."""
         ...
