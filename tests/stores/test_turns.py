@@ -17,8 +17,10 @@ import pytest
 from tests.sizes import PATIENCE, SECONDS, sized
 from tests.stores.conftest import Make, Notices, Tell
 from tests.stores.look import names, texts
-from tiro.errors import SessionInUseError
-from tiro.stores.disk import Disk
+from tiro.errors import SessionInUseError, StorageError
+from tiro.session.core import Core
+from tiro.stores import reading as reading_module
+from tiro.stores.disk import Disk, read_file
 from tiro.stores.lock import wait_for
 from tiro.stores.reading import read_session
 
@@ -330,6 +332,61 @@ def test_a_reader_never_sees_less_than_what_was_answered(make_manager: Make) -> 
         assert reading.bad == 0
         assert reading.last_n >= before
     thread.join()
+
+
+@pytest.mark.parametrize("writes", [1, 2, 3, 4, 30])
+def test_a_reader_without_the_lock_takes_no_two_files_that_do_not_belong_together(
+    make_manager: Make, monkeypatch: pytest.MonkeyPatch, writes: int
+) -> None:
+    """Around whatever it reads, the one that holds the lock writes snapshot and journal anew."""
+    manager = make_manager(fsync="never")
+    session = manager.create(id="x")
+    session.add_message("user", "1")
+    path = manager.path_of_id("x")
+    left = [writes]
+
+    def write() -> None:
+        if left[0]:
+            left[0] -= 1
+            manager.save(session)
+            session.add_message("user", str(session.next_seq))
+
+    def read(file: Path) -> Any:
+        write()
+        data = read_file(file)
+        write()
+        return data
+
+    monkeypatch.setattr(reading_module, "read_file", read)
+    with manager.writing(session):
+        session.add_message("user", "2")
+        answered = session.n
+        reading = read_session(path)
+    assert (reading.bad, left) == (0, [0])
+    assert reading.last_n >= answered
+    kept = Core()
+    reading.restore(kept)
+    assert texts(kept) == [str(number + 1) for number in range(len(texts(kept)))]
+    assert kept.n == reading.last_n
+
+
+def test_a_reader_that_never_finds_two_files_that_belong_together_says_so(
+    make_manager: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading_module, "wait_for", functools.partial(wait_for, seconds=0))
+    manager = make_manager(fsync="never")
+    session = manager.create(id="x")
+    session.add_message("user", "1")
+
+    def read(file: Path) -> Any:
+        manager.save(session)
+        session.add_message("user", "more")
+        return read_file(file)
+
+    monkeypatch.setattr(reading_module, "read_file", read)
+    with manager.writing(session), pytest.raises(StorageError) as caught:
+        read_session(manager.path_of_id("x"))
+    assert caught.value.data["errno"] == "EBUSY"
 
 
 def test_without_autosave_others_are_seen_until_something_is_unsaved(

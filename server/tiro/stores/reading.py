@@ -186,10 +186,8 @@ def values_of(path: Path) -> set[str]:
 
     Raises OSError, and so where there is no snapshot.
     """
-    names = referred_to(read_file(path)[0])
-    with suppress(FileNotFoundError):
-        names |= referred_to(read_file(beside(path, JOURNAL_ENDING))[0])
-    return names
+    in_journal = referred_to(_read_journal_file(beside(path, JOURNAL_ENDING))[0])
+    return in_journal | referred_to(read_file(path)[0])  # where they go from the journal
 
 
 def read_session(path: Path) -> Reading:
@@ -199,16 +197,27 @@ def read_session(path: Path) -> Reading:
     StorageError (with `path`, `errno`).
     """
     for _ in range(_READ_ATTEMPTS):
-        reading = _read_once(path)
-        if _is_current(path, reading):
+        if (reading := _read_once(path)) is not None:
             return reading
     journal = Journal(beside(path, JOURNAL_ENDING), Disk())
-    try:
+
+    def take() -> bool:
+        """Read once more, if possible while those who write all the time wait for once."""
+        nonlocal reading
         if journal.exists():
-            wait_for(journal.try_lock)  # somebody writes all the time: let them wait for once
-        return _read_once(path)
+            with suppress(OSError):
+                journal.try_lock()
+        reading = _read_once(path)
+        return reading is not None
+
+    try:
+        wait_for(take)
     finally:
         journal.close()
+    if reading is None:
+        busy = OSError(errno.EBUSY, "Another process writes to it without a pause; try again")
+        raise storage_error(path, busy, "read")
+    return reading
 
 
 def storage_error(path: Path, error: OSError, verb: str) -> StorageError:
@@ -241,14 +250,24 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _read_once(path: Path) -> Reading:
+def _read_once(path: Path) -> Reading | None:
+    """None where the two files were not read as they belong together, for others are writing.
+
+    A snapshot is replaced before its journal is cut. So the journal is one of this snapshot where
+    that was there before and after; but one that was cut while it was read may look damaged.
+    """
+    journal_path = beside(path, JOURNAL_ENDING)
     try:
-        data, snapshot, journal_data, journal = _read_both(path)
+        before = signature_at(path)
+        journal_data, journal = _read_journal_file(journal_path)
+        data, snapshot = read_file(path)
     except (FileNotFoundError, NotADirectoryError) as error:
         missing = f"There is no session file {str(path)!r}"
         raise SessionNotFoundError(missing, path=str(path)) from error
     except OSError as error:
         raise storage_error(path, error, "read") from error
+    if snapshot != before:
+        return None
     try:
         with _collector_paused():
             stored = read_snapshot(data)
@@ -260,30 +279,23 @@ def _read_once(path: Path) -> Reading:
     if stored.fields["id"] is None:
         stored.fields["id"] = path.name.removesuffix(SNAPSHOT_ENDING)
     text = _journal_of(stored, journal_data)
+    if text.bad and not _is_same(journal_path, journal):
+        return None
     return Reading(path, stored, text.changes, snapshot, journal, text.size, text.bad)
 
 
-def _read_both(path: Path) -> tuple[bytes, Signature, bytes, Signature | None]:
-    data, snapshot = read_file(path)
+def _is_same(path: Path, seen: Signature | None) -> bool:
     try:
-        journal_data, journal = read_file(beside(path, JOURNAL_ENDING))
-    except FileNotFoundError:
-        journal_data, journal = b"", None
-    return data, snapshot, journal_data, journal
-
-
-def _is_current(path: Path, reading: Reading) -> bool:
-    """Whether both files were read as they belong together, though others may be writing.
-
-    A snapshot is replaced before its journal is cut, and a journal that was cut while it was read
-    has a gap or a broken line.
-    """
-    try:
-        if signature_at(path) != reading.snapshot:
-            return False
-        return not reading.bad or signature_at(beside(path, JOURNAL_ENDING)) == reading.journal
+        return signature_at(path) == seen
     except OSError as error:
         raise storage_error(path, error, "read") from error
+
+
+def _read_journal_file(path: Path) -> tuple[bytes, Signature | None]:
+    try:
+        return read_file(path)
+    except FileNotFoundError:
+        return b"", None
 
 
 def _unreadable(path: Path, error: SessionFormatError, journal: bytes) -> SessionFormatError:
