@@ -41,8 +41,8 @@ BESIDE = {
     ("sqlite_raw.py", "put", "unlink"): "a copy stays that nobody needed",
     ("file_trash.py", "_move", "unlink"): "from another disk: what stays is only there twice",
     ("file_trash.py", "_restore", "unlink"): "an empty file of a restore that failed, if that",
-    ("copies.py", "remove_session", "unlink"): "a delete: test_edits and test_manager",
-    ("copies.py", "_remove_journal", "unlink"): "a delete: test_manager",
+    ("idle_files.py", "remove_session", "unlink"): "a delete: test_edits and test_manager",
+    ("idle_files.py", "_remove_journal", "unlink"): "a delete: test_manager",
 }
 """Places that no fault of can cost a message, and why."""
 

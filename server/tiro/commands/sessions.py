@@ -11,9 +11,9 @@ from tiro.arguments import (
     add_group,
     count,
 )
+from tiro.commands.deleted_sessions import add_trash
 from tiro.commands.imports import add_import
 from tiro.commands.stored_sessions import add_stored
-from tiro.commands.trash import add_trash
 from tiro.exits import Exit
 from tiro.screen_text import flat
 

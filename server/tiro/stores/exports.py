@@ -16,10 +16,10 @@ from tiro.session.messages import Message
 from tiro.session.snapshot import FIELDS, LISTS, StoredSession, read_snapshot
 from tiro.session.times import from_rfc3339, rfc3339
 from tiro.stores.blobs import blobs_beside
-from tiro.stores.copies import occupied
 from tiro.stores.disk import make_directories, read_file, real_path, replace_file, signature_at
 from tiro.stores.formats import registry
 from tiro.stores.formats.format import Format, Imported, refused
+from tiro.stores.idle_files import occupied
 from tiro.stores.index import SavedSession
 from tiro.stores.manager import SessionManager
 from tiro.stores.reading import (

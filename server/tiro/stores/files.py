@@ -15,8 +15,8 @@ from tiro.errors import SessionFormatError, SessionInUseError, SessionNotFoundEr
 from tiro.session.changes import Change
 from tiro.session.core import Core
 from tiro.session.times import Clock, utc_now
-from tiro.stores.copies import locked, remove_session
 from tiro.stores.disk import Disk, Signature, make_directories, signature_at, temporary_file
+from tiro.stores.idle_files import locked, remove_session
 from tiro.stores.journal import change_lines
 from tiro.stores.kept import KeptStore
 from tiro.stores.lock import in_use, wait_for

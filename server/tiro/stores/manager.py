@@ -23,9 +23,9 @@ from tiro.session.snapshot import StoredSession
 from tiro.session.times import Clock, utc_now
 from tiro.stores.autosave import Autosave
 from tiro.stores.blobs import Held, nothing
-from tiro.stores.copies import held, locked, remove_expired, remove_session, write_copy
 from tiro.stores.disk import Disk, real_path
 from tiro.stores.file_trash import FileTrash
+from tiro.stores.idle_files import held, locked, remove_expired, remove_session, write_copy
 from tiro.stores.index import Index, Listing, SavedSession, Version, matching
 from tiro.stores.live import Live
 from tiro.stores.lock import never

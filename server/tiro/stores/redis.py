@@ -151,8 +151,8 @@ class Server:
         self._lock = threading.Lock()
 
     @property
-    def bin(self) -> TrashKeys:
-        """The sessions that were thrown away."""
+    def trash(self) -> TrashKeys:
+        """The sessions that were deleted."""
         return TrashKeys(self)
 
     def __repr__(self) -> str:

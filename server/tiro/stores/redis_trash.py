@@ -1,4 +1,4 @@
-"""What was thrown away from a Redis server: keys renamed, by one script each time (`Bin`).
+"""The trash of a Redis server: keys renamed, by one script each time (`RawTrash`).
 
 An answer may be lost though a script ran: asked again, each says that it is done.
 """
@@ -13,7 +13,7 @@ import msgspec
 
 from tiro.session.json_text import encode
 from tiro.stores.about import About
-from tiro.stores.shelf import KeptTexts, Thrown
+from tiro.stores.shelf import DeletedRow, KeptTexts
 
 # In all scripts: KEYS are those of `Server.keys_of`, then the session, its changes and the list of
 # the trash, and whose removal was answered last; ARGV[1] is the id, ARGV[2] what tells the session
@@ -33,7 +33,7 @@ redis.call('HDEL', KEYS[3], ARGV[1])
 redis.call('ZREM', KEYS[4], ARGV[1])
 return 1
 """
-_PUT_BACK = """
+_RESTORE = """
 local there = redis.call('HGET', KEYS[1], 'birth')
 if there then return there == ARGV[2] and 1 or 0 end
 if redis.call('EXISTS', KEYS[5]) == 0 then return 0 end
@@ -94,33 +94,33 @@ class Redis(Protocol):
 
 
 class TrashKeys:
-    """The sessions that were thrown away from one server."""
+    """The sessions that were deleted from one server."""
 
     def __init__(self, server: Redis) -> None:
         self._server = server
 
     def put(self, id: str, now: datetime) -> bool:
-        """As `Bin.put`."""
+        """As `RawTrash.put`."""
         row = self._server.row_of(id)
         if row is None:
             return False
         birth, listed = row
         return self._run(_PUT, id, birth, repr(now.timestamp()), encode(id), listed)
 
-    def rows(self) -> list[Thrown]:
-        """As `Bin.rows`."""
+    def rows(self) -> list[DeletedRow]:
+        """As `RawTrash.rows`."""
         with self._server.told("read"):
             fields = self._server.connect().hgetall(self._server.prefix + b"trash")
         rows = []
         for text in fields.values():
             try:
-                rows.append(_thrown(text))
+                rows.append(_row(text))
             except (ValueError, OverflowError, OSError) as error:  # it costs the others nothing
                 log.warning("A session in the trash cannot be listed: %s", error)
         return sorted(rows, key=lambda row: (row.deleted_at, row.key), reverse=True)
 
-    def put_back(self, key: str) -> bool:
-        """As `Bin.put_back`."""
+    def restore(self, key: str) -> bool:
+        """As `RawTrash.restore`."""
         with self._server.told("read"):
             text = self._server.connect().hget(self._server.prefix + b"trash", key)
         if text is None:
@@ -128,10 +128,10 @@ class TrashKeys:
         _, id, listed = _TEXT.decode(text)
         (_, _, moment), _ = _LISTED.decode(listed)
         left = self._server.left_ms(moment)
-        return self._run(_PUT_BACK, id, key, bytes(listed), left, repr(moment))
+        return self._run(_RESTORE, id, key, bytes(listed), left, repr(moment))
 
     def read(self, key: str) -> KeptTexts | None:
-        """As `Bin.read`."""
+        """As `RawTrash.read`."""
         session, changes = self._keys("", key)[4:6]
         with self._server.told("read"):
             together = self._server.connect().pipeline(transaction=True)
@@ -139,7 +139,7 @@ class TrashKeys:
         return KeptTexts(int(fields[b"n"]), (fields[b"snapshot"], lines)) if fields else None
 
     def remove(self, key: str) -> bool:
-        """As `Bin.remove`."""
+        """As `RawTrash.remove`."""
         return self._run(_REMOVE, "", key, uuid4().hex, _ASKED_AGAIN_MS)
 
     def _run(self, script: str, id: str, key: str, *values: object) -> bool:
@@ -151,10 +151,10 @@ class TrashKeys:
         return [*self._server.keys_of(id), *(self._server.prefix + name for name in names)]
 
 
-def _thrown(text: bytes) -> Thrown:
+def _row(text: bytes) -> DeletedRow:
     moment, id, listed = _TEXT.decode(text)
     (birth, _, expires_at), about = _LISTED.decode(listed)
-    return Thrown(birth, id, datetime.fromtimestamp(moment, UTC), expires_at, about)
+    return DeletedRow(birth, id, datetime.fromtimestamp(moment, UTC), expires_at, about)
 
 
 _TEXT = msgspec.json.Decoder(tuple[float, str, msgspec.Raw])

@@ -182,8 +182,8 @@ class TurnLock(Protocol):
         ...
 
 
-class Thrown(NamedTuple):
-    """A session that was thrown away, in a list."""
+class DeletedRow(NamedTuple):
+    """A session that was deleted, in a list."""
 
     key: str
     id: str
@@ -192,18 +192,18 @@ class Thrown(NamedTuple):
     about: About
 
 
-class Bin(Protocol):
-    """What was thrown away from a shelf; each verb is one step, done whole or not at all."""
+class RawTrash(Protocol):
+    """What was deleted from a shelf; each verb is one step, done whole or not at all."""
 
     def put(self, id: str, now: datetime) -> bool:
         """Take the session with this id from the shelf; False where there is none."""
         ...
 
-    def rows(self) -> Sequence[Thrown]:
-        """All that is in it, thrown away last first."""
+    def rows(self) -> Sequence[DeletedRow]:
+        """All that is in it, deleted last first."""
         ...
 
-    def put_back(self, key: str) -> bool:
+    def restore(self, key: str) -> bool:
         """Put it on the shelf as it was; False, and nothing done, if it is gone or its id taken."""
         ...
 
@@ -222,8 +222,8 @@ class SharedShelf(Protocol):
     keys: Keys
 
     @property
-    def bin(self) -> Bin:
-        """What was thrown away from it."""
+    def trash(self) -> RawTrash:
+        """What was deleted from it."""
         ...
 
     def insert(self, session: Core) -> SharedKept | None:

@@ -84,7 +84,7 @@ class ShelfManager(SessionManager):
 
     def discard(self, id: str, seen: SavedSession | None = None) -> bool:
         """Move a saved session to the trash; False where there is none. As in `SessionManager`."""
-        return self._take_away(id, lambda: self.shelf.bin.put(id, self.now()), seen)
+        return self._take_away(id, lambda: self.shelf.trash.put(id, self.now()), seen)
 
     def delete_expired(self) -> int:
         """Remove all saved sessions whose time is over; how many there were (G4.9)."""

@@ -1,4 +1,4 @@
-"""The trash of sessions on a shelf: its bin, as clients know sessions (`Trash`)."""
+"""The trash of sessions on a shelf, as clients know sessions (`Trash`)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from tiro.stores.about import About
 from tiro.stores.index import SavedSession
 from tiro.stores.live import Live
 from tiro.stores.names import with_suffixes
-from tiro.stores.shelf import Bin, SharedShelf, Thrown
+from tiro.stores.shelf import DeletedRow, RawTrash, SharedShelf
 from tiro.stores.store import has_expired
 from tiro.stores.trash import Deleted, Restored, not_in_trash
 
@@ -52,13 +52,13 @@ class ShelfTrash:
         if key is None:
             raise not_in_trash(id)
         is_live = bool(self._home.live.of_id(id))
-        if is_live or not self._bin.put_back(key):
+        if is_live or not self._raw.restore(key):
             return self._restored(self._insert(key, id), id)
         return self._restored(id, id)
 
     def empty(self, id: str | None = None) -> int:
         """As `Trash.empty`."""
-        return self._remove([row for row in self._bin.rows() if id in (None, row.id)])
+        return self._remove([row for row in self._raw.rows() if id in (None, row.id)])
 
     def drop_older(self, moment: datetime) -> int:
         """As `Trash.drop_older`; and what has expired meanwhile goes, too."""
@@ -66,7 +66,7 @@ class ShelfTrash:
         return self._remove(
             [
                 row
-                for row in self._bin.rows()
+                for row in self._raw.rows()
                 if row.deleted_at < moment or has_expired(row.expires_at, now)
             ]
         )
@@ -75,19 +75,19 @@ class ShelfTrash:
         """Nothing: a session leaves a shelf whole."""
 
     @property
-    def _bin(self) -> Bin:
-        return self._home.shelf.bin
+    def _raw(self) -> RawTrash:
+        return self._home.shelf.trash
 
-    def _rows(self) -> Sequence[Thrown]:
+    def _rows(self) -> Sequence[DeletedRow]:
         now = self._home.now()
-        return [row for row in self._bin.rows() if not has_expired(row.expires_at, now)]
+        return [row for row in self._raw.rows() if not has_expired(row.expires_at, now)]
 
     def _insert(self, key: str, id: str) -> str:
         """Put it on the shelf under the next id that is free; SessionNotFoundError if it is gone.
 
-        It leaves the bin after that: whatever ends this process, it is there at least once.
+        It leaves the trash after that: whatever ends this process, it is there at least once.
         """
-        kept = self._bin.read(key)
+        kept = self._raw.read(key)
         if kept is None:
             raise not_in_trash(id)
         core = Core()
@@ -95,15 +95,15 @@ class ShelfTrash:
         for new_id in with_suffixes(id):
             core.id = new_id
             if not self._home.live.of_id(new_id) and self._home.shelf.insert(core):
-                self._bin.remove(key)
+                self._raw.remove(key)
                 return new_id
         raise AssertionError("suffixes never end")
 
-    def _remove(self, rows: Sequence[Thrown]) -> int:
-        return sum(self._bin.remove(row.key) for row in rows)
+    def _remove(self, rows: Sequence[DeletedRow]) -> int:
+        return sum(self._raw.remove(row.key) for row in rows)
 
     def _restored(self, id: str, was_id: str) -> Restored:
         return Restored(id, str(self._home.path_of_id(id)), was_id)
 
-    def _deleted(self, row: Thrown) -> Deleted:
+    def _deleted(self, row: DeletedRow) -> Deleted:
         return Deleted(row.deleted_at, self._home.as_saved(row.id, row.about))

@@ -126,8 +126,8 @@ class Database:
         self._file_id: tuple[int, int] | None = None
 
     @property
-    def bin(self) -> TrashTable:
-        """The sessions that were thrown away."""
+    def trash(self) -> TrashTable:
+        """The sessions that were deleted."""
         return TrashTable(self)
 
     def insert(self, session: Core) -> "_KeptRows | None":

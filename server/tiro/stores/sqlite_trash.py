@@ -1,4 +1,4 @@
-"""What was thrown away from an SQLite file: rows of one table, moved in one transaction (`Bin`)."""
+"""The trash of an SQLite file: rows of one table, moved in one transaction (`RawTrash`)."""
 
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ from sqlite3 import Connection
 from typing import Protocol
 
 from tiro.stores.about import About
-from tiro.stores.shelf import KeptTexts, Thrown
+from tiro.stores.shelf import DeletedRow, KeptTexts
 
 TABLE = (
     "CREATE TABLE trash (number INTEGER PRIMARY KEY, id TEXT NOT NULL, deleted_at REAL NOT NULL,"
@@ -40,13 +40,13 @@ class File(Protocol):
 
 
 class TrashTable:
-    """The sessions that were thrown away from one file."""
+    """The sessions that were deleted from one file."""
 
     def __init__(self, file: File) -> None:
         self._file = file
 
     def put(self, id: str, now: datetime) -> bool:
-        """As `Bin.put`."""
+        """As `RawTrash.put`."""
         if not self._file.path.exists():
             return False
         with self._file.writing() as sql:
@@ -69,20 +69,22 @@ class TrashTable:
             sql.execute("DELETE FROM sessions WHERE number = ?", row)
         return True
 
-    def rows(self) -> list[Thrown]:
-        """As `Bin.rows`."""
+    def rows(self) -> list[DeletedRow]:
+        """As `RawTrash.rows`."""
         with self._file.reading() as sql:
             rows = sql.execute(
                 f"SELECT number, CAST(id AS TEXT), CAST(deleted_at AS REAL), {EXPIRY}, {ABOUT}"
                 " FROM trash ORDER BY deleted_at DESC, number DESC"
             ).fetchall()
         return [
-            Thrown(str(number), id, datetime.fromtimestamp(moment, UTC), expires_at, About(*about))
+            DeletedRow(
+                str(number), id, datetime.fromtimestamp(moment, UTC), expires_at, About(*about)
+            )
             for number, id, moment, expires_at, *about in rows
         ]
 
-    def put_back(self, key: str) -> bool:
-        """As `Bin.put_back`."""
+    def restore(self, key: str) -> bool:
+        """As `RawTrash.restore`."""
         with self._file.writing() as sql:
             done = sql.execute(
                 f"INSERT OR IGNORE INTO sessions (number, {_COLUMNS})"
@@ -105,7 +107,7 @@ class TrashTable:
         return True
 
     def read(self, key: str) -> KeptTexts | None:
-        """As `Bin.read`."""
+        """As `RawTrash.read`."""
         with self._file.reading() as sql:
             query = (
                 "SELECT CAST(n AS INTEGER), CAST(data AS BLOB), CAST(lines AS BLOB) FROM trash"
@@ -118,6 +120,6 @@ class TrashTable:
         return KeptTexts(n, (data, [lines] if lines else []))
 
     def remove(self, key: str) -> bool:
-        """As `Bin.remove`."""
+        """As `RawTrash.remove`."""
         with self._file.writing() as sql:
             return sql.execute("DELETE FROM trash WHERE number = ?", (key,)).rowcount > 0

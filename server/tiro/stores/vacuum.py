@@ -12,8 +12,8 @@ import msgspec
 
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
 from tiro.stores.blobs import blobs_beside, remove_unreferenced, unreferenced
-from tiro.stores.copies import remove_expired
 from tiro.stores.disk import Disk
+from tiro.stores.idle_files import remove_expired
 from tiro.stores.reading import SNAPSHOT_ENDING, read_session, storage_error
 from tiro.stores.store import has_expired
 

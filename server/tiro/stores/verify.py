@@ -18,8 +18,8 @@ from tiro.session.core import Core
 from tiro.session.json_text import encode
 from tiro.session.snapshot import SCHEMA_VERSION
 from tiro.stores.blobs import blobs_beside, is_whole
-from tiro.stores.copies import locked
 from tiro.stores.disk import Disk, claim_file, copy_aside, is_empty, replace_file, set_aside
+from tiro.stores.idle_files import locked
 from tiro.stores.journal import Journal, read_journal
 from tiro.stores.lock import in_use, wait_for
 from tiro.stores.names import file_stem

@@ -205,7 +205,7 @@ def test_each_verb_of_the_trash_says_the_same_when_it_is_asked_again(
     assert manager.discard("x")
     assert manager.trash.restore("x").id == "x"
     assert manager.discard("x")
-    [key] = [row.key for row in server.bin.rows()]
+    [key] = [row.key for row in server.trash.rows()]
     assert manager.trash.empty() == 1
-    assert not server.bin.remove(key)
-    assert not server.bin.put_back(key)
+    assert not server.trash.remove(key)
+    assert not server.trash.restore(key)

@@ -83,7 +83,7 @@ def ids(manager: SessionManager) -> list[str]:
     return [row.id for row in manager.list()[0]]
 
 
-def thrown(manager: SessionManager) -> list[str]:
+def in_trash(manager: SessionManager) -> list[str]:
     return [row.saved.id for row in manager.trash.page()[0]]
 
 
@@ -97,7 +97,7 @@ def test_a_deleted_session_is_nowhere_but_in_the_trash(open_manager: Open) -> No
     other = open_manager()
     for one in (manager, other):
         assert ids(one) == ["stays"]
-        assert thrown(one) == ["goes"]
+        assert in_trash(one) == ["goes"]
         with pytest.raises(SessionNotFoundError):
             one.load_id("goes")
     assert [hit.id for hit in search.find("secret", 9)] == ["stays"]
@@ -162,11 +162,11 @@ def test_the_trash_is_emptied_by_id_by_age_and_whole(open_manager: Open, clock: 
         said(manager, id, id)
         manager.discard(id)
         clock.advance(86_400)
-    assert thrown(manager) == ["d", "c", "b", "a"]
+    assert in_trash(manager) == ["d", "c", "b", "a"]
     assert [row.saved.id for row in manager.trash.page(2, 1)[0]] == ["c", "b"]
     assert manager.trash.empty("c") == 1
     assert manager.trash.drop_older(start + timedelta(days=1)) == 1
-    assert thrown(open_manager()) == ["d", "b"]
+    assert in_trash(open_manager()) == ["d", "b"]
     assert manager.trash.empty() == 2
     assert manager.trash.empty() == 0
     assert manager.trash.page() == ([], 0)
@@ -180,7 +180,7 @@ def test_what_another_process_answers_in_is_not_deleted(open_manager: Open) -> N
             other.discard("x")
         session.add_message("user", "two")
     assert other.discard("x")
-    assert thrown(other) == ["x"]
+    assert in_trash(other) == ["x"]
 
 
 def test_a_live_session_that_was_deleted_is_stored_no_more(open_manager: Open) -> None:
@@ -189,7 +189,7 @@ def test_a_live_session_that_was_deleted_is_stored_no_more(open_manager: Open) -
     manager.discard("x")
     session.add_message("user", "late")
     manager.close()
-    assert (ids(manager), thrown(manager)) == ([], ["x"])
+    assert (ids(manager), in_trash(manager)) == ([], ["x"])
     manager.trash.restore("x")
     assert texts(manager.load_id("x")) == ["one"]
 
@@ -225,7 +225,7 @@ def test_a_line_of_the_trash_that_cannot_be_read_costs_the_others_nothing(
     for number, line in enumerate(('[1e300,"y",[["b",1,null],{}]]', "x", "[", "[-1e300]")):
         with redis.Redis.from_url(place) as client:
             client.hset("tiro:trash", f"other-{number}", line)
-    assert thrown(manager) == ["x"]
+    assert in_trash(manager) == ["x"]
     assert manager.trash.empty("x") == 1
 
 
@@ -248,7 +248,7 @@ def test_what_is_left_of_a_damaged_session_goes_and_comes_back(
     before = sql(left)
     assert len(before) == 1
     assert manager.discard("x")
-    assert thrown(manager) == ["x"]
+    assert in_trash(manager) == ["x"]
     manager.trash.restore("x")
     assert sql(left) == before
     assert sql("SELECT * FROM snapshots") == []
@@ -279,10 +279,10 @@ def test_several_may_delete_and_restore_at_once(open_manager: Open) -> None:
 
     for _ in range(5):
         assert any(at_once(lambda m: m.discard("x")))
-        assert thrown(managers[0]) == ["x"]
+        assert in_trash(managers[0]) == ["x"]
         back = Restored("x", str(managers[0].path_of_id("x")), "x")
         assert {one for one in at_once(lambda m: m.trash.restore("x")) if one} == {back}
-        assert (ids(managers[0]), thrown(managers[0])) == (["x"], [])
+        assert (ids(managers[0]), in_trash(managers[0])) == (["x"], [])
         assert texts(managers[-1].load_id("x")) == ["one"]
 
 

@@ -1,4 +1,4 @@
-"""Session files that are not those of a live session: write a copy, remove a session."""
+"""Files of sessions that are live nowhere here: locked, copied, removed."""
 
 import os
 import sys
