@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -156,9 +157,13 @@ def test_values_that_need_care(tmp_path: Path, text: str, read: Any) -> None:
     [
         ("sesion: {}", 1, "sesion is no setting (did you mean session?)"),
         ("\n\nfoo: 1", 3, "foo is no setting"),
-        ("session: {\nmax_history: many}", 2, "a whole number from 1 or null, not 'many'"),
-        ("session:\n  max_history: 0", 2, "a whole number from 1 or null, not 0"),
-        ("session: {max_history: 1.5}", 1, "a whole number from 1 or null, not 1.5"),
+        (
+            "session: {\nmax_history: many}",
+            2,
+            "a whole number from 1 up to 1,000,000,000 or null, not 'many'",
+        ),
+        ("session:\n  max_history: 0", 2, "from 1 up to 1,000,000,000 or null, not 0"),
+        ("session: {max_history: 1.5}", 1, "from 1 up to 1,000,000,000 or null, not 1.5"),
         ("session: {autosave: 1}", 1, "session.autosave must be true or false, not 1"),
         ("session: {mode: big}", 1, "session.mode must be lite or memo, not 'big'"),
         ("session: {fsync: no}", 1, "session.fsync must be message, never or turn, not false"),
@@ -182,7 +187,28 @@ def test_values_that_need_care(tmp_path: Path, text: str, read: Any) -> None:
         ("? [a, b]\n: 1", None, "no valid YAML"),
         ("on: 1", 1, "is no setting"),
         ("1: 1", 1, "1 is no setting"),
-        ("agent: 2026-01-01", 1, "agent must be text, not 2026-01-01"),
+        ("log: {level: 2026-01-01}", 1, "not '2026-01-01'"),
+        ("log: {level: !!binary AAAA}", 1, "log.level must be debug"),
+        ('"\\e[31m\\u202e": 1', 1, "'\\x1b[31m\\u202e' is no setting"),
+        (f"{'k' * 300}: 1", 1, f"'{'k' * 56}... is no setting"),
+        ('agent: "a\\e[31m"', 1, "agent must not hold the control character U+001B"),
+        ('store: {path: "a\\0"}', 1, "store.path must not hold the control character U+0000"),
+        ('agent: "\\u202e"', 1, "agent must not hold the control character U+202E"),
+        ('session: {memo: {instruct: ["a", "\\a"]}}', 1, "instruct must not hold the control"),
+        ('providers: {openai: {headers: {"a\\0": b}}}', 1, "headers must not hold the control"),
+        ('providers: {"a\\e": {api: local}}', 1, "'a\\x1b' must not hold the control character"),
+        ('providers: {openai: {models: {"m\\b": {}}}}', 1, "'m\\x08' must not hold the control"),
+        (f"session: {{max_history: {'9' * 5000}}}", 1, "a whole number from 1 up to 1,000,000,000"),
+        ("session: {max_history: 2_000_000_000}", 1, "up to 1,000,000,000 or null, not 2000000000"),
+        (f"session: {{max_history: 1{':59' * 80_000}}}", 1, "must be a whole number from 1 up to"),
+        ("session: {max_history: true}", 1, "must be a whole number from 1 up to"),
+        ("session: {budget_ratio: .nan}", 1, "must be a number above 0 up to 1 or null"),
+        ("session: {budget_ratio: .inf}", 1, "must be a number above 0 up to 1 or null"),
+        ("session: {budget_ratio: true}", 1, "must be a number above 0 up to 1 or null, not true"),
+        ("session: {ttl_seconds: .inf}", 1, "must be a number above 0 up to 1,000,000,000 or null"),
+        ("providers: {openai: {timeout_seconds: .inf}}", 1, "above 0 up to 1,000,000,000 or null"),
+        ("retention: {max_age_days: 1e300}", 1, "a number above 0 up to 36,500 or null"),
+        ("turn: {budget: {usd: .nan}}", 1, "turn.budget.usd must be a number above 0"),
     ],
 )
 def test_one_wrong_key_is_told_and_costs_only_itself(
@@ -195,6 +221,25 @@ def test_one_wrong_key_is_told_and_costs_only_itself(
     assert told in problem
     settings = msgspec.structs.replace(found.settings, doubts=Doubts())
     assert settings == load(tmp_path / "none").settings
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["10", "-1", "0", "1e30", ".nan", ".inf", "true", "'8k'", "9" * 30, "511", "1_000_000_001"],
+)
+def test_a_context_window_that_no_model_has_is_refused(tmp_path: Path, wrong: str) -> None:
+    text = f"providers: {{openai: {{models: {{m: {{context_window: {wrong}}}}}}}}}"
+    found = loaded(tmp_path, text)
+    allowed = "a whole number from 512 up to 1,000,000,000 or null"
+    assert f"m.context_window must be {allowed}, not " in only_problem(found)
+    assert found.settings.providers["openai"].models["m"] == ModelFacts()
+
+
+@pytest.mark.parametrize("wrong", ["-1", ".nan", ".inf", "true", "1_000_001"])
+def test_a_price_that_nobody_asks_is_refused(tmp_path: Path, wrong: str) -> None:
+    text = f"providers: {{openai: {{models: {{m: {{price_per_million: {{input: {wrong}}}}}}}}}}}"
+    found = loaded(tmp_path, text)
+    assert "input must be a number from 0 up to 1,000,000, not " in only_problem(found)
 
 
 def test_deep_key_is_told_with_its_line(tmp_path: Path) -> None:
@@ -235,9 +280,18 @@ def test_key_given_twice_is_told_and_the_later_one_holds(tmp_path: Path) -> None
         (b"just text\n", " must hold keys and values, not 'just text'"),
         (b"agent: caf\xe9\n", ", line 1: this is not UTF-8"),
         (b"x: 1\n\xff", ", line 2: this is not UTF-8"),
-        (b"\0" * 100, "no valid YAML"),
+        (b"\0" * 100, ", line 1: YAML cannot hold the character U+0000"),
+        (b"a: 1\nb: \x1b[31m\n", ", line 2: YAML cannot hold the character U+001B"),
+        (b'agent: "\\ud83d"\n', ", line 1: this is no valid YAML"),
+        (b"a: &a {x: 1}\nb: {<<: *a}\n", ", line 2: this is no valid YAML (`<<` is not"),
         (b"x: !!python/object:os.system a\n", "no valid YAML"),
-        (b"[" * 5000, "no valid YAML"),
+        (b"[" * 5000, "deeper than 100 levels"),
+        (b"a: " + b"[" * 101 + b"]" * 101, ", line 1: this is nested deeper than 100 levels"),
+        (b"#" * 250_001, " holds more YAML than 250,000 characters"),
+        (b"model: " + b"x" * 250_001, " holds more YAML than 250,000 characters"),
+        (b"a: &a [*a]\n", ", line 1: an alias stands within what it is the name of"),
+        (b"agent: plan\n? &a {b: *a}\n: 1\n", ", line 2: an alias stands within"),
+        (b"\n".join(b"k%d: 1" % n for n in range(5001)), "this stands for more than 10,000 values"),
         (b"#" * 1_000_001, " is larger than 1,000,000 bytes"),
     ],
 )
@@ -310,19 +364,125 @@ def test_a_broken_file_of_a_workspace_may_have_named_a_model(tmp_path: Path) -> 
     assert loaded(tmp_path / "cfg", "", root, model="openai/x").settings.model == "openai/x"
 
 
-def test_aliases_do_not_blow_up(tmp_path: Path) -> None:
-    lines = ["a0: &a0 [x]"] + [f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, 60)]
-    found = loaded(tmp_path, "\n".join([*lines, "agent: plan", "b: &b {c: *b}"]))
-    assert found.settings.agent == "plan"
-    assert len(found.problems) == 61
+def bomb(first: str, step: str) -> str:
+    """A small text that stands for a thousand million values under `model` and the like."""
+    lines = [f"- &a0 {first}", *(f"- &a{n} {step.format(f'*a{n - 1}')}" for n in range(1, 10))]
+    return "x:\n" + "\n".join(lines) + "\n"
 
 
-def test_aliases_of_sections_do_not_blow_up(tmp_path: Path) -> None:
-    lines = ["a0: &a0 {x: 1}"]
-    for i in range(1, 6):
-        lines.append(f"a{i}: &a{i} {{" + ", ".join(f"k{n}: *a{i - 1}" for n in range(99)) + "}")
-    found = loaded(tmp_path, "\n".join([*lines, "agent: plan"]))
-    assert found.settings.agent == "plan"
+@pytest.mark.parametrize(
+    "step",
+    [
+        "[" + ", ".join(["{0}"] * 9) + "]",
+        "{{" + ", ".join(f"k{n}: {{0}}" for n in range(9)) + "}}",
+        "{{" + ", ".join(f"[k{n}, {{0}}]: 1" for n in range(9)) + "}}",
+        "{{<<: [" + ", ".join(["{0}"] * 9) + "], k: 1}}",
+    ],
+)
+@pytest.mark.parametrize(
+    "key",
+    [*("model", "agent", "permission", "session", "providers", "turn"), "providers: {x: {headers"],
+)
+def test_aliases_that_stand_for_very_much_are_refused(tmp_path: Path, step: str, key: str) -> None:
+    """A repository's file of a few hundred bytes must not keep every command from its work."""
+    closing = "}" * key.count("{")
+    text = bomb("[y, y]", step) + f"{key}: *a9{closing}\n"
+    problem = only_problem(load(tmp_path, [workspace(tmp_path / "ws", text)]))
+    assert problem.startswith(str(tmp_path / "ws" / ".tiro" / "config.yaml") + ", line ")
+    assert "this stands for more than 10,000 values, each alias written out" in problem
+
+
+def test_aliases_may_say_something_more_than_once(tmp_path: Path) -> None:
+    text = "permission: {edit: &mine {'docs/**': allow}, write: *mine}"
+    found = loaded(tmp_path, text)
+    assert found.problems == []
+    assert found.settings.permission["write"] == {"docs/**": "allow"}
+
+
+def test_a_date_is_text_where_text_belongs(tmp_path: Path) -> None:
+    text = "providers: {openai: {headers: {anthropic-version: 2023-06-01}, default_model: 1.5-pro}}"
+    found = loaded(tmp_path, text)
+    assert found.problems == []
+    assert found.settings.providers["openai"].headers == {"anthropic-version": "2023-06-01"}
+
+
+def test_of_very_many_wrong_keys_the_first_are_told_and_how_many_there_are(tmp_path: Path) -> None:
+    """Each is a notice of its own in an editor."""
+    found = loaded(tmp_path, "".join(f"key{n}: 1\n" for n in range(4_000)))
+    assert len(found.problems) == 21
+    assert found.problems[0].endswith(", line 1: key0 is no setting; it is ignored")
+    assert found.problems[-1] == "3,980 more keys and values are wrong; correct these first"
+
+
+def test_a_long_value_is_not_told_as_a_whole(tmp_path: Path) -> None:
+    problem = only_problem(loaded(tmp_path, f"model: {'x' * 200_000}"))
+    assert len(problem) < 500
+
+
+@pytest.mark.parametrize("name", ["config.yaml", ".tiro/config.yaml"])
+def test_a_link_that_leads_nowhere_is_told(tmp_path: Path, name: str) -> None:
+    """Somebody put settings there, and may believe that they hold."""
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).symlink_to(tmp_path / "away.yaml")
+    found = load(tmp_path, [tmp_path])
+    problem = only_problem(found)
+    assert problem.startswith(
+        f"{tmp_path / name} cannot be read: it is a link to what is not there"
+    )
+    assert found.settings.unread is not None
+
+
+def test_a_directory_that_is_a_link_to_nowhere_is_told(tmp_path: Path) -> None:
+    (tmp_path / "cfg").symlink_to(tmp_path / "away")
+    told = f"cannot be read: {tmp_path / 'cfg'} is a link to what is not there"
+    assert told in only_problem(load(tmp_path / "cfg"))
+
+
+def test_a_link_to_itself_and_a_device_are_told(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").symlink_to(tmp_path / "config.yaml")
+    assert "cannot be read (Too many levels" in only_problem(load(tmp_path))
+    (tmp_path / "config.yaml").unlink()
+    (tmp_path / "config.yaml").symlink_to("/dev/zero")
+    assert "is no regular file" in only_problem(load(tmp_path))
+
+
+def test_a_file_of_another_user_is_told_and_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a directory that others may write to, anybody could name a command that prints a key."""
+    (tmp_path / "config.yaml").write_text("agent: plan")
+    asked = os.fstat
+
+    def other(descriptor: int) -> os.stat_result:
+        fields = list(asked(descriptor))
+        fields[stat.ST_UID] = os.getuid() + 1
+        return os.stat_result(fields)
+
+    monkeypatch.setattr(os, "fstat", other)
+    found = load(tmp_path)
+    assert "config.yaml belongs to another user; the whole file is ignored" in only_problem(found)
+    assert found.settings.agent == "build"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"agent": "a\0"},
+        {"session": {"max_history": True}},
+        {"session": {"max_history": 10**30}},
+        {"session": {"budget_ratio": float("nan")}},
+        {"session": {"ttl_seconds": float("inf")}},
+        {"turn": {"max_steps": -1}},
+        {"store": {"path": "\ud800"}},
+        {"log": {"level": 10}},
+        {"ses\0sion": {}},
+    ],
+)
+def test_wrong_settings_of_an_editor_are_told_by_key(tmp_path: Path, given: dict[str, Any]) -> None:
+    found = load(tmp_path, [], given)
+    assert only_problem(found).startswith("The editor's settings: ")
+    assert only_problem(found).isprintable()
+    assert found.settings == load(tmp_path).settings
 
 
 def test_file_that_is_a_pipe_or_a_folder_does_not_hang(tmp_path: Path) -> None:

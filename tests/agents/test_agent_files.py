@@ -58,7 +58,7 @@ def test_options_are_parameters_and_those_that_are_not_sent_are_told(tmp_path: P
     """M5.3: `options`; what a repository brings switches nothing on."""
     given = (
         "options: {seed: 7, top_k: 40, stop: [END], reasoning: {effort: high}, max_tokens: 9,"
-        " stream: false, n: 2, max_completion_tokens: many, when: 2026-01-01, bad: .nan}"
+        " stream: false, n: 2, max_completion_tokens: many, when: !!binary AAAA, bad: .nan}"
     )
     files = {"a.md": f"---\n{given}\n---\nHi"}
     own = files_of(tmp_path / "agents", files)
@@ -279,3 +279,61 @@ def test_a_folder_that_cannot_be_read_is_told(
     assert not found.is_whole
     (told,) = found.problems
     assert told == f"{tmp_path} cannot be read (Permission denied); no agent of it is loaded"
+
+
+@pytest.mark.parametrize(
+    ("front", "told"),
+    [
+        (
+            "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+            "b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\n"
+            "c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\n"
+            "tools: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\n"
+            "permission: [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]",
+            "line 5: this stands for more than 10,000 values, each alias written out",
+        ),
+        ("options: &a {b: *a}", "line 2: an alias stands within what it is the name of"),
+        ("options: " + "[" * 900 + "]" * 900, "line 2: this is nested deeper than 100 levels"),
+        (f"description: {'x' * 250_001}", "holds more YAML than 250,000 characters"),
+        ("description: \x00", "line 2: YAML cannot hold the character U+0000"),
+    ],
+)
+def test_front_matter_that_is_too_much_is_refused(tmp_path: Path, front: str, told: str) -> None:
+    files = {"bad.md": f"---\n{front}\n---\nx", "good.md": "---\n---"}
+    found = files_of(tmp_path / "agents", files)
+    assert [agent.name for agent in found.agents] == ["good"]
+    (problem,) = found.problems
+    assert problem.startswith(str(tmp_path / "agents" / "bad.md"))
+    assert told in problem
+    assert problem.endswith("; the agent is not loaded")
+
+
+def test_what_acts_on_a_screen_is_taken_from_no_file(tmp_path: Path) -> None:
+    front = 'description: "\\e[31mred"\nmodel: "a/\\u202e"\n"\\a": 1\nmode: "\\e"'
+    found = files_of(tmp_path / "agents", {"a.md": f"---\n{front}\n---\nx"})
+    assert (found.agents[0].description, found.agents[0].model) == ("", None)
+    assert all(problem.isprintable() for problem in found.problems)
+    where = f"{tmp_path / 'agents' / 'a.md'}, line "
+    assert sorted(problem.removeprefix(where)[:52] for problem in found.problems) == [
+        "2: description must not hold the control character U",
+        "3: model must not hold the control character U+202E;",
+        "4: '\\x07' says nothing about an agent; it is ignored",
+        "5: mode must not hold the control character U+001B; ",
+    ]
+
+
+def test_very_many_agents_are_not_all_loaded(tmp_path: Path) -> None:
+    found = files_of(tmp_path, {f"a{n:03}.md": "---\nfoo: 1\n---\nx" for n in range(210)})
+    assert len(found.agents) == 200
+    assert found.problems[0] == f"{tmp_path} holds more than 200 agents; the others are not loaded"
+    assert len(found.problems) == 21
+
+
+def test_links_that_lead_nowhere_are_told_but_not_those_of_emacs(tmp_path: Path) -> None:
+    (tmp_path / ".#a.md").symlink_to("me@here.1:2")
+    (tmp_path / "a.md").symlink_to(tmp_path / "away.md")
+    (told,) = read_agents(tmp_path).problems
+    assert told.startswith(f"{tmp_path / 'a.md'} cannot be read: it is a link to what is not there")
+    (tmp_path / "agents").symlink_to(tmp_path / "away")
+    (told,) = read_agents(tmp_path / "agents").problems
+    assert told.endswith("is a link to what is not there; no agent of it is loaded")

@@ -28,9 +28,17 @@ from tiro.agents.permissions import (
     Permission,
     problem_of,
 )
-from tiro.agents.settings_file import UnreadableFileError, UnusableFileError, read_whole
-from tiro.agents.wording import choice, expected, shown
+from tiro.agents.settings_file import (
+    UnreadableFileError,
+    UnusableFileError,
+    not_there,
+    read_whole,
+)
+from tiro.agents.wording import MAX_TOLD, choice, expected, first, named, shown, unseen
 from tiro.agents.yaml_tree import YamlTree, parse_yaml
+
+MAX_FILES = 200
+"""Of one folder: each is read and compared with the others."""
 
 TOOL_KEYS = tuple(
     key for key in PERMISSION_KEYS if key not in ("external_directory", "doom_loop", "*")
@@ -81,7 +89,8 @@ def read_agents(folder: Path, root: Path | None = None) -> AgentFiles:
         except UnusableFileError as error:
             problems.append(f"{path}{error}; the agent is not loaded")
             is_whole = is_whole and not isinstance(error, UnreadableFileError)
-    return AgentFiles([agent for agent in agents if agent is not None], problems, is_whole)
+    found = [agent for agent in agents if agent is not None]
+    return AgentFiles(found, first(problems), is_whole)
 
 
 def asking(permission: Permission) -> Permission:
@@ -104,12 +113,18 @@ def _asked(kind: Kind) -> Kind:
 
 def _files(folder: Path, problems: list[str]) -> list[Path]:
     try:
-        return sorted(path for path in folder.iterdir() if path.suffix == ".md")
+        # Emacs leaves a link with `.#` beside a file that is being edited
+        files = sorted(p for p in folder.iterdir() if p.suffix == ".md" and p.name[:2] != ".#")
     except (FileNotFoundError, NotADirectoryError):
+        if (why := not_there(folder)) is not None:
+            problems.append(f"{folder}{why}; no agent of it is loaded")
         return []
     except OSError as error:
         problems.append(f"{folder} cannot be read ({error.strerror}); no agent of it is loaded")
         return []
+    if len(files) > MAX_FILES:
+        problems.append(f"{folder} holds more than {MAX_FILES} agents; the others are not loaded")
+    return files[:MAX_FILES]
 
 
 def _read_agent(path: Path, root: Path | None, problems: list[str]) -> AgentInfo | None:
@@ -158,13 +173,18 @@ def _fields(path: Path, front: YamlTree, problems: list[str]) -> dict[str, Any]:
     for key, value in front.tree.items():
         if key in _RULE_KEYS:
             continue
-        where = f"{path}, line {front.lines.get((str(key),), 1)}: {key}"
+        where = f"{path}, line {front.lines.get((str(key),), 1)}: {named(str(key))}"
         if key not in kinds:
-            meant = _meant(key, [*kinds, *_RULE_KEYS])
+            is_told = len(problems) < MAX_TOLD
+            meant = _meant(key, [*kinds, *_RULE_KEYS]) if is_told else ""
             problems.append(f"{where} says nothing about an agent{meant}; it is ignored")
             continue
         try:
-            fields[key] = msgspec.convert(value, kinds[key])
+            taken = msgspec.convert(value, kinds[key])
+            if (odd := unseen(taken)) is None:
+                fields[key] = taken
+            else:
+                problems.append(f"{where} must not hold the control character {odd}; it is ignored")
         except msgspec.ValidationError:
             told = f"must be {expected(kinds[key])}, not {shown(value)}"
             problems.append(f"{where} {told}; it is ignored")

@@ -4,9 +4,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-NotNegative = Annotated[int, msgspec.Meta(ge=0)]
-Seconds = Annotated[float, msgspec.Meta(gt=0)]
+MOST = 1_000_000_000
+Positive = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
+NotNegative = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=MOST)]
+"""As long as thirty years: what is longer has no date."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,15 +66,15 @@ class SessionDefaults(msgspec.Struct, frozen=True, kw_only=True):
 class TurnBudget(msgspec.Struct, frozen=True, kw_only=True):
     """What one turn may cost; None is no limit."""
 
-    tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    usd: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    tokens: Positive | None = None
+    usd: Annotated[float, msgspec.Meta(gt=0, le=MOST)] | None = None
 
 
 class TurnSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of a turn."""
 
-    max_steps: Annotated[int, msgspec.Meta(ge=1)] = 50
-    max_output_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    max_steps: Positive = 50
+    max_output_tokens: Positive | None = None
     command_keys: list[str] = []
     """Environment variables that commands get though they hold a provider's key."""
     budget: TurnBudget = TurnBudget()

@@ -82,6 +82,24 @@ def real_path(path: Path, root: Path) -> Path:
     return real
 
 
+def not_there(path: Path) -> str | None:
+    """Why there is none although somebody put one there: a link that leads nowhere."""
+    link = next(filter(os.path.islink, (path, *path.parents)), None)
+    if link is None or os.path.exists(link):
+        return None
+    return f" cannot be read: {'it' if link == path else link} is a link to what is not there"
+
+
+def _is_own(found: os.stat_result, folder: Path) -> bool:
+    """Whether nobody else wrote this file: in `/tmp` and the like, anybody could."""
+    if os.name == "nt" or found.st_uid in (0, os.getuid()):
+        return True
+    try:
+        return found.st_uid == os.stat(folder).st_uid
+    except OSError:
+        return False
+
+
 def _read(path: Path, root: Path | None) -> bytes | None:
     """At most one byte more than is bearable."""
     if root is not None:
@@ -89,11 +107,16 @@ def _read(path: Path, root: Path | None) -> bytes | None:
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
                 raise UnusableFileError(" is no regular file")
+            if not _is_own(found, path.parent):
+                raise UnusableFileError(" belongs to another user")
             return file.read(MAX_FILE_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError) as error:
-        if root is None and os.path.exists(path.parent) and not os.path.isdir(path.parent):
+        if (why := not_there(path)) is not None:
+            raise UnusableFileError(why, None) from error
+        if root is None and isinstance(error, NotADirectoryError):
             raise UnusableFileError(" cannot be there: its folder is a file", "") from error
         return None
     except OSError as error:

@@ -1,5 +1,6 @@
 """Settings in plain words: what a value must be, and a value that is not that."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +8,8 @@ import msgspec
 from msgspec import inspect
 
 MAX_SHOWN = 60
+MAX_TOLD = 20
+"""So much of what is wrong is told at once: each is a notice of its own in an editor."""
 
 
 def expected(kind: Any) -> str:
@@ -16,8 +19,51 @@ def expected(kind: Any) -> str:
 
 def shown(value: Any) -> str:
     """A value as it could stand in a file, cut where it is long."""
-    text = repr(value) if isinstance(value, str) else _in_json(value)
+    if isinstance(value, str):
+        value = value[: MAX_SHOWN + 1]
+    text = repr(value) if isinstance(value, str) else plain(_in_json(value))
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
+
+
+def named(key: str) -> str:
+    """A key as it is, in quotes where it is none that somebody would type."""
+    return key if key.isprintable() and len(key) <= MAX_SHOWN else shown(key)
+
+
+def plain(text: str) -> str:
+    """The text with an escape for each character that acts or cannot be seen."""
+    return re.sub(r"[^\n -~]", lambda found: _escaped(found[0]), text)
+
+
+def _escaped(character: str) -> str:
+    return character if character.isprintable() else repr(character)[1:-1]
+
+
+def unseen(value: Any) -> str | None:
+    """The first control character in a text, or in the texts of a list or a table."""
+    match value:
+        case str():
+            found = _CONTROL.search(value)
+            return f"U+{ord(found[0]):04X}" if found else None
+        case list():
+            return next(filter(None, map(unseen, value)), None)
+        case dict():
+            return unseen([*value, *value.values()])
+    return None
+
+
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""But tab and line ends; those that turn the direction of text round too, and no characters."""
+
+
+def first(problems: list[str]) -> list[str]:
+    """Those that somebody may read, and how many more there are."""
+    more = len(problems) - MAX_TOLD
+    if more < 2:
+        return problems
+    return [*problems[:MAX_TOLD], f"{more:,} more keys and values are wrong; correct these first"]
 
 
 def choice(words: Sequence[str]) -> str:
@@ -48,7 +94,7 @@ def _options(kind: inspect.Type) -> list[str]:
 
 def _bounds(kind: inspect.IntType | inspect.FloatType) -> str:
     bounds = {"above": kind.gt, "from": kind.ge, "below": kind.lt, "up to": kind.le}
-    return "".join(f" {word} {bound}" for word, bound in bounds.items() if bound is not None)
+    return "".join(f" {word} {bound:,}" for word, bound in bounds.items() if bound is not None)
 
 
 _SIMPLE: dict[type[inspect.Type], str] = {

@@ -4,7 +4,6 @@ The outermost comes first, so that the nearest has the last word. The text as th
 counts. A workspace that is not trusted gives no instructions.
 """
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -91,20 +90,4 @@ def _text(live_text: Callable[[Path], str | None], path: Path, folder: Path) -> 
     live = live_text(real_path(path, folder))
     if live is not None:
         return live
-    if not _is_own(path):
-        raise UnusableFileError(" belongs to another user")
     return read_beginning(path, folder) or ""
-
-
-def _is_own(path: Path) -> bool:
-    """Whether nobody else wrote it: in `/tmp` and the like, anybody could."""
-    try:
-        owner = path.stat().st_uid
-    except OSError:
-        return True  # whether it can be read at all is not asked here
-    if os.name == "nt" or owner in (0, os.getuid()):
-        return True
-    try:
-        return owner == path.parent.stat().st_uid
-    except OSError:
-        return False

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from tiro.agents.settings_file import UnusableFileError, read_settings
+from tiro.agents.wording import first, named
 from tiro.config.directories import config_directory
 from tiro.config.merge import Merge, Source, in_environment
 from tiro.config.settings import ADDRESSES, BUILT_IN_PROVIDERS, Settings
@@ -54,7 +55,7 @@ def load(
     if editor_settings:
         merge.take(Source("The editor's settings", dict(editor_settings)))
     settings = merge.settings()
-    problems, named = [*merge.broken, *merge.problems], frozenset(merge.named_providers)
+    problems, named = first([*merge.broken, *merge.problems]), frozenset(merge.named_providers)
     return Config(settings, problems, files, bool(merge.broken), named)
 
 
@@ -72,7 +73,8 @@ def _take_file(path: Path, root: Path | None, merge: Merge, patience: Patience) 
     if found is None:
         return False
     for key in found.repeated:
-        told = f"{path}, line {found.lines[key]}: {'.'.join(key)} is given twice; this one holds"
+        where = f"{path}, line {found.lines[key]}: {'.'.join(map(named, key))}"
+        told = f"{where} is given twice; this one holds"
         if key[0] == "permission":
             merge.cannot_read(f"all of {path.name}", is_workspace)
             told += ", and until one is gone everything asks"

@@ -21,7 +21,7 @@ from tiro.agents.permissions import (
     problem_of,
     understood,
 )
-from tiro.agents.wording import expected, shown
+from tiro.agents.wording import MAX_TOLD, expected, named, shown, unseen
 from tiro.config.misspelt import closest, did_you_mean, hint, meant_path
 from tiro.config.settings import Document, Doubts, ProviderConfig, Settings
 from tiro.models.address import EXAMPLE, problem_of_address
@@ -42,6 +42,8 @@ ADDRESSES: dict[str, tuple[str, ...]] = {
 """The settings of a provider that are addresses, and how they may begin."""
 
 REDIS_EXAMPLE = "redis://host:6379/0"
+
+HIDDEN = "must not hold the control character {}"
 
 COUNTS_AS_DENY = "it counts as deny"
 
@@ -166,7 +168,8 @@ class Merge:
         for key, value in (given or {}).items():
             here = (*path, str(key))
             if str(key) not in types:
-                self._tell(source, here, f"is no setting{hint(str(key), types)}")
+                is_told = len(self.problems) < MAX_TOLD
+                self._tell(source, here, f"is no setting{hint(str(key), types) if is_told else ''}")
             elif source.is_workspace and not _workspace_may_set(here):
                 self._tell(source, here, "may not be set by a workspace, only by you")
             else:
@@ -188,6 +191,9 @@ class Merge:
                 self._tell(source, here, f"must be a table of names, not {_shown(here, value)}")
                 return
             for name, entry in (value or {}).items():
+                if (odd := unseen(str(name))) is not None:
+                    self._tell(source, (*here, str(name)), HIDDEN.format(odd))
+                    continue
                 into_entry = table.get(str(name), {})
                 if self._struct(section, entry, (*here, str(name)), source, into_entry):
                     table[str(name)] = into_entry
@@ -209,10 +215,14 @@ class Merge:
                 self._tell(source, here, f"must be an address such as {REDIS_EXAMPLE}", so)
             return
         try:
-            into[key] = msgspec.convert(value, kind)
+            taken = msgspec.convert(value, kind)
         except msgspec.ValidationError:
             self._tell(source, here, f"must be {expected(kind)}, not {_shown(here, value)}")
             return
+        if (odd := unseen(taken)) is not None:
+            self._tell(source, here, HIDDEN.format(odd))
+            return
+        into[key] = taken
         if value is not None and value != (only := NOT_YET.get(here, value)):
             self._tell(source, here, f"has no effect yet; for now it is always {only}")
 
@@ -300,8 +310,8 @@ class Merge:
                 return model
             names = ", ".join(self._values["providers"])
             self.problems.append(
-                f"{source.where(('model',))}: model names no configured provider with {model!r};"
-                f" write provider/name with one of {names}"
+                f"{source.where(('model',))}: model names no configured provider with"
+                f" {shown(model)}; write provider/name with one of {names}"
             )
             if not source.is_workspace:
                 return model
@@ -333,7 +343,7 @@ class Merge:
         self, source: Source, path: tuple[str, ...], what: str, so: str = "it is ignored"
     ) -> None:
         """Note one problem as one sentence."""
-        told = f"{source.where(path)}: {'.'.join(path)} {what}"
+        told = f"{source.where(path)}: {'.'.join(map(named, path))} {what}"
         self.problems.append(f"{told}; {self.doubt(source, path, told) or so}")
 
 

@@ -7,9 +7,11 @@ import msgspec
 
 from tiro.agents.permissions import PermissionDecision
 from tiro.agents.registry import DEFAULT_AGENT
-from tiro.agents.settings import Seconds, SessionDefaults, TurnSettings
+from tiro.agents.settings import MOST, Seconds, SessionDefaults, TurnSettings
 from tiro.models.model import ModelFacts, ProviderApi, ProviderSettings
 from tiro.models.provider_secrets import secrets_of
+
+MAX_DAYS = 36_500
 
 
 class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,11 +28,11 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
 class RetentionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`retention`: which sessions go to the trash by themselves, and when that is emptied."""
 
-    max_age_days: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    max_age_days: Annotated[float, msgspec.Meta(gt=0, le=MAX_DAYS)] | None = None
     """Saved before that; None: as old as they are."""
-    max_total_mb: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    max_total_mb: Annotated[float, msgspec.Meta(gt=0, le=MOST)] | None = None
     """In megabytes, the newest first; None: as large as they are."""
-    trash_days: Annotated[float, msgspec.Meta(ge=0)] | None = 30
+    trash_days: Annotated[float, msgspec.Meta(ge=0, le=MAX_DAYS)] | None = 30
     """How long a deleted session waits in the trash; None: until somebody empties it."""
 
 

@@ -7,9 +7,9 @@ closes the connection at once.
 
 import re
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from tiro.models.observer import Observer
@@ -134,12 +134,15 @@ Delta = (
 )
 
 
+Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
+
+
 class Price(Struct, frozen=True):
     """US dollars for a million tokens."""
 
-    input: float = 0.0
-    output: float = 0.0
-    cache_read: float | None = None
+    input: Dollars = 0.0
+    output: Dollars = 0.0
+    cache_read: Dollars | None = None
     """None: as input."""
 
     def cost_usd(self, usage: Usage) -> float:
@@ -150,11 +153,15 @@ class Price(Struct, frozen=True):
         return (total + usage.cache_read_tokens * cache_read) / 1_000_000
 
 
+MIN_WINDOW = 512
+"""In tokens; in less there is no room for a prompt."""
+
+
 class ModelFacts(Struct, frozen=True):
     """What is known about a model; None is unknown."""
 
-    context_window: int | None = None
-    max_output_tokens: int | None = None
+    context_window: Annotated[int, Meta(ge=MIN_WINDOW, le=1_000_000_000)] | None = None
+    max_output_tokens: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
     price_per_million: Price | None = None
     takes_tools: bool = True
     """Whether it gets to see the tools of a request; the chat template of some leaves them out."""
