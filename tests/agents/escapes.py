@@ -271,6 +271,41 @@ find ../outside -name k
 find to-dir/ -name k
 find -L . -name k -exec touch X ';'
 find . -files0-from a.txt -fprint X
+find . -exec cat {} +
+find . -exec cat {} \;
+find . -exec cat '{}' ';'
+find . -name '.e*' -exec cat {} +
+find . -name '*env' -exec head -n 1 {} \;
+find . -name a.txt -exec cat .env \;
+find . -name a.txt -o -exec cat {} +
+find . ! -name a.txt -exec cat {} +
+find . \( -name a.txt -o -name '*' \) -exec cat {} +
+find sub -exec touch X {} +
+find sub -exec touch X \; -o -exec cat {} +
+find sub -exec cat {} + -exec touch X \;
+find sub -name b.txt -exec uniq {} X \;
+find sub -exec sort -o X {} \;
+find sub -exec sed -i s/a/b/ {} +
+find sub -exec cat {} \; -delete
+find sub -exec cat {} \; -fprint X
+find evil -exec {} \;
+find sub -execdir cat {} \;
+find sub -exec env cat {} \;
+find sub -exec timeout 5 touch X \;
+find in -exec cat {} +
+find in -type l -exec cat {} +
+find to-dir/ -exec cat {} +
+find -H to-dir -exec cat {} +
+find -H chain -name k -exec cat {} \;
+find -L sub -exec cat {} +
+find . -name to-env -exec cat {} +
+find . -maxdepth 1 -name 'to-*' -exec grep -n SECRET {} +
+find sub -exec grep -f ../outside/k {} +
+find sub -exec cat ../outside/k \;
+cat \.env
+cat \~/k a.txt; touch X
+touch \; X
+echo a \> X; cat .env
 git -c core.pager='touch X' diff
 git -c core.fsmonitor='touch X' status
 git -c alias.x='!touch X' x
@@ -386,6 +421,10 @@ sort -T../outside a.txt
 sort --files0-from=../outside/k
 uniq a.txt X
 uniq a.txt ../outside/X
+uniq -- a.txt --
+uniq a.txt -- --
+uniq a.txt --
+uniq -- -- X
 uniq -f 1 .gitignore a.txt
 uniq -- .gitignore a.txt
 sort -k -oX a.txt
@@ -432,6 +471,8 @@ tar --rsh-command='touch X' -cf host:x a.txt
 tar -cf host:x a.txt --rsh-c=./evil
 tar --new-volume-script='touch X' -cf /dev/null a.txt
 printf -v PATH . && ls
+printf %d 'a[$(touch X)]'
+printf '%s %5.1f' a 'a[$(touch X)]'
 printf -v 'a[$(touch X)]' x
 printf '%s' "$(touch X)"
 printf a > X
@@ -521,6 +562,8 @@ source ./evil.sh
 sub/git status
 which ls; touch X
 xxd -r a.txt X
+xxd -- a.txt --
+xxd -- a.txt X
 ls 2>X
 ls 2>&1 >X
 ls 2>/dev/null >X
@@ -1215,6 +1258,21 @@ cp -r sub here
 cp -t sub a.txt
 diff a.txt sub/b.txt
 find . -name '*.txt' -type f
+find pay -exec grep -n a {} +
+find . -name 'b.*' -exec head -n 1 {} \;
+find . -type f -name '*.txt' -exec wc -l '{}' ';'
+find . \( -name '*.txt' -o -name '*.md' \) -print
+find . -name .env
+grep -rn "/api" sub
+grep -rn -A 3 '/api/v1' sub
+grep -n sub a.txt
+grep -c .env a.txt
+sort -t/ -k2 a.txt
+echo "== /api =="
+printf '%-9s|%3d\n' /api 5
+uniq -c a.txt
+python3 -V
+node -v
 sed -n 1,3p a.txt
 cd sub && ls -la
 cd sub && cat b.txt | head -1

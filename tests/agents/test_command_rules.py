@@ -14,7 +14,8 @@ from tiro.agents.command_rules import READ_ONLY, subjects_of
 from tiro.tools.command_line import parse_command_line
 from tiro.tools.command_risks import risk_of
 from tiro.tools.known_options import GIT_WRITERS, PROGRAMS
-from tiro.tools.readers import GIT_READERS, READERS, Reader, only_reads
+from tiro.tools.readers import GIT_READERS, READERS, only_reads
+from tiro.tools.reading import Reader
 
 EVERYDAY = {
     READ_ONLY: """

@@ -80,6 +80,13 @@ def test_what_may_hide_a_denied_command_asks(rules: Rules) -> None:
     assert [line for line in ORDINARY if decided(rules, line).kind != "allow"] == []
 
 
+def test_what_find_runs_is_no_way_around_a_deny() -> None:
+    rules = Rules(config={"bash": {"cat *": "deny"}}, default=OPEN_SET)
+    for line in ("find . -exec cat {} +", "find . -name a -exec ls {} ';' -exec cat {} \\;"):
+        assert decided(rules, line).kind == "deny"
+    assert decided(rules, "find . -exec ls {} +").kind == "allow"
+
+
 def test_the_question_names_what_may_hide() -> None:
     rule = decided(BLANKETS["the open set"], "sh -c 'rm a.txt'").rule
     assert rule == "*: allow (but rm * may hide in it)"

@@ -62,11 +62,14 @@ def command_aims(
     alone = stand_alone(line) and not line.globs and not any(astray)
     for words, at, is_astray, is_fed in zip(line.commands, places, astray, fed, strict=True):
         text = shlex.join(words) if alone else line.text
-        paths = list(_paths_of(text, words, at or folder, roots, rights.is_banned))
         (core, inner), is_home = within_git(words), at in roots
+        reading = None if line.globs else only_reads(words, deep=True)
+        named = words if reading is None else [words[0], *reading.paths]
+        outer = [*named, inner] if inner else named
+        paths = list(_paths_of(text, outer, at or folder, roots, rights.is_banned))
         if inner and at is not None:
             at = Path(os.path.realpath(at / inner))
-            paths += _paths_of(text, core, at, roots, rights.is_banned)
+            paths += _paths_of(text, named, at, roots, rights.is_banned)
         yield from paths
         yield from _guarded_paths(text, words, at or folder, roots)
         is_banned_here = any(one.about == "banned" for one in paths)

@@ -16,6 +16,7 @@ import msgspec
 
 from tiro.agents.guarded import guarded_name
 from tiro.tools.command_line import word_set
+from tiro.tools.find_words import Find, find_of
 from tiro.tools.git_settings import followed_paths, is_in_repository
 from tiro.tools.given_options import Option, is_option, named_words
 from tiro.tools.readers import READERS, only_reads
@@ -92,6 +93,8 @@ def found_in_folders(
         yield from look.read([*named, *odd, *here], folder)
     elif name in PACKERS:
         yield from look.read([*named, *odd], folder)
+    elif name == "find" and (found := find_of(words)) is not None and found.commands:
+        yield from look.handed(found, folder)
     if verb in ("apply", "am") or unpacks(words):
         yield Found(folder / ".git", "guarded")
 
@@ -152,6 +155,17 @@ class _Look:
             if self._left < 0:
                 yield Found(start, "unseen")
 
+    def handed(self, find: Find, folder: Path) -> Iterator[Found]:
+        """What a find may hand to a command, which follows links, and must not be read."""
+        for start in (Path(os.path.realpath(folder / name)) for name in find.starts or ["."]):
+            below = self._below(start) if self._is_inside(start) else iter(())
+            for entry in filter(lambda entry: find.may_hand_over(entry.name), below):
+                if not (find.finds_files_only and entry.is_symlink()):
+                    for path in dict.fromkeys((entry, Path(os.path.realpath(entry)))):
+                        yield from self._of_path(path)
+            if self._left < 0:
+                yield Found(start, "unseen")
+
     def copied(
         self,
         words: Sequence[str],
@@ -209,7 +223,9 @@ class _Look:
     def _of_entry(self, entry: Path) -> Iterator[Found]:
         if entry.is_symlink() and not self._follows:
             return
-        path = Path(os.path.realpath(entry)) if self._follows else entry
+        yield from self._of_path(Path(os.path.realpath(entry)) if self._follows else entry)
+
+    def _of_path(self, path: Path) -> Iterator[Found]:
         if not self._is_inside(path):
             yield Found(path, "outside")
         elif self._is_banned(path):

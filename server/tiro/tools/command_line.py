@@ -94,9 +94,13 @@ _TIMER = "time"
 """A word of some shells and a program of others: what stands behind it is the command."""
 _STATUS = "$?"
 _GLOB = "*"
-_NO_GLOB = re.compile(r"""[\'"$~]|\*\*""")
+_NO_GLOB = re.compile(r"""[\\'"$~]|\*\*""")
 """What makes it uncertain, in a word as it is written, what a `*` in it stands for."""
 _END = re.compile(r"[ \t;&|]|$")
+_BRACES = re.compile(r"\{\}(?=[ \t;&|]|$)")
+"""A word of its own, of which shells make no more than it says."""
+_ESCAPED = frozenset("()!;*?[]{}$&|<>#~\"'")
+"""What stands for itself behind a backslash; not in the place of a command."""
 _IN_DOUBLE = re.compile(r'(?:[^$`\\]|\\[^$`"\\\n]|\$\?|\$(?=[ \t)|]|$))*')
 """What double quotation marks hold as it is, but for `$?`."""
 
@@ -172,9 +176,18 @@ class _Reader:
             self._join()
         elif character in "'\"":
             self._quote(character)
-        elif self._text.startswith(_STATUS, self._at):
+        else:
+            self._take_unquoted(character)
+
+    def _take_unquoted(self, character: str) -> None:
+        if self._text.startswith(_STATUS, self._at):
             self._has_status = True
             self._add(_STATUS)
+        elif character == "\\" and self._words and self._text[self._at + 1 :][:1] in _ESCAPED:
+            self._at += 1
+            self._add(self._text[self._at])
+        elif self._word is None and self._words and _BRACES.match(self._text, self._at):
+            self._add("{}")
         elif character == _GLOB:
             self._add(_GLOB)
             self._globs.append((len(self._commands), len(self._words)))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from tiro.tools.command_line import word_set
+from tiro.tools.find_words import find_of
 from tiro.tools.given_options import is_option
 from tiro.tools.known_options import (
     GIT_WRITERS,
@@ -176,6 +177,9 @@ def beginnings(words: Sequence[str]) -> list[int]:
     else:
         at = 1 if name == "npx" else _run_word(name, words) + 1
     found = [0, *(_unknown_verbs(name, words) if name in _RUNS_ANYTHING else ())]
+    if name == "find":
+        handed = find_of(words)
+        return found + ([place for place, _ in handed.commands] if handed else [])
     if not 0 < at < len(words) or (at == 1 and name != "npx"):
         return found
     if words[at].startswith("-"):

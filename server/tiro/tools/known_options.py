@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tiro.tools.given_options import is_option
-from tiro.tools.readers import Reader, has_known_options
+from tiro.tools.reading import Reader, has_known_options
 
 _SETS = "^[^-].*="
 """A word that sets a variable."""

@@ -1,56 +1,19 @@
 """The commands that are known to only read, with every option that leaves it at that.
 
-Law: an option that is not listed is not known, so its command does not count as one that only
-reads. Options are given as they are written out; no command may shorten them. And every word is
-judged by itself: none passes because the one before it might take it for its value, so that a
-mistake in these tables costs a question and lets nothing through.
+How their options and words are judged says `reading.py`.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import msgspec
 
 from tiro.tools.command_core import within_git
 from tiro.tools.command_line import word_set
-from tiro.tools.given_options import is_option, named_words
-
-Shows = Literal["nothing", "names", "text"]
-
-
-class Reading(msgspec.Struct, frozen=True):
-    """What a command that only reads gets to see."""
-
-    shows: Shows
-    """What of its paths: nothing, names and sizes, or the text in them."""
-    paths: tuple[str, ...] = ()
-    """Every word that may be a path."""
-
-
-class Reader(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that only reads, as long as it gets no other options than these."""
-
-    shows: Shows
-    flags: str = ""
-    """Options of one letter, which may stand together; `#` for numbers."""
-    valued: str = ""
-    """The same, behind which digits and signs may stand in the same word: `-n5`, `-d:`."""
-    text: str = ""
-    """The same, behind which all of the word is sure to be a value: `-XPOST`."""
-    long: str = ""
-    """Options of more letters, with or without a value behind `=`."""
-    single: str = ""
-    """Options with one dash that stand alone, with or without a value behind `=`."""
-    deep: str = ""
-    """Options of any kind with which it reads more than what it is given; digits may follow."""
-    deep_text: str = ""
-    """The same of one letter, as `text`."""
-    most: int | None = None
-    """The most words without a dash that it may get, where another one would be written to."""
-    takes_paths: bool = True
-    is_deep: bool = False
-    """It always reads more than the paths that it is given."""
+from tiro.tools.find_words import HANDED, find_of
+from tiro.tools.given_options import is_option
+from tiro.tools.reading import Reader, Reading, read_by
 
 
 def only_reads(words: Sequence[str], *, deep: bool) -> Reading | None:
@@ -59,59 +22,14 @@ def only_reads(words: Sequence[str], *, deep: bool) -> Reading | None:
     `deep` says whether it may read more than the files it names, such as all below a folder.
     """
     words, _ = within_git(tuple(words))
-    if words[0] in _TELLS_VERSION and words[1:] == ("--version",):
+    if len(words) == 2 and words[1] in _VERSIONS.get(words[0], ()):
         return Reading("nothing")
     special = _SPECIAL.get(words[0])
     if special is not None:
         return special(words, deep)
     reader = READERS.get(words[0])
-    return None if reader is None else _read_by(reader, words[1:], deep)
+    return None if reader is None else read_by(reader, words[1:], deep)
 
-
-def has_known_options(reader: Reader, words: Sequence[str]) -> bool:
-    """Whether all options among these words, without the command itself, are the reader's."""
-    return _read_by(reader, words, deep=True) is not None
-
-
-def _read_by(reader: Reader, words: Sequence[str], deep: bool) -> Reading | None:
-    """What it reads with these options and paths, or None."""
-    if reader.is_deep and not deep:
-        return None
-    if not all(_is_known(reader, word, deep) for word in words if is_option(word)):
-        return None
-    paths = named_words(words)
-    if reader.most is not None and len(_words_to_end(words)) > reader.most:
-        return None
-    return Reading(reader.shows, tuple(paths) if reader.takes_paths else ())
-
-
-def _words_to_end(words: Sequence[str]) -> Sequence[str]:
-    """All from the first that is no option: on some systems no option stands behind it."""
-    first = next((at for at, word in enumerate(words) if not is_option(word)), len(words))
-    return [word for word in words[first:] if word != "--"]
-
-
-def _is_known(reader: Reader, word: str, deep: bool) -> bool:
-    """Whether an option is one of the reader's."""
-    names = [*reader.long.split(), *(reader.deep.split() if deep else ())]
-    if word.startswith("--"):
-        return word.partition("=")[0][2:] in names
-    if word.partition("=")[0][1:] in reader.single.split():
-        return True
-    if _NUMBER.fullmatch(word) and "#" in reader.flags:
-        return True
-    may_be_value, text = False, reader.text + (reader.deep_text if deep else "")
-    for letter in word[1:]:
-        if letter in text:
-            return True
-        is_letter = letter in reader.flags or letter in reader.valued or letter in names
-        if not is_letter and (not may_be_value or letter.isalpha()):
-            return False
-        may_be_value = may_be_value or letter not in reader.flags
-    return True
-
-
-_NUMBER = re.compile(r"-\d+")
 
 _DIFF_LONG = (
     "stat numstat shortstat name-only name-status summary cached staged color no-color"
@@ -136,6 +54,8 @@ _GREP = Reader(
     " before-context context extended-regexp fixed-strings perl-regexp no-messages quiet"
     " regexp text with-filename no-filename",
     deep="r R recursive include exclude exclude-dir",
+    seeks="ignore-case line-number count files-with-matches invert-match word-regexp line-regexp"
+    " only-matching extended-regexp fixed-strings no-messages quiet text recursive",
 )
 
 READERS: dict[str, Reader] = {
@@ -192,6 +112,8 @@ READERS: dict[str, Reader] = {
         long="ignore-case line-number files-with-matches count fixed-strings word-regexp glob type"
         " type-not after-context before-context context max-count smart-case no-heading hidden"
         " no-ignore files sort max-depth only-matching invert-match multiline json color regexp",
+        seeks="ignore-case line-number files-with-matches count fixed-strings word-regexp hidden"
+        " smart-case no-heading no-ignore only-matching invert-match multiline",
         is_deep=True,
     ),
     "diff": Reader(
@@ -311,7 +233,7 @@ def _git(words: Sequence[str], deep: bool) -> Reading | None:
         reader = msgspec.structs.replace(reader, shows="names")
         if name == "show" and not all(map(_COMMIT.fullmatch, _objects(rest))):
             return None
-    return _read_by(reader, rest, deep)
+    return read_by(reader, rest, deep)
 
 
 def _is_summary(words: Sequence[str]) -> bool:
@@ -353,7 +275,7 @@ _JQ_MORE = re.compile(r"\b(import|include|modulemeta|env|ENV)\b")
 
 def _jq(words: Sequence[str], deep: bool) -> Reading | None:
     """jq: its program comes first, and then the files."""
-    reading = _read_by(_JQ, words[1:], deep)
+    reading = read_by(_JQ, words[1:], deep)
     if reading is None or any(map(_JQ_MORE.search, words)):
         return None
     return Reading("text", reading.paths[1:])
@@ -371,32 +293,36 @@ _DOCKER = Reader(
 def _docker(words: Sequence[str], deep: bool) -> Reading | None:
     """docker: what runs, and what there is to run."""
     is_list = words[1:2] in (("ps",), ("images",))
-    return _read_by(_DOCKER, words[2:], deep) if is_list else None
+    return read_by(_DOCKER, words[2:], deep) if is_list else None
 
 
-_TELLS_VERSION = word_set("python python3 node gcc g++ clang make cmake jq rg")
+_VERSIONS = {
+    **dict.fromkeys(("python", "python3", "jq", "rg"), word_set("--version -V")),
+    "node": word_set("--version -v"),
+    **dict.fromkeys(("gcc", "g++", "clang", "make", "cmake"), word_set("--version")),
+}
 """What only says which one it is; other programs first read settings of the folder."""
-
-_FIND_TESTS = word_set(
-    "-name -iname -path -ipath -wholename -type -size -mtime -mmin -ctime -cmin -atime"
-    " -amin -newer -maxdepth -mindepth -perm -user -group -regex -iregex -regextype"
-    " -printf -links -inum"
-)
-_FIND_WORDS = word_set(
-    "-not -o -a -or -and -print -print0 -ls -empty -prune -quit -depth -mount -xdev"
-    " -executable -readable -writable -true -false -H -P ! ( ) ,"
-)
 
 
 def _find(words: Sequence[str], deep: bool) -> Reading | None:
-    """find: its folders come first, and then only tests and what prints names."""
-    known = _FIND_TESTS | _FIND_WORDS
-    options = [word for word in words[1:] if is_option(word)]
-    if not all(word in known or _NUMBER.match(word) for word in options):
+    """find: tests, what prints names, and readers that it hands what it finds below its folders."""
+    found = find_of(words)
+    if found is None or (found.commands and not deep):
         return None
-    paths = [word for word in words[1:] if not is_option(word) and word not in known]
-    return Reading("names", tuple(paths))
+    paths = [*found.starts, *found.compared]
+    for _, command in found.commands:
+        reading = only_reads(command, deep=False) if command[0] in _HANDED_TO else None
+        if reading is None:
+            return None
+        paths += [path for path in reading.paths if path != HANDED]
+    return Reading("text" if found.commands else "names", tuple(paths))
 
+
+_HANDED_TO = word_set(
+    "ls stat du file wc cat head tail nl grep egrep fgrep sed sort cut md5sum sha1sum sha256sum"
+    " echo basename dirname realpath readlink"
+)
+"""Readers that look at what they are handed and at nothing else, whichever word of theirs it is."""
 
 _SED_SCRIPT = re.compile(
     r"(\d+|\$)?(,(\d+|\$|\+\d+))?[pdq]|(\d+(,(\d+|\$))?)?s/[^/\\]*/[^/\\]*/[gIip0-9]*"
@@ -434,10 +360,19 @@ _PRINTF_FORM = re.compile(r"(?!-)([^%]|%%|%[-+ #0]*\d*(\.\d*)?[sdiuxXocf])*", re
 
 
 def _printf(words: Sequence[str], deep: bool) -> Reading | None:
-    """printf: with an option, or by `%n`, it sets a variable of the shell, such as PATH."""
-    is_known = len(words) > 1 and _PRINTF_FORM.fullmatch(words[1])
-    return Reading("nothing") if is_known else None
+    """printf: with an option, or by `%n`, it sets a variable of the shell, such as PATH.
 
+    What is to be shown as a number some shells evaluate.
+    """
+    if len(words) < 2 or not _PRINTF_FORM.fullmatch(words[1]):
+        return None
+    kinds = re.findall("%[-+ #0]*[0-9]*(?:[.][0-9]*)?([a-zA-Z])", words[1].replace("%%", ""))
+    pairs = zip(words[2:], itertools.cycle(kinds), strict=False)
+    is_sure = all(kind in "sc" or _AMOUNT.fullmatch(word) for word, kind in pairs)
+    return Reading("nothing") if is_sure else None
+
+
+_AMOUNT = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
 
 _TESTS = word_set("-e -f -d -r -w -x -s -z -n -L -h = !=")
 _TESTS_OF_NUMBERS = word_set("-eq -ne -lt -gt -le -ge")
