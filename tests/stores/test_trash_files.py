@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,29 @@ def test_a_damaged_session_goes_and_comes_back_as_it_is(
     assert (row.saved.id, bool(row.saved.error)) == ("bad", True)
     manager.trash.restore("bad")
     assert files(directory) == {"bad.json": b'{"messages": ['}
+
+
+def test_what_others_take_from_the_trash_meanwhile_is_theirs(
+    make_manager: Make, directory: Path
+) -> None:
+    """U7.6: no error of ours, and nothing counted that another process removed or brought back."""
+
+    class Slow(Disk):
+        """Between any look and the first removal others are at it."""
+
+        def unlink(self, path: Path) -> None:
+            while acts:
+                acts.pop()()
+            super().unlink(path)
+
+    acts: list[partial[None]] = []
+    manager, ours = make_manager(), make_manager(disk=Slow())
+    for taken in ("x", "y", "z"):
+        for id in ("x", "y", "z"):
+            manager.save(manager.create(id=id))
+            manager.discard(id)
+        acts[:] = [partial(shutil.rmtree, next((directory / "trash").glob(f"*-{taken}")))]
+        assert (ours.trash.empty(), ours.trash.page()) == (2, ([], 0))
 
 
 def test_folders_of_others_stay(make_manager: Make, directory: Path) -> None:

@@ -41,6 +41,7 @@ from tiro.stores.reading import (
     values_of,
 )
 from tiro.stores.session_files import HOLDER_ENDING, encode_snapshot
+from tiro.stores.store import has_expired
 from tiro.stores.trash import Deleted, Restored, not_in_trash
 
 LOCK_SECONDS = 10.0
@@ -85,7 +86,9 @@ class FileTrash:
         """As `Trash.page`; costs a look at each folder, and reads the sessions of the page."""
         entries = self._entries()
         end = None if limit is None else offset + limit
-        return [_deleted(entry) for entry in entries[offset:end]], len(entries)
+        found = [_deleted(entry) for entry in entries[offset:end]]
+        rows = [row for row in found if row is not None]
+        return rows, len(entries) - (len(found) - len(rows))
 
     def put(self, path: Path) -> bool:
         """Move a session's files here, whose lock the caller holds; False where there are none.
@@ -128,8 +131,11 @@ class FileTrash:
         return self._remove_all([entry for entry in self._entries() if _id_of(entry) == id])
 
     def drop_older(self, moment: datetime) -> int:
-        """As `Trash.drop_older`."""
-        return self._remove_all([f for f in self._folders() if f.deleted_at < moment])
+        """As `Trash.drop_older`; and what has expired meanwhile goes, too."""
+        now = self._home.now()
+        return self._remove_all(
+            [f for f in self._folders() if f.deleted_at < moment or f.has_expired(now)]
+        )
 
     def tidy(self) -> None:
         """As `Trash.tidy`: remove large values that only sessions in the trash refer to."""
@@ -150,7 +156,8 @@ class FileTrash:
         return [folder for folder in found if folder is not None]
 
     def _entries(self) -> list["_Folder"]:
-        return [folder for folder in self._folders() if folder.has_session]
+        now = self._home.now()
+        return [f for f in self._folders() if f.has_session and not f.has_expired(now)]
 
     def _find(self, id: str) -> "_Folder":
         """The session with this id that was deleted last; SessionNotFoundError."""
@@ -266,14 +273,23 @@ class FileTrash:
     # Removing
 
     def _remove_all(self, folders: Sequence["_Folder"]) -> int:
-        """Remove these for good; how many sessions that were. Raises StorageError."""
-        for folder in folders:
+        """Remove these for good; how many sessions that were. Raises StorageError.
+
+        What is gone by then was removed, or brought back, by another process.
+        """
+        removed = 0
+        for path in (folder.folder for folder in folders):
             try:
-                with self._held():
-                    self._remove(folder.folder)
+                with self._held(), contextlib.suppress(FileNotFoundError):
+                    found = _folder_at(path)
+                    if found is not None:
+                        self._remove(path)
+                        removed += found.has_session
+            except StorageError:
+                raise
             except OSError as error:
-                raise storage_error(folder.folder, error, "write") from error
-        return sum(folder.has_session for folder in folders)
+                raise storage_error(path, error, "write") from error
+        return removed
 
     def _remove(self, folder: Path) -> None:
         """Remove a folder, the snapshot first: without that it stands for nothing."""
@@ -298,6 +314,16 @@ class _Folder(NamedTuple):
     has_session: bool
     """Whether the snapshot is there."""
 
+    def has_expired(self, now: datetime) -> bool:
+        """Whether the time of the session is over; reads all of one that has such a time."""
+        try:
+            with open(self.snapshot, "rb") as file:
+                if _NEVER in file.read(_LOOK_BYTES):
+                    return False
+        except OSError:
+            return False
+        return has_expired(saved_session_at(self.snapshot).expires_at, now)
+
 
 def _folder_at(path: Path) -> _Folder | None:
     """The folder with this name; None for what is none of ours."""
@@ -314,9 +340,15 @@ def _is_snapshot(name: str) -> bool:
     return name.endswith(SNAPSHOT_ENDING) and not name.startswith(".")
 
 
-def _deleted(entry: _Folder) -> Deleted:
+def _deleted(entry: _Folder) -> Deleted | None:
+    """A line of the list; None where it was taken away meanwhile."""
     saved = saved_session_at(entry.snapshot)
-    size = sum(path.stat().st_size for path in entry.folder.rglob("*") if path.is_file())
+    try:
+        size = sum(path.stat().st_size for path in entry.folder.rglob("*") if path.is_file())
+    except FileNotFoundError:
+        return None
+    if not os.path.lexists(entry.snapshot):
+        return None
     saved = msgspec.structs.replace(saved, bytes=size)
     return Deleted(entry.deleted_at, saved)
 
@@ -360,5 +392,7 @@ def _not_moved(path: Path, error: OSError) -> StorageError:
     )
 
 
+_NEVER, _LOOK_BYTES = b'\n"ttl_seconds":null', 100_000
+"""The line of a session that never expires, and where it stands but after a very long memo."""
 _STAMP = "%Y%m%dT%H%M%S%fZ-"
 _STAMP_LENGTH = len("20260101T000000000000Z-")

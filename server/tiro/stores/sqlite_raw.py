@@ -6,7 +6,7 @@ can still be read is copied to a new file. No file is replaced under a program t
 
 import os
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -46,13 +46,17 @@ class RawRows:
         return [Damage(self.name, "; ".join(problems), remedy, lambda: self._rebuild(stamp))]
 
     def places(self) -> list[str]:
-        """The numbers of all sessions; around a damaged page those on both sides of it."""
+        """The numbers of all sessions."""
+        return self._numbers("sessions")
+
+    def _numbers(self, table: str) -> list[str]:
+        """The numbers in a table; around a damaged page those on both sides of it."""
         numbers: dict[int, None] = {}
         refused: StorageError | None = None
         for order in ("ASC", "DESC"):
             try:
                 with self._database.reading() as sql:
-                    for (number,) in sql.execute(f"SELECT number FROM sessions ORDER BY 1 {order}"):
+                    for (number,) in sql.execute(f"SELECT number FROM {table} ORDER BY 1 {order}"):
                         numbers[number] = None
             except StorageError as error:
                 refused = error
@@ -152,19 +156,47 @@ class RawRows:
                 return "its indexes are made anew"
         path = self._database.path
         copy = path.with_name(f"{path.stem}.rescued-{stamp}{path.suffix}")
-        saved, lost = self._copy_to(Database(copy, self._database.clock))
-        if not saved:
+        with closing(Database(copy, self._database.clock)) as other:
+            deleted, (saved, lost) = self._copy_trash(other), self._copy_sessions(other)
+        if not saved and not deleted:
+            with suppress(OSError):
+                self._disk.unlink(copy)
             raise StorageError("no session in it could be read", path=str(path))
+        more = f"; so could {counted(deleted, 'session')} in the trash" if deleted else ""
         raise StorageError(
-            f"{counted(saved, 'session')} could be read, whole or in part, and {lost} not; they are"
-            f" in {str(copy)!r}: end all that uses the sessions, then put it in the place of the"
-            " damaged file",
+            f"{counted(saved, 'session')} could be read, whole or in part, and {lost} not{more};"
+            f" they are in {str(copy)!r}: end all that uses the sessions, then put it in the place"
+            " of the damaged file",
             path=str(path),
         )
 
-    def _copy_to(self, other: Database) -> tuple[int, int]:
+    def _copy_trash(self, other: Database) -> int:
+        """Copy what is in the trash, row by row; how many of its sessions could be read."""
+        saved, numbers = 0, list[str]()
+        for table in ("trash", "sessions"):
+            with suppress(StorageError):
+                numbers += self._numbers(table)
+        with other.writing() as sql:  # so that no session is given a number that is in the trash
+            sql.execute(
+                "INSERT INTO sqlite_sequence (name, seq) VALUES ('sessions', ?)",
+                (max(map(int, numbers), default=0),),
+            )
+        for number in numbers:
+            with suppress(StorageError):
+                with self._database.reading() as sql:
+                    query = "SELECT * FROM trash WHERE number = ?"
+                    row = sql.execute(query, (number,)).fetchone()
+                if row is not None:
+                    with other.writing() as sql:
+                        places = ", ".join("?" * len(row))
+                        sql.execute(f"INSERT INTO trash VALUES ({places})", row)
+                    saved += 1
+        return saved
+
+    def _copy_sessions(self, other: Database) -> tuple[int, int]:
+        """Copy what can be read of the sessions; how many that were, and how many not."""
         saved = lost = 0
-        try:
+        with suppress(StorageError):
             for place in self.places():
                 session = None
                 with suppress(StorageError):
@@ -174,8 +206,6 @@ class RawRows:
                     saved += 1
                 else:
                     lost += 1
-        finally:
-            other.close()
         return saved, lost
 
 

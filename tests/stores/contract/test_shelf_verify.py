@@ -13,7 +13,7 @@ import redis
 from tests.stores.look import texts
 from tiro import SessionChangedError, SessionFormatError, SessionNotFoundError, StorageError
 from tiro.stores.redis import RedisStore
-from tiro.stores.shared import raw_shelf
+from tiro.stores.shared import manager_of, raw_shelf
 from tiro.stores.shelf_verify import verify_shelf
 from tiro.stores.sqlite import SQLiteStore
 from tiro.stores.verify import Verified
@@ -56,6 +56,16 @@ class Place:
         assert self.url is not None
         with redis.Redis.from_url(self.url) as client:
             return client.execute_command(*command)
+
+    def discard(self, id: str) -> None:
+        """Move a session to the trash."""
+        with closing(manager_of(self.path, lambda notice: None, None)) as manager:
+            assert manager.discard(id)
+
+    def restore(self, id: str) -> None:
+        """Bring it back."""
+        with closing(manager_of(self.path, lambda notice: None, None)) as manager:
+            assert manager.trash.restore(id).id == id
 
     def snapshot(self) -> bytes:
         if self.url is None:
@@ -297,8 +307,9 @@ def test_a_file_that_sqlite_cannot_go_through_is_damaged_too(place: Place) -> No
 @sqlite
 def test_of_a_damaged_file_what_can_be_read_is_copied(place: Place) -> None:
     """Nothing is put in its place under a program that has it open."""
-    for id in ("x", "y", "z"):
+    for id in ("gone", "x", "y", "z"):
         place.say(id)
+    place.discard("gone")
     place.store.close()
     place.sql("PRAGMA journal_mode = DELETE")
     size = place.sql("PRAGMA page_size")[0][0]
@@ -309,12 +320,17 @@ def test_of_a_damaged_file_what_can_be_read_is_copied(place: Place) -> None:
     place.path.write_bytes(data)
     inode = place.path.stat().st_ino
     (finding, *_) = place.verify(repair=True).findings
-    assert "3 sessions could be read, whole or in part, and 0 not" in (finding.remedy or "")
+    told = "3 sessions could be read, whole or in part, and 0 not; so could 1 session in the trash"
+    assert told in (finding.remedy or "")
     assert (finding.is_repaired, place.path.stat().st_ino) == (False, inode)
     (copy,) = place.path.parent.glob("*.rescued-*")
-    with SQLiteStore(copy, NEVER) as rescued:
-        found = [texts(rescued.get(id)) for id in ("x", "y", "z")]
+    place.store = SQLiteStore(copy, NEVER)
+    found = [texts(place.store.get(id)) for id in ("x", "y", "z")]
     assert found == [SAID[3:], SAID, SAID]
+    place.path = copy
+    place.discard("x")
+    place.restore("gone")
+    assert texts(place.store.get("gone")) == SAID
 
 
 @sqlite

@@ -172,6 +172,52 @@ def test_the_trash_is_emptied_by_id_by_age_and_whole(open_manager: Open, clock: 
     assert manager.trash.page() == ([], 0)
 
 
+def test_what_has_expired_is_in_no_trash(open_manager: Open, clock: FixedClock) -> None:
+    """G4.4: it cannot come back, and is removed with what is too old."""
+    manager, start = open_manager(), clock()
+    manager.ttl_seconds = ttl = 4e8  # also by the clock of Redis it lives yet
+    said(manager, "short", "one")
+    manager.ttl_seconds = None
+    said(manager, "long", "null")
+    assert manager.discard("short")
+    assert manager.discard("long")
+    assert sorted(in_trash(manager)) == ["long", "short"]
+    clock.advance(ttl + 1)
+    assert manager.trash.page()[1] == 1
+    assert in_trash(manager) == ["long"]
+    with pytest.raises(SessionNotFoundError):
+        manager.trash.restore("short")
+    removed = manager.trash.drop_older(start)
+    assert (removed, manager.trash.empty()) == (1, 1)
+
+
+def test_several_may_empty_the_trash_at_once(open_manager: Open) -> None:
+    """Each session is counted by one of them, and whoever looks meanwhile sees what is there."""
+    managers = [open_manager() for _ in range(3)]
+    for id in range(12):
+        said(managers[0], f"s{id}", "one")
+        managers[0].discard(f"s{id}")
+    start, counts = threading.Barrier(3, timeout=PATIENCE), list[int]()
+
+    def empty(manager: SessionManager) -> None:
+        start.wait()
+        counts.append(manager.trash.empty())
+
+    def look(manager: SessionManager) -> None:
+        start.wait()
+        for _ in range(20):
+            assert not [row for row in manager.trash.page()[0] if row.saved.error is not None]
+        counts.append(0)
+
+    acts = [(empty, managers[0]), (empty, managers[1]), (look, managers[2])]
+    threads = [threading.Thread(target=act, args=(manager,)) for act, manager in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert (len(counts), sum(counts)) == (3, 12)
+
+
 def test_what_another_process_answers_in_is_not_deleted(open_manager: Open) -> None:
     manager, other = open_manager(), open_manager()
     session = said(manager, "x", "one")
