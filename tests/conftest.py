@@ -5,6 +5,7 @@ import gc
 import inspect
 import ipaddress
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,12 @@ hypothesis.settings.load_profile("tiro")
 
 ROOT = Path(__file__).resolve().parents[1]
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+def pytest_configure() -> None:
+    """What a job started with `&` starts ignores Ctrl-C as it does, and some tests press it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -21,7 +21,7 @@ from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold, Pause
-from tests.e2e.talk import ask
+from tests.e2e.talk import ask, until
 from tests.e2e.tmux import Tmux
 from tests.processes import wait_over
 from tests.sizes import PATIENCE
@@ -39,7 +39,8 @@ INIT = """
 (global-set-key (kbd "<f9>")
   (lambda () (interactive)
     (let ((server (tiro-rpc-process (tiro-session-connection tiro-session))))
-      (write-region (number-to-string (process-id server)) nil %s nil 'silent)
+      (write-region (format "%%s %%s" (process-id server) (process-status server))
+                    nil %s nil 'silent)
       (message "noted %%d" (setq presses (1+ presses))))))
 (find-file %s)
 """
@@ -63,11 +64,11 @@ class Terminal(Tmux):
         super().__init__(home)
         (home.root / ".emacs.d").mkdir()
         (home.root / ".emacs.d" / "eln-cache").symlink_to(compiled)
-        self.pid_file = home.root / "server.pid"
+        self._server_file = home.root / "server"
         self._presses = 0
         file = home.write("notes.txt", "first line\nsecond line\n")
         self.init = home.root / "init.el"
-        given = (CLIENT, sys.executable, self.pid_file, file)
+        given = (CLIENT, sys.executable, self._server_file, file)
         self.init.write_text(INIT % tuple(lisp(value) for value in given))
         (home.workspace / ".git").mkdir()
 
@@ -86,16 +87,24 @@ class Terminal(Tmux):
         self.keys("C-x", "1")
 
     def ask(self, prompt: str) -> None:
-        """Type a prompt in the chat and send it."""
+        """Type a prompt in the chat when the last turn is over, and send it."""
+        self.wait_for("Tiro:idle")
         self.type(prompt)
         self.wait_for(f"> {prompt}")
         self.keys("Enter")
-        self.wait_for(f"You: {prompt}")
+        self.wait_gone(f"> {prompt}")  # a long answer may have moved it off the screen by now
 
     def server_pid(self) -> int:
         """The process id of the Tiro server, as Emacs knows it."""
+        return int(self._server()[0])
+
+    def wait_until_server_runs(self) -> None:
+        """Wait until Emacs knows that it does: a stopped one is sent nothing."""
+        until(lambda: self._server()[1] == "run")
+
+    def _server(self) -> list[str]:
         self.drawn()
-        return int(self.pid_file.read_text())
+        return self._server_file.read_text().split()
 
     def drawn(self) -> str:
         """The screen when Emacs has done what all keys before ask for; this line is drawn last."""
@@ -374,6 +383,7 @@ def test_hung_server_leaves_emacs_free(terminal: Terminal, provider: Provider) -
         terminal.wait_for("> anyone there")
     finally:
         os.kill(pid, signal.SIGCONT)
+    terminal.wait_until_server_runs()
     terminal.keys("Enter")
     terminal.wait_for("Here I am.")
     terminal.keys("C-c", "o", "s")

@@ -263,7 +263,7 @@
           (should (equal (funcall state) after))
           (tiro-undo-edits)
           (should (equal (funcall state) before))
-          (should (string-match-p "Take back what another session, session-[-0-9]+, did [0-9]+ s ago to .*b\\.txt" (car asked)))))
+          (should (string-match-p "Take back what another session, session-[-0-9]+, did [0-9]+ \\(?:s\\|min\\) ago to .*b\\.txt" (car asked)))))
       (with-current-buffer b (set-buffer-modified-p nil)))))
 
 (ert-deftest tiro-edit-undo-says-which-commands-stay-done ()
@@ -275,7 +275,7 @@
         (tiro-testing-allow))
       (tiro-testing-wait-idle)
       (should (string-match-p
-               "a.txt, [0-9]+ s old\nWhat its commands did stays done: rm -f nothing\\'"
+               "a.txt, [0-9]+ \\(?:s\\|min\\) old\nWhat its commands did stays done: rm -f nothing\\'"
                (tiro-testing-said #'tiro-undo-edits)))
       (should (equal (with-current-buffer a (buffer-string)) "one a\n"))
       (should-not (string-search "stays done" (tiro-testing-said #'tiro-redo-edits))))))

@@ -157,7 +157,7 @@
         (call-interactively #'tiro-load-session))
       (should (string-search "the second" (car offered)))
       (should (string-search "the first" (cadr offered)))
-      (should (string-match-p "[0-9]+ s ago, 2 messages" annotated))
+      (should (string-match-p "[0-9]+ \\(?:s\\|min\\) ago, 2 messages" annotated))
       (should (string-search "You: the second" (tiro-testing-chat))))))
 
 (ert-deftest tiro-long-session-is-shown-in-pages ()

@@ -329,7 +329,7 @@
     (tiro-shutdown)
     (kill-buffer "*tiro*")
     (tiro)
-    (should (string-match-p "\\[Go on with “from the day before”, [0-9]+ s ago\\]"
+    (should (string-match-p "\\[Go on with “from the day before”, [0-9]+ \\(?:s\\|min\\) ago\\]"
                             (tiro-testing-chat)))
     (tiro-resume-session)
     (should (string-search "You said: from the day before" (tiro-testing-chat)))))
