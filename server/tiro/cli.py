@@ -34,7 +34,7 @@ from tiro.commands.local import add_local
 from tiro.commands.questions import add_ask, add_chat
 from tiro.commands.sessions import add_sessions
 from tiro.errors import InvalidInputError, StorageError, TiroError, refused_by_system
-from tiro.exits import Exit, as_failure, exit_of
+from tiro.exits import Ending, Exit, as_failure, exit_of
 
 if TYPE_CHECKING:
     from tiro.protocol.recorded import RecordedConnection
@@ -46,7 +46,8 @@ YOUNG_ONLY = 20_000, 1_000, 1_000
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command that these words (or the process's own) name; returns the exit code."""
     try:
-        return _run(words)
+        with Ending():
+            return _run(words)
     except KeyboardInterrupt:
         return Exit.CANCELLED
     except BrokenPipeError:  # `tiro sessions list | head`: nobody reads on

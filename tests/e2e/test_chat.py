@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import termios
 
 import pytest
 
@@ -18,7 +19,7 @@ from tests.e2e.home import KEY_VARIABLE, Home
 from tests.e2e.provider import API_KEY, MODEL, Provider
 from tests.e2e.replies import Hold
 from tests.e2e.tmux import TIRO_CHAT, Chat, Tmux
-from tests.processes import only_child
+from tests.processes import is_known, only_child
 from tests.sizes import PATIENCE
 
 DONE, FAILED, WRONG_USE, NO_MODEL, CANCELLED, UNREAD = 0, 1, 2, 3, 130, 141
@@ -785,7 +786,10 @@ def test_closed_stdin_is_the_end(home: Home) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (DONE, b"", b"")
 
 
-def test_ctrl_c_ends_a_pipe(provider: Provider, home: Home) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_it_ends_a_pipe(
+    provider: Provider, home: Home, number: signal.Signals
+) -> None:
     hold = Hold()
     provider.script(replies.stream(replies.text_chunk("So far"), hold))
     with subprocess.Popen(
@@ -803,10 +807,42 @@ def test_ctrl_c_ends_a_pipe(provider: Provider, home: Home) -> None:
         process.stdin.flush()
         hold.wait()
         assert process.stdout.read(6) == "So far"
-        process.send_signal(signal.SIGINT)
+        server = only_child(process.pid)
+        process.send_signal(number)
         assert process.wait(PATIENCE) == CANCELLED
     hold.release()
     assert len(provider.chats) == 1
+    assert not is_known(server)
+    (saved,) = home.session_files()
+    assert "So far" in saved.read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_a_signal_that_ends_it_leaves_the_terminal_as_it_was(
+    chat: Chat, provider: Provider, home: Home, number: signal.Signals, is_asked: bool
+) -> None:
+    """At the prompt and during an answer, which is stored as far as it had come."""
+    hold = Hold()
+    provider.script(replies.text("Done"), replies.stream(replies.text_chunk("So far "), hold))
+    chat.start()
+    chat.say("first")
+    chat.wait_for_prompt()
+    if is_asked:
+        chat.say("slowly")
+        chat.wait_for("So far")
+    server = only_child(chat.pid())
+    os.kill(chat.pid(), number)
+    assert chat.exit_code() == CANCELLED
+    hold.release()
+    tty = chat.tmux("display-message", "-p", "-t", "e", "#{pane_tty}").strip()
+    with open(tty) as terminal:
+        modes = termios.tcgetattr(terminal)[3]
+    assert modes & termios.ECHO
+    assert modes & termios.ICANON
+    assert not is_known(server)
+    (saved,) = home.session_files()
+    assert ("So far" in saved.read_text()) == is_asked
 
 
 @pytest.mark.parametrize(("is_full", "code"), [(True, FAILED), (False, UNREAD)])

@@ -1,11 +1,13 @@
 """`tiro ask`, `tiro sessions` and `tiro doctor` as a person types them, with a real server."""
 
 import json
+import os
 import re
 import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 
 import pytest
@@ -16,12 +18,15 @@ from tests.e2e.command import Tiro
 from tests.e2e.home import Home
 from tests.e2e.provider import API_KEY, Provider
 from tests.e2e.replies import Hold
+from tests.processes import is_known, only_child
 from tests.sizes import PATIENCE
 
 DONE, FAILED, WRONG_USE, NO_MODEL, CANCELLED, UNREAD = 0, 1, 2, 3, 130, 141
 
 
-def began(home: Home, *words: str) -> subprocess.Popen[str]:
+def began(
+    home: Home, *words: str, ready: Callable[[], object] | None = None
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "tiro", *words],
         cwd=home.workspace,
@@ -30,6 +35,7 @@ def began(home: Home, *words: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=ready,
     )
 
 
@@ -127,6 +133,54 @@ def test_ctrl_c_cancels_and_keeps_what_had_come(tiro: Tiro, provider: Provider, 
     assert asking.returncode == CANCELLED
     assert (rest, complaint) == ("\n", "")
     assert "[assistant] So far" in tiro("sessions", "show", "latest").stdout
+
+
+def ignore_interrupts() -> None:
+    """As a shell without job control starts what goes on in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("is_in_background", [False, True])
+def test_a_signal_that_ends_it_ends_the_turn_in_order(
+    tiro: Tiro, provider: Provider, home: Home, number: signal.Signals, is_in_background: bool
+) -> None:
+    """As Ctrl-C does: what had come is shown and stored, and no server stays."""
+    hold = Hold()
+    provider.script(replies.stream(replies.text_chunk("So far "), hold, replies.text_chunk("no")))
+    asking = began(home, "ask", "Slowly", ready=ignore_interrupts if is_in_background else None)
+    try:
+        hold.wait()
+        assert asking.stdout
+        assert asking.stdout.read(7) == "So far "
+        server = only_child(asking.pid)
+        asking.send_signal(number)
+        rest, complaint = asking.communicate(timeout=PATIENCE)
+    finally:
+        hold.release()
+        asking.kill()
+    assert asking.returncode == CANCELLED
+    assert (rest, complaint) == ("\n", "")
+    assert not is_known(server)
+    assert "[assistant] So far" in tiro("sessions", "show", "latest").stdout
+
+
+def test_what_nohup_started_outlives_its_terminal(provider: Provider, home: Home) -> None:
+    hold = Hold()
+    provider.script(replies.stream(replies.text_chunk("So "), hold, replies.text_chunk("on")))
+    asking = began(
+        home, "ask", "Slowly", ready=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    )
+    try:
+        hold.wait()
+        os.kill(only_child(asking.pid), signal.SIGHUP)
+        asking.send_signal(signal.SIGHUP)
+        hold.release()
+        answer, complaint = asking.communicate(timeout=PATIENCE)
+    finally:
+        hold.release()
+        asking.kill()
+    assert (asking.returncode, answer, complaint) == (DONE, "So on\n", "")
 
 
 def test_closed_pipe_ends_the_turn_in_silence(provider: Provider, home: Home) -> None:

@@ -109,7 +109,7 @@ def test_b42_a_termination_signal_ends_it_cleanly(
         with Server(home, warm=warm_process) as server:
             server.initialize()
             hanging_turn(server, provider)
-            server.process.send_signal(signal.SIGTERM)
+            server.process.send_signal((signal.SIGTERM, signal.SIGHUP)[number % 2])
             assert server.wait_exit() == 1, f"round {number}"
             assert provider.last.closed_by_client()
             server.check()

@@ -20,6 +20,7 @@ from tiro.chat.screen import Screen
 from tiro.chat.talk import EndError, StoppedError, Talk
 from tiro.config.files import load
 from tiro.errors import SessionNotFoundError, TiroError
+from tiro.exits import Ending
 from tiro.protocol.client import RemoteError, ServerGoneError
 from tiro.terminal import raised_there
 
@@ -67,11 +68,12 @@ class Chat:
         self._link = Link(self._screen.hear, self._answer, settings, [Path.cwd().as_uri()])
         self._talk = Talk(self._link, self._screen, self._lines)
         self._error: TiroError | None = None
+        self._ending = Ending()
 
     def run(self) -> TiroError | None:
         """Begin, go on to the end of the lines, close."""
         lines = self._lines
-        with lines if isinstance(lines, Keyboard) else contextlib.nullcontext():
+        with self._ending, lines if isinstance(lines, Keyboard) else contextlib.nullcontext():
             try:
                 self._wait(self._begin())
                 while self._go_on():
@@ -90,11 +92,13 @@ class Chat:
 
     def _go_on(self) -> bool:
         """Read a line and do what it says; False at the end."""
+        if self._ending.has_begun:  # while an answer came, which was cancelled
+            raise KeyboardInterrupt
         try:
             with self._screen.while_typing():
                 text = self._lines.read()
         except KeyboardInterrupt:
-            if not self._lines.is_person or self._talk.is_interrupted_again():
+            if self._is_left():
                 raise
             self._screen.say("")
             return True
@@ -113,7 +117,7 @@ class Chat:
         except StoppedError:
             raise KeyboardInterrupt from None
         except KeyboardInterrupt:
-            if not self._lines.is_person or self._talk.is_interrupted_again():
+            if self._is_left():
                 raise
             self._screen.tell("Stopped")
         except ServerGoneError as error:
@@ -123,6 +127,11 @@ class Chat:
             if self._talk.unanswered is not None and work is None and self._lines.is_person:
                 self._screen.tell(NOT_ASKED)
         return self._error is None
+
+    def _is_left(self) -> bool:
+        """Whether a Ctrl-C ends the chat."""
+        is_person = self._lines.is_person and not self._ending.has_begun
+        return not is_person or self._talk.is_interrupted_again()
 
     def _fail(self, error: RemoteError | TiroError) -> None:
         """Tell it; a pipe ends with that, since its next lines may build on this one."""

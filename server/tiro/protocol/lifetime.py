@@ -89,7 +89,8 @@ class Lifetime:
         self._service.greeting.on_editor = self._watch.watch_process
         self._protocol.on_exit = self._exit
         for name in SIGNALS:
-            if number := getattr(signal, name, None):
+            number = getattr(signal, name, None)
+            if number and not _is_nohup(number):
                 with contextlib.suppress(NotImplementedError):  # on Windows
                     # One that comes just before the loop falls asleep must wake it, or it waits.
                     self._loop.add_signal_handler(number, lambda: None)
@@ -169,6 +170,12 @@ class Lifetime:
 
     def _unreadable(self, why: str = "The message is not valid JSON") -> None:
         self._protocol.send_error(None, types.ErrorObject(PARSE_ERROR, why))
+
+
+def _is_nohup(number: int) -> bool:
+    """Whether the editor was started to outlive its terminal, and we with it."""
+    is_ignored = signal.getsignal(number) is signal.SIG_IGN
+    return is_ignored and number == getattr(signal, "SIGHUP", None)
 
 
 def _nobody(body: bytes) -> None:
