@@ -9,7 +9,7 @@ import json
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,6 +31,7 @@ from tiro.protocol.client import (
 from tiro.screen_text import flat
 from tiro.session.messages import Message
 from tiro.session.redact import redact_shapes
+from tiro.session.times import from_rfc3339
 from tiro.session.transcript import plain_text
 from tiro.shown_turn import JsonLines, Screen, tell
 
@@ -44,7 +45,18 @@ ERRORS: dict[str, type[TiroError]] = {
 PAGE_MESSAGES = 500
 """So many messages are read at once of a session that is shown whole."""
 
+MOST_SESSIONS = 1_000_000
 """More than any directory holds: all of them."""
+
+DAMAGED = (
+    "The newest session is damaged: {}. It stays as it is, and `tiro sessions verify --repair`"
+    " mends what can be; this is a new one"
+)
+TOLD_OF_LATEST = {
+    "sessionNotFound": "No session is saved yet; this is a new one",
+    "sessionFileInvalid": DAMAGED,
+}
+"""What keeps nobody from asking, by its kind."""
 
 CAPABILITIES = {"window": {"workDoneProgress": True}}
 SETTINGS = {"session": {"resume": "new"}}
@@ -80,7 +92,7 @@ async def _ask(question: Question) -> bool:
     screen = JsonLines() if question.as_json else Screen()
     async with _server(screen.hear) as client:
         if question.is_continued:
-            await client.request("tiro/session/load", {"latest": True})
+            await load_latest(client.request, tell)
         with_cancel = asyncio.create_task(_cancel_when(screen.has_enough, client))
         try:
             with _first_interrupt(screen.has_enough.set):
@@ -91,6 +103,41 @@ async def _ask(question: Question) -> bool:
         if screen.failure:
             raise screen.failure
         return bool(result["stopReason"] != "cancelled")
+
+
+async def load_latest(
+    request: Callable[[str, Any], Awaitable[Any]], tell: Callable[[str], None]
+) -> dict[str, Any] | None:
+    """Go on with the newest session; its view.
+
+    Where there is none, or it is damaged, that is told, and a new one is there for what is asked:
+    an older one would be about something else.
+    """
+    rows = (await request("tiro/session/list", {"limit": MOST_SESSIONS}))["sessions"]
+    damaged = max((row for row in rows if row["error"] and row["bytes"]), key=_mtime, default=None)
+    sound = next((row for row in rows if not row["error"]), None)
+    if damaged and (sound is None or _mtime(damaged) > _seconds(sound["savedAt"])):
+        tell(DAMAGED.format(f"{damaged['path']!r} cannot be read: {damaged['error']}"))
+        return None
+    try:
+        view: dict[str, Any] = await request("tiro/session/load", {"latest": True})
+        return view
+    except RemoteError as error:
+        if error.kind not in TOLD_OF_LATEST:
+            raise
+        tell(TOLD_OF_LATEST[error.kind].format(error))
+        return None
+
+
+def _mtime(row: dict[str, Any]) -> float:
+    with suppress(OSError):
+        return Path(row["path"]).stat().st_mtime
+    return 0.0
+
+
+def _seconds(time: str | None) -> float:
+    found = from_rfc3339(time or "")
+    return found.timestamp() if found else 0.0
 
 
 def _turn_params(question: Question) -> dict[str, Any]:

@@ -81,6 +81,46 @@ def test_ask_starts_afresh_unless_told_to_continue(tiro: Tiro, provider: Provide
     assert said[-1] == "Third"
 
 
+@pytest.mark.parametrize("store", ["files", "sqlite"])
+@pytest.mark.parametrize("words", [("ask", "Third", "--continue"), ("chat", "--continue")])
+def test_a_question_to_a_damaged_session_is_asked_in_a_new_one(
+    tiro: Tiro, provider: Provider, home: Home, store: str, words: tuple[str, ...]
+) -> None:
+    """The damaged one is named and stays as it is; no older one is taken in its place."""
+    home.write_config(store={"kind": store})
+    tiro("ask", "First")
+    tiro("ask", "Second")
+    damage_newest(home, store)
+    done = tiro(*words, given="Third" if words[0] == "chat" else "")
+    assert (done.returncode, done.stdout) == (DONE, "ok\n")
+    assert "damaged" in done.stderr
+    assert "tiro sessions verify --repair" in done.stderr
+    assert [message["content"] for message in provider.last.messages] == ["Third"]
+    tiro("ask", "Fourth", "--continue")
+    said = [message["content"] for message in provider.last.messages]
+    assert (said[0], said[-1]) == ("Third", "Fourth")
+
+
+def damage_newest(home: Home, store: str) -> None:
+    """As a disk does: somewhere in the middle of what was stored last."""
+    if store == "files":
+        newest = max(home.sessions.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+        newest.write_bytes(newest.read_bytes()[:-40])
+        return
+    with closing(sqlite3.connect(home.config_dir / "sessions.db")) as sql, sql:
+        which = "(SELECT max(number) FROM sessions)"
+        sql.execute(f"UPDATE snapshots SET data = substr(data, 1, 40) WHERE session = {which}")
+
+
+@pytest.mark.parametrize("words", [("ask", "Third", "--continue"), ("chat", "--continue")])
+def test_a_question_is_asked_where_there_is_no_session_to_go_on_with(
+    tiro: Tiro, words: tuple[str, ...]
+) -> None:
+    done = tiro(*words, given="Third" if words[0] == "chat" else "")
+    assert (done.returncode, done.stdout) == (DONE, "ok\n")
+    assert done.stderr == "· No session is saved yet; this is a new one\n"
+
+
 def test_ask_json_is_events_and_a_result(tiro: Tiro, provider: Provider) -> None:
     provider.script(replies.text("Yes."))
     lines = [json.loads(line) for line in tiro("ask", "Well?", "--json").stdout.splitlines()]

@@ -19,10 +19,10 @@ from tiro.chat.past_lines import PastLines, usual_file
 from tiro.chat.screen import Screen
 from tiro.chat.talk import EndError, StoppedError, Talk
 from tiro.config.files import load
-from tiro.errors import SessionNotFoundError, TiroError
+from tiro.errors import TiroError
 from tiro.exits import Ending
 from tiro.protocol.client import RemoteError, ServerGoneError
-from tiro.terminal import raised_there
+from tiro.terminal import load_latest, raised_there
 
 STOPPED = "{error} (stopped at line {number}; nothing after it was read)"
 NOT_ASKED = "Your question was not asked; /retry asks it again, the Up key brings it back"
@@ -165,12 +165,8 @@ class Chat:
         self._screen.check()
 
     async def _load_latest(self) -> None:
-        try:
-            await self._talk.load({"latest": True})
-        except RemoteError as error:
-            if not isinstance(raised_there(error), SessionNotFoundError):
-                raise
-            self._screen.tell("No session is saved yet; this is a new one")
+        if (view := await load_latest(self._link.request, self._screen.tell)) is not None:
+            await self._talk.went_on(view)
 
     async def _greet(self) -> None:
         who = await self._talk.who()
