@@ -285,6 +285,23 @@ def test_cd_leads_where_it_says(base: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert SECRET not in results
 
 
+@pytest.mark.parametrize("path", [".:", ":", "", "sub:", "./sub:../outside:"])
+def test_reading_runs_no_program_of_the_folder(
+    base: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """M5.8: a workspace that brings an `ls` is no way to run it, nor one that brings a shell."""
+    for name in ("ls", "grep", "cat", "bash"):
+        for folder in ("ws", "ws/sub", "outside"):
+            shutil.copy(base / "ws/evil", base / folder / name)
+    monkeypatch.setenv("PATH", path + os.environ["PATH"] + ":.")
+    monkeypatch.chdir(base / "ws")
+    plan = Rules(agent=AGENTS["plan"].permission, default=STRICT_SET)
+    lines = ["ls", "grep -rn a sub", "ls | cat", "cat a.txt", "find sub -name b.txt -exec cat {} +"]
+    used = [("run_command", {"command": line}) for line in lines]
+    assert attempt(base, *used, rules=plan)[0] == ["done"] * 5
+    assert not [*base.rglob("X")]
+
+
 @pytest.mark.parametrize("name", ["GLOBIGNORE", "BASHOPTS"])
 def test_pattern_fits_no_hidden_file(
     base: Path, monkeypatch: pytest.MonkeyPatch, name: str

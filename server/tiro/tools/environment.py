@@ -42,6 +42,17 @@ READING_CONFIG = {
 """Without these what only reads would run hooks, write, check signatures, or run git elsewhere."""
 
 
+def looking_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment that a command got, for one that reads: no `ls` of a folder runs for `ls`."""
+    return dict(environment) | {"PATH": absolute_path(environment)}
+
+
+def absolute_path(environment: Mapping[str, str]) -> str:
+    """Where programs are looked for, without what depends on the folder that a command runs in."""
+    path = environment.get("PATH", os.defpath)
+    return os.pathsep.join(filter(os.path.isabs, path.split(os.pathsep)))
+
+
 def reading_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """An environment that a command got, for one that only reads: git runs no hook in it."""
     count = environment.get("GIT_CONFIG_COUNT", "0")

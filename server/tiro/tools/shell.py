@@ -16,7 +16,12 @@ from typing import Any
 from tiro.errors import ToolError
 from tiro.tools.command import Command, Ended
 from tiro.tools.command_line import parse_with_globs
-from tiro.tools.environment import command_environment, reading_environment
+from tiro.tools.environment import (
+    absolute_path,
+    command_environment,
+    looking_environment,
+    reading_environment,
+)
 from tiro.tools.file_text import unsaved_files
 from tiro.tools.long_output import LongOutput
 from tiro.tools.printed import Printed
@@ -92,6 +97,8 @@ def shell_tools(keys: Collection[str] = (), allowed: Collection[str] = ()) -> li
 
     async def run_command(given: dict[str, Any], run: ToolRun) -> ToolOutput:
         environment = command_environment(os.environ, run.secrets, keys, allowed)
+        if is_reading(given["command"], deep=True):
+            environment = looking_environment(environment)
         if is_reading(given["command"]):
             environment = reading_environment(environment)
         return await _run_command(given, run, environment)
@@ -115,10 +122,10 @@ def visible(command: str) -> str:
     return _HIDING.sub(_sign, command)
 
 
-def is_reading(command: str) -> bool:
-    """Whether all of a command line is known to only read the files it names."""
+def is_reading(command: str, *, deep: bool = False) -> bool:
+    """Whether all of a command line is known to only read the files it names, or more if `deep`."""
     line = parse_with_globs(command)
-    reads = (only_reads(words, deep=False) is not None for words in line.commands)
+    reads = (only_reads(words, deep=deep) is not None for words in line.commands)
     return line.unplain is None and all(reads)
 
 
@@ -141,7 +148,8 @@ async def _run_command(
     looking = run_in_thread(run, _looked, run.workspace, given.get("cwd", "."))
     unsaved, directory = await while_disks_answer(looking, run.workspace, run.patience)
     try:
-        argv = [shutil.which("bash") or "/bin/sh", "-c", given["command"]]
+        shell = shutil.which("bash", path=absolute_path(environment)) or "/bin/sh"
+        argv = [shell, "-c", given["command"]]
         command = Command(argv, directory, environment, printed.add)
     finally:
         os.close(directory)
