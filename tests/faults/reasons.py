@@ -278,10 +278,10 @@ REASONS: list[tuple[str, str, list[str]]] = [
         "`tests/stores/contract/test_sqlite.py`",
         [
             "stores/sqlite.py `_all_or_nothing` sql.execute (3)",
-            "stores/sqlite.py `_is_in_place` file_id",
+            "stores/lock_file.py `_is_in_place` file_id",
             "stores/sqlite.py `count` sql.execute",
             "stores/sqlite.py `delete` sql.execute (2)",
-            "stores/sqlite.py `holder` self._disk.open",
+            "stores/lock_file.py `holder` self._disk.open",
         ],
     ),
     (

@@ -35,9 +35,9 @@ Place = tuple[str, str, str]
 BESIDE = {
     ("search_index.py", "_throw_away", "unlink"): "a cache: its loss costs time only (U9.9)",
     ("blobs.py", "remove_unreferenced", "unlink"): "what nothing refers to stays, with a warning",
-    ("sqlite.py", "try_take", "open"): "no lock: the numbers of changes do (test_shelf_manager)",
-    ("sqlite.py", "holder", "open"): "only the name of who holds a lock",
-    ("sqlite.py", "release", "unlink"): "only a lock's file stays",
+    ("lock_file.py", "try_take", "open"): "no lock: the numbers of changes do (test_shelf_manager)",
+    ("lock_file.py", "holder", "open"): "only the name of who holds a lock",
+    ("lock_file.py", "release", "unlink"): "only a lock's file stays",
     ("sqlite_raw.py", "put", "unlink"): "a copy stays that nobody needed",
     ("file_trash.py", "_move", "unlink"): "from another disk: what stays is only there twice",
     ("file_trash.py", "_restore", "unlink"): "an empty file of a restore that failed, if that",

@@ -27,7 +27,7 @@ from tiro.session.provider_view import provider_view
 from tiro.stores.ledger import Ledger
 from tiro.stores.manager import SessionManager
 from tiro.stores.search import Search
-from tiro.stores.verify import verify
+from tiro.stores.verify import repair, verify
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 EXAMPLES = settings(max_examples=sized(fast=8, normal=12, long=2000))
@@ -120,7 +120,7 @@ def test_a_damaged_large_value_costs_itself_only(whole: Path, data: st.DataObjec
         session = manager.load_id(id)
         assert len(session.messages) == 2
         provider_view(session.oldest_first(), session.archive_rows, merge=True, thinking=True)
-    found = verify(root / "sessions", repair=False, now=NOW)
+    found = verify(root / "sessions", now=NOW)
     assert found.is_sound() == (path.read_bytes() == before)
     manager.close()
 
@@ -173,9 +173,9 @@ def test_a_repair_of_random_damage_loses_nothing_and_ends(whole: Path, data: st.
     path.write_bytes(data.draw(damaged(path.read_bytes())))
     torn = path.read_bytes()
     with contextlib.suppress(TiroError):
-        verify(at, repair=True, now=NOW)
+        repair(at, now=NOW)
     assert any(one.read_bytes() == torn for one in at.glob("x.*") if one.is_file())
-    again = verify(at, repair=False, now=NOW)
+    again = verify(at, now=NOW)
     assert all(finding.remedy is None for finding in again.findings), again
     manager = open_manager(root)
     assert texts(manager.load_id("y"))[1] == "a second tram"

@@ -32,15 +32,15 @@ def sessions_verify(given: argparse.Namespace) -> int:
     import msgspec
 
     from tiro.session.times import utc_now
-    from tiro.stores.shelf_verify import verify_shelf
-    from tiro.stores.verify import verify
+    from tiro.stores.shelf_verify import repair_shelf, verify_shelf
+    from tiro.stores.verify import repair, verify
 
     now = utc_now()
     with _stored() as place:
         if isinstance(place, Path):
-            found = verify(place, repair=given.repair, now=now)
+            found = (repair if given.repair else verify)(place, now=now)
         else:
-            found = verify_shelf(place, repair=given.repair, now=now)
+            found = (repair_shelf if given.repair else verify_shelf)(place, now=now)
     if given.json:
         output.write_json(msgspec.to_builtins(found))
     else:
@@ -59,14 +59,14 @@ def sessions_vacuum(given: argparse.Namespace) -> int:
     import msgspec
 
     from tiro.session.times import utc_now
-    from tiro.stores.vacuum import vacuum
+    from tiro.stores.vacuum import unneeded, vacuum
 
     now = utc_now()
     with _stored() as place:
         if isinstance(place, Path):
-            done = vacuum(place, is_trial=given.dry_run, now=now)
+            done = (unneeded if given.dry_run else vacuum)(place, now=now)
         else:
-            done = place.vacuum(is_trial=given.dry_run, now=now)
+            done = (place.unneeded if given.dry_run else place.vacuum)(now=now)
     if given.json:
         output.write_json(msgspec.to_builtins(done))
     else:

@@ -235,16 +235,17 @@ def is_whole(path: Path) -> bool:
         return False
 
 
-def unreferenced(directory: Path) -> set[str]:
-    """The names of the large values that no file in this directory refers to right now."""
+def unreferenced(directory: Path) -> list[int]:
+    """How much is free once each large value goes that no file in this directory refers to now."""
     try:
-        return _unreferenced(directory, {})
+        names = _unreferenced(directory, {})
+        return [_only_here(blobs_beside(directory) / name) for name in names]
     except OSError:
-        return set()
+        return []
 
 
 def remove_unreferenced(directory: Path, disk: Disk) -> list[int]:
-    """Remove the large values that no file in this directory refers to; how large each was.
+    """Remove the large values that no file in this directory refers to; what is free for each.
 
     Reads all files of the directory once; in the end, with nobody writing references, again what
     changed meanwhile. Without locks nothing is removed. Never raises.
@@ -262,7 +263,7 @@ def remove_unreferenced(directory: Path, disk: Disk) -> list[int]:
         try:
             if wait_for(lambda: try_lock_alone(lock)):
                 for name in _unreferenced(directory, readings):
-                    size = _size(blobs / name) or 0
+                    size = _only_here(blobs / name)
                     disk.unlink(blobs / name)
                     sizes.append(size)
         finally:
@@ -331,6 +332,15 @@ def _taken_out(message: Message, secrets: Sequence[str]) -> tuple[Short, dict[st
 def _size(path: Path) -> int | None:
     found = signature_at(path)
     return found.size if found else None
+
+
+def _only_here(path: Path) -> int:
+    """How much is free once this file goes: nothing where the trash has it under another name."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return 0
+    return found.st_size if found.st_nlink == 1 else 0
 
 
 def _bytes(path: Path) -> bytes | None:

@@ -65,6 +65,8 @@ local found = redis.call('HMGET', KEYS[1], 'birth', 'n', 'writer')
 if found[1] ~= ARGV[2] then return 0 end
 if found[2] == ARGV[4] and found[3] == ARGV[7] then return 1 end
 if found[2] ~= ARGV[3] then return 0 end
+if redis.call('HEXISTS', KEYS[1], 'snapshot') == 0 then return 0 end
+if redis.call('LLEN', KEYS[2]) ~= tonumber(ARGV[8]) then return 0 end
 redis.call('RPUSH', KEYS[2], ARGV[5])
 redis.call('HSET', KEYS[1], 'n', ARGV[4], 'writer', ARGV[7])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[6])
@@ -189,7 +191,7 @@ class Server:
             return None
         moment = float(fields[b"expires_at"]) if fields[b"expires_at"] else None
         state = (fields[b"birth"].decode(), int(fields[b"n"]), moment)
-        return _KeptKeys(self, id, state, (fields[b"snapshot"], lines), uuid4().hex)
+        return _KeptKeys(self, id, state, (fields.get(b"snapshot", b""), lines), uuid4().hex)
 
     def has(self, id: str) -> bool:
         """Whether a session has keys."""
@@ -349,6 +351,8 @@ class _KeptKeys(KeptTexts):
     ) -> None:
         self.birth, n, self.expires_at = state
         super().__init__(n, texts)
+        self._items = len(texts[1])
+        """How many items the list of changes has."""
         self._server = server
         self._writer = writer
         self._is_unsure = False
@@ -366,6 +370,7 @@ class _KeptKeys(KeptTexts):
         if not self._write(_APPEND, session, lines, size):
             return False
         self.changes_bytes += len(lines)
+        self._items += 1
         return True
 
     def replace(self, session: Core) -> bool:
@@ -374,7 +379,7 @@ class _KeptKeys(KeptTexts):
         data = self._server.encoded(session)
         if not self._write(_REPLACE, session, data, len(data)):
             return False
-        self.snapshot_bytes, self.changes_bytes = len(data), 0
+        self.snapshot_bytes, self.changes_bytes, self._items = len(data), 0, 0
         return True
 
     def delete(self) -> bool:
@@ -389,7 +394,7 @@ class _KeptKeys(KeptTexts):
         assert self.heading is not None
         state = (self.birth, session.n, self.expires_at)
         about = self._server.about(session, self.heading, state, size)
-        values = (self.birth, self.n, session.n, text, about, self._writer)
+        values = (self.birth, self.n, session.n, text, about, self._writer, self._items)
         self._is_unsure = True
         is_ours = self._server.run(script, self._id, *values)
         self._is_unsure = False

@@ -108,11 +108,13 @@ class RawKeys:
         """The lock of the session with this id."""
         return self._server.lock(id)
 
-    def vacuum(self, *, is_trial: bool, now: datetime) -> Vacuumed:
+    def vacuum(self, *, now: datetime) -> Vacuumed:
         """Remove what lists still hold of the expired; Redis itself gives back the room."""
+        return Vacuumed(self._server.delete_expired(now), 0, 0)
+
+    def unneeded(self, *, now: datetime) -> Vacuumed:
+        """How many of the expired lists still hold."""
         server = self._server
-        if not is_trial:
-            return Vacuumed(server.delete_expired(now), 0, 0)
         with server.told("read"):
             limit = f"({now.timestamp()!r}"
             count = server.connect().zcount(server.prefix + b"expiring", "-inf", limit)

@@ -293,7 +293,7 @@ class ShelfUpkeep:
         found = self._shelf.find(session.id or "")
         if found is None:
             self._claim(session)  # somebody deleted it while we went on
-        elif found.birth == self._kept.birth and found.n < self._stored_n:
+        elif found.birth == self._kept.birth and found.n <= self._stored_n:
             self._kept = found  # the shelf lost what it had answered; all of it is here
             if not found.replace(session):
                 raise StorageError(f"The session {session.id!r} is changed by others all the time")

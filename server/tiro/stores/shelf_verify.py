@@ -4,7 +4,7 @@ What `verify` is to files. Each session is replayed as a load would; what cannot
 from what can be read, and what was there is kept beside. One that is in use stays as it is.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -18,7 +18,7 @@ from tiro.stores.salvage import salvaged
 from tiro.stores.shelf import TurnLock, replay
 from tiro.stores.store import has_expired
 from tiro.stores.vacuum import Vacuumed
-from tiro.stores.verify import Damage, Verified, counted, mended, told
+from tiro.stores.verify import Damage, Finding, Verified, counted, mended, told
 
 
 class Found(NamedTuple):
@@ -68,18 +68,31 @@ class RawShelf(Protocol):
         """The lock of the session with this id."""
         ...
 
-    def vacuum(self, *, is_trial: bool, now: datetime) -> Vacuumed:
-        """Remove what nobody needs; a trial only counts it."""
+    def vacuum(self, *, now: datetime) -> Vacuumed:
+        """Remove what nobody needs."""
+        ...
+
+    def unneeded(self, *, now: datetime) -> Vacuumed:
+        """What a vacuum would remove."""
         ...
 
 
-def verify_shelf(shelf: RawShelf, *, repair: bool, now: datetime) -> Verified:
-    """Read every session of a shelf; with `repair` mend what can be.
+def verify_shelf(shelf: RawShelf, *, now: datetime) -> Verified:
+    """Read every session of a shelf.
 
     Raises SessionFormatError where a newer Tiro wrote it, StorageError where it is out of reach.
     """
+    return _looked(shelf, now, told)
+
+
+def repair_shelf(shelf: RawShelf, *, now: datetime) -> Verified:
+    """The same, and mend what can be."""
+    return _looked(shelf, now, mended)
+
+
+def _looked(shelf: RawShelf, now: datetime, tell: Callable[[Damage], Finding]) -> Verified:
     look = _Look(shelf, now)
-    findings = [mended(damage) if repair else told(damage) for damage in look.at_all()]
+    findings = list(map(tell, look.at_all()))
     return Verified(look.sessions, findings)
 
 

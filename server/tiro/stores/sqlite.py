@@ -22,9 +22,9 @@ from tiro.stores.about import About, Heading
 from tiro.stores.disk import FILE_MODE, Disk, file_id, make_directories, signature_at
 from tiro.stores.journal import change_lines
 from tiro.stores.kept import KeptStore
-from tiro.stores.lock import Holder, read_holder, try_lock, unlock, write_holder
+from tiro.stores.lock_file import LockFile
 from tiro.stores.names import file_stem
-from tiro.stores.reading import errno_name, storage_error
+from tiro.stores.reading import errno_name
 from tiro.stores.search import Hit, Search
 from tiro.stores.session_files import encode_snapshot
 from tiro.stores.shelf import KeptTexts, Keys, NoKeys, Row
@@ -152,15 +152,17 @@ class Database:
         with self.reading() as sql:
             row = sql.execute(
                 f"SELECT number, CAST(n AS INTEGER), {EXPIRY}, CAST(data AS BLOB) FROM sessions"
-                " JOIN snapshots ON session = number WHERE id = ?",
+                " LEFT JOIN snapshots ON session = number WHERE id = ?",
                 (id,),
             ).fetchone()
             if row is None:
                 return None
             number, n, expiry, data = row
-            query = "SELECT CAST(lines AS BLOB) FROM changes WHERE session = ? ORDER BY first_n"
-            lines = [lines for (lines,) in sql.execute(query, (number,))]
-        return _KeptRows(self, number, n, expiry, (data, lines))
+            query = "SELECT first_n, CAST(lines AS BLOB) FROM changes WHERE session = ? ORDER BY 1"
+            changes = sql.execute(query, (number,)).fetchall()
+        kept = _KeptRows(self, number, n, expiry, (data or b"", [lines for _, lines in changes]))
+        kept.newest = changes[-1][0] if changes else None
+        return kept
 
     def has(self, id: str) -> bool:
         """Whether a session has rows."""
@@ -179,9 +181,9 @@ class Database:
             ).fetchall()
         return [Row(id, str(number), n, About(*about)) for id, number, n, *about in rows]
 
-    def lock(self, id: str) -> "_LockFile":
+    def lock(self, id: str) -> LockFile:
         """The lock of a session: a file beside the sessions, since the system then drops it."""
-        return _LockFile(self.path.with_name(self.path.name + ".locks") / file_stem(id))
+        return LockFile(self.path.with_name(self.path.name + ".locks") / file_stem(id))
 
     def ping(self) -> None:
         """Raise StorageError where nothing can be read."""
@@ -213,8 +215,12 @@ class Database:
     def vacuum(self) -> None:
         """Give back the room that is free in the file, and what was written beside it.
 
-        Others that write wait meanwhile.
+        So goes what other programs left of sessions. Others that write wait meanwhile.
         """
+        with self.writing() as sql:
+            for table in ("snapshots", "changes"):
+                gone = "session NOT IN (SELECT number FROM sessions)"
+                sql.execute(f"DELETE FROM {table} WHERE {gone}")
         with self._told("written") as sql:
             sql.execute("VACUUM")
             sql.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # what others still read stays
@@ -317,6 +323,8 @@ class _KeptRows(KeptTexts):
         super().__init__(n, texts)
         self.expires_at = expires_at
         self.birth = str(number)
+        self.newest: int | None = None
+        """The first number in the newest row of changes."""
         self._database = database
         self._number = number
 
@@ -325,11 +333,11 @@ class _KeptRows(KeptTexts):
         lines = self._database.keys.redact(change_lines(first_n, changes))
         size = self.snapshot_bytes + self.changes_bytes + len(lines)
         with self._database.writing() as sql:
-            if not self._go_on(sql, session, changes, size):
+            if not self._is_whole(sql) or not self._go_on(sql, session, changes, size):
                 return False
             row = (self._number, first_n, lines)
             sql.execute("INSERT INTO changes VALUES (?, ?, ?)", row)
-        self.n = session.n
+        self.n, self.newest = session.n, first_n
         self.changes_bytes += len(lines)
         return True
 
@@ -340,9 +348,9 @@ class _KeptRows(KeptTexts):
         with self._database.writing() as sql:
             if not self._go_on(sql, session, (), len(data)):
                 return False
-            sql.execute("UPDATE snapshots SET data = ? WHERE session = ?", (data, self._number))
+            sql.execute("REPLACE INTO snapshots VALUES (?, ?)", (self._number, data))
             sql.execute("DELETE FROM changes WHERE session = ?", (self._number,))
-        self.n, self.snapshot_bytes, self.changes_bytes = session.n, len(data), 0
+        self.n, self.snapshot_bytes, self.changes_bytes, self.newest = session.n, len(data), 0, None
         return True
 
     def is_current(self) -> bool:
@@ -358,6 +366,15 @@ class _KeptRows(KeptTexts):
             query = "DELETE FROM sessions WHERE number = ?"
             return sql.execute(query, (self._number,)).rowcount > 0
 
+    def _is_whole(self, sql: sqlite3.Connection) -> bool:
+        """Whether no other program took rows of it away, as far as that costs little to see."""
+        query = (
+            "SELECT EXISTS (SELECT 1 FROM snapshots WHERE session = ?1),"
+            " (SELECT max(first_n) FROM changes WHERE session = ?1)"
+        )
+        found: tuple[int, int | None] = sql.execute(query, (self._number,)).fetchone()
+        return found == (1, self.newest)
+
     def _go_on(
         self, sql: sqlite3.Connection, session: Core, changes: tuple[Change, ...], size: int
     ) -> bool:
@@ -370,58 +387,6 @@ class _KeptRows(KeptTexts):
             (session.n, *self._database.about(session, self.heading, size), self._number, self.n),
         )
         return done.rowcount > 0
-
-
-class _LockFile:
-    """The lock of one session, by a file that is open while it is held."""
-
-    renew_seconds = None
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._disk = Disk()
-        self._descriptor: int | None = None
-
-    def try_take(self) -> bool:
-        """Take it if it is free; raises StorageError where no lock can be had."""
-        try:
-            make_directories(self._disk, self._path.parent)
-            while True:
-                descriptor = self._disk.open(self._path, os.O_RDWR | os.O_CREAT)
-                if not try_lock(descriptor):
-                    os.close(descriptor)
-                    return False
-                if _is_in_place(descriptor, self._path):
-                    break
-                os.close(descriptor)  # its holder took it away: that lock is on nothing
-        except OSError as error:
-            raise storage_error(self._path, error, "write") from error
-        self._descriptor = descriptor
-        write_holder(self._path)
-        return True
-
-    def renew(self) -> None:
-        """Nothing: the system drops it when its holder dies, and not before."""
-
-    def release(self) -> None:
-        """Give it back."""
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            with contextlib.suppress(OSError):
-                self._disk.unlink(self._path)
-            unlock(descriptor)
-            os.close(descriptor)
-
-    def holder(self) -> Holder | None:
-        """Who holds it."""
-        try:
-            descriptor = self._disk.open(self._path, os.O_RDWR)
-        except OSError:
-            return None
-        try:
-            return None if try_lock(descriptor) else read_holder(self._path)
-        finally:
-            os.close(descriptor)
 
 
 def _check_own(sql: sqlite3.Connection, path: Path) -> None:
@@ -487,8 +452,3 @@ def _all_or_nothing(sql: sqlite3.Connection, begin: str) -> Iterator[None]:
         if sql.in_transaction:
             sql.execute("ROLLBACK")
         raise
-
-
-def _is_in_place(descriptor: int, path: Path) -> bool:
-    found = os.fstat(descriptor)
-    return file_id(path) == (found.st_dev, found.st_ino)

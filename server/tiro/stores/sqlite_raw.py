@@ -107,18 +107,20 @@ class RawRows:
         """The lock of the session with this id."""
         return self._database.lock(id)
 
-    def vacuum(self, *, is_trial: bool, now: datetime) -> Vacuumed:
+    def unneeded(self, *, now: datetime) -> Vacuumed:
+        """How many have expired, and the room that is free in the file."""
+        with self._database.reading() as sql:
+            query = "SELECT count(*) FROM sessions WHERE expires_at < ?"
+            expired = sql.execute(query, (now.timestamp(),)).fetchone()[0]
+            free = sql.execute("PRAGMA freelist_count").fetchone()[0]
+            free *= sql.execute("PRAGMA page_size").fetchone()[0]
+        return Vacuumed(expired, 0, free)
+
+    def vacuum(self, *, now: datetime) -> Vacuumed:
         """Remove the expired, and give the room back that is free in the file and beside it."""
         database, before = self._database, self._bytes()
         if not database.path.exists():
             return Vacuumed(0, 0, 0)
-        if is_trial:
-            with database.reading() as sql:
-                query = "SELECT count(*) FROM sessions WHERE expires_at < ?"
-                expired = sql.execute(query, (now.timestamp(),)).fetchone()[0]
-                free = sql.execute("PRAGMA freelist_count").fetchone()[0]
-                free *= sql.execute("PRAGMA page_size").fetchone()[0]
-            return Vacuumed(expired, 0, free)
         expired = database.delete_expired(now)
         database.vacuum()
         return Vacuumed(expired, 0, max(0, before - self._bytes()))
@@ -157,10 +159,8 @@ class RawRows:
         path = self._database.path
         copy = path.with_name(f"{path.stem}.rescued-{stamp}{path.suffix}")
         with closing(Database(copy, self._database.clock)) as other:
-            deleted, (saved, lost) = self._copy_trash(other), self._copy_sessions(other)
+            (saved, lost), deleted = self._copy_sessions(other), self._copy_trash(other)
         if not saved and not deleted:
-            with suppress(OSError):
-                self._disk.unlink(copy)
             raise StorageError("no session in it could be read", path=str(path))
         more = f"; so could {counted(deleted, 'session')} in the trash" if deleted else ""
         raise StorageError(
@@ -173,23 +173,15 @@ class RawRows:
     def _copy_trash(self, other: Database) -> int:
         """Copy what is in the trash, row by row; how many of its sessions could be read."""
         saved, numbers = 0, list[str]()
-        for table in ("trash", "sessions"):
-            with suppress(StorageError):
-                numbers += self._numbers(table)
-        with other.writing() as sql:  # so that no session is given a number that is in the trash
-            sql.execute(
-                "INSERT INTO sqlite_sequence (name, seq) VALUES ('sessions', ?)",
-                (max(map(int, numbers), default=0),),
-            )
+        with suppress(StorageError):
+            numbers = self._numbers("trash")
         for number in numbers:
             with suppress(StorageError):
                 with self._database.reading() as sql:
                     query = "SELECT * FROM trash WHERE number = ?"
                     row = sql.execute(query, (number,)).fetchone()
                 if row is not None:
-                    with other.writing() as sql:
-                        places = ", ".join("?" * len(row))
-                        sql.execute(f"INSERT INTO trash VALUES ({places})", row)
+                    _insert_deleted(other, row[1:])
                     saved += 1
         return saved
 
@@ -207,6 +199,17 @@ class RawRows:
                 else:
                     lost += 1
         return saved, lost
+
+
+def _insert_deleted(other: Database, row: tuple[object, ...]) -> None:
+    """Put a row without its number into the trash of a file, under one that no session has."""
+    with other.writing() as sql:
+        query = "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence"
+        number = sql.execute(query).fetchone()[0]
+        places = ", ".join("?" * (len(row) + 1))
+        sql.execute(f"INSERT INTO trash VALUES ({places})", (number, *row))
+        sql.execute("DELETE FROM sqlite_sequence")
+        sql.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('sessions', ?)", (number,))
 
 
 def _as_bytes(value: object) -> bytes:

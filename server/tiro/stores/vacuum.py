@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tiro.errors import SessionFormatError, SessionNotFoundError, StorageError
-from tiro.stores.blobs import blobs_beside, remove_unreferenced, unreferenced
+from tiro.stores.blobs import remove_unreferenced, unreferenced
 from tiro.stores.disk import Disk
 from tiro.stores.idle_files import remove_expired
 from tiro.stores.reading import SNAPSHOT_ENDING, read_session, storage_error
@@ -31,27 +31,33 @@ class Vacuumed(msgspec.Struct, frozen=True):
     """Large values that stay since another process is about to refer to some."""
 
 
-def vacuum(directory: Path, *, is_trial: bool, now: datetime, disk: Disk | None = None) -> Vacuumed:
-    """Remove what nobody needs from a sessions directory; a trial only counts it.
+def vacuum(directory: Path, *, now: datetime, disk: Disk | None = None) -> Vacuumed:
+    """Remove what nobody needs from a sessions directory.
 
     Raises StorageError where the directory cannot be read.
     """
     disk = disk or Disk()
-    try:
-        names = sorted(os.listdir(directory))
-    except FileNotFoundError:
-        return Vacuumed(0, 0, 0)
-    except OSError as error:
-        raise storage_error(directory, error, "read") from error
-    paths = [directory / name for name in names if _is_session(name)]
-    if is_trial:
-        expired = sum(_has_expired(path, now) for path in paths)
-        values = [(blobs_beside(directory) / name).stat() for name in unreferenced(directory)]
-        return Vacuumed(expired, len(values), sum(value.st_size for value in values))
-    expired = sum(remove_expired(disk, path, now) for path in paths)
+    expired = sum(remove_expired(disk, path, now) for path in _sessions(directory))
     sizes = remove_unreferenced(directory, disk)
     in_use = 0 if sizes else len(unreferenced(directory))
     return Vacuumed(expired, len(sizes), sum(sizes), in_use)
+
+
+def unneeded(directory: Path, *, now: datetime) -> Vacuumed:
+    """What a vacuum would remove; raises as that."""
+    expired = sum(_has_expired(path, now) for path in _sessions(directory))
+    sizes = unreferenced(directory)
+    return Vacuumed(expired, len(sizes), sum(sizes))
+
+
+def _sessions(directory: Path) -> list[Path]:
+    try:
+        names = sorted(os.listdir(directory))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise storage_error(directory, error, "read") from error
+    return [directory / name for name in names if _is_session(name)]
 
 
 def _has_expired(path: Path, now: datetime) -> bool:

@@ -70,12 +70,20 @@ class Damage(msgspec.Struct, frozen=True):
     """Does it, and says what has been done."""
 
 
-def verify(directory: Path, *, repair: bool, now: datetime, disk: Disk | None = None) -> Verified:
-    """Read every session, journal and large value of a directory; with `repair` mend what can be.
+def verify(directory: Path, *, now: datetime) -> Verified:
+    """Read every session, journal and large value of a directory.
 
     Raises StorageError where the directory cannot be read.
     """
-    look = _Look(directory, now, disk or Disk())
+    return _looked(directory, _Look(directory, now, Disk()), told)
+
+
+def repair(directory: Path, *, now: datetime, disk: Disk | None = None) -> Verified:
+    """The same, and mend what can be."""
+    return _looked(directory, _Look(directory, now, disk or Disk()), mended)
+
+
+def _looked(directory: Path, look: "_Look", tell: Callable[["Damage"], Finding]) -> Verified:
     try:
         names = sorted(os.listdir(directory))
     except FileNotFoundError:
@@ -85,7 +93,7 @@ def verify(directory: Path, *, repair: bool, now: datetime, disk: Disk | None = 
     snapshots = [name for name in names if _is_session(name, SNAPSHOT_ENDING)]
     journals = [name for name in names if _is_session(name, JOURNAL_ENDING)]
     findings = [
-        mended(damage) if repair else told(damage)
+        tell(damage)
         for damages in (
             *(look.at_session(directory / name) for name in snapshots),
             *(look.at_journal(directory / name) for name in journals),

@@ -3,9 +3,11 @@
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +221,31 @@ def test_a_session_that_somebody_else_deleted_goes_on(
     with manager.changing(session):
         session.add_message("user", "two")
     assert everything(other) == {"x": ["one", "two"]}
+
+
+@pytest.mark.parametrize("lost", ["sessions", "snapshots", "changes"])
+def test_what_another_program_took_away_is_stored_whole_again(
+    manager: ShelfManager, other: ShelfManager, place: str | Path, lost: str
+) -> None:
+    """Its hand leaves half a session, which no later change may be added to."""
+    session = said(manager, "one", "two")
+    if isinstance(place, Path):
+        with closing(sqlite3.connect(place)) as sql, sql:  # which heeds no foreign keys
+            sql.execute(f"DELETE FROM {lost}")
+    else:
+        with redis.Redis.from_url(place) as client:
+            if lost == "snapshots":
+                client.hdel("tiro:session:x", "snapshot")
+            else:
+                client.delete({"sessions": "tiro:session:x"}.get(lost, "tiro:changes:x"))
+    with manager.changing(session):
+        session.add_message("user", "three")
+    session.add_message("user", "four")
+    assert manager.is_stored(session)
+    assert session.id is not None
+    assert texts(other.load_id(session.id)) == ["one", "two", "three", "four"]
+    [found] = [row for row in other.list()[0] if row.id == session.id]
+    assert (found.messages, found.error) == (4, None)
 
 
 def test_copies_and_imports_are_real_files(

@@ -14,7 +14,7 @@ from tests.stores.look import texts
 from tiro import SessionChangedError, SessionFormatError, SessionNotFoundError, StorageError
 from tiro.stores.redis import RedisStore
 from tiro.stores.shared import manager_of, raw_shelf
-from tiro.stores.shelf_verify import verify_shelf
+from tiro.stores.shelf_verify import repair_shelf, verify_shelf
 from tiro.stores.sqlite import SQLiteStore
 from tiro.stores.verify import Verified
 
@@ -46,7 +46,7 @@ class Place:
 
     def verify(self, *, repair: bool = False) -> Verified:
         with raw_shelf(self.path if self.url is None else self.url) as shelf:
-            return verify_shelf(shelf, repair=repair, now=NOW)
+            return (repair_shelf if repair else verify_shelf)(shelf, now=NOW)
 
     def sql(self, statement: str, *values: object) -> list[Any]:
         with closing(sqlite3.connect(self.path, isolation_level=None)) as sql:
@@ -260,7 +260,7 @@ def test_a_key_of_another_kind_is_told(place: Place) -> None:
 
 def test_a_server_that_is_away_is_told(tmp_path: Path) -> None:
     with raw_shelf(f"unix://{tmp_path}/s") as shelf, pytest.raises(StorageError, match="Redis"):
-        verify_shelf(shelf, repair=True, now=NOW)
+        repair_shelf(shelf, now=NOW)
 
 
 @sqlite

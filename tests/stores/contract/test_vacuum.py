@@ -2,8 +2,10 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from tiro.stores.manager import SessionManager
 from tiro.stores.redis import RedisStore
 from tiro.stores.shared import raw_shelf
 from tiro.stores.sqlite import SQLiteStore
-from tiro.stores.vacuum import Vacuumed, vacuum
+from tiro.stores.vacuum import Vacuumed, unneeded, vacuum
 from tiro.stores.verify import verify
 
 ROOT = Path(__file__).parents[3]
@@ -29,8 +31,8 @@ BIG, GONE = "b" * 100_000, "g" * 90_000
 NEVER = 1e6
 
 
-def vacuumed(directory: Path, *, is_trial: bool = False, disk: Disk | None = None) -> Vacuumed:
-    return vacuum(directory, is_trial=is_trial, now=FixedClock()(), disk=disk)
+def vacuumed(directory: Path, *, disk: Disk | None = None) -> Vacuumed:
+    return vacuum(directory, now=FixedClock()(), disk=disk)
 
 
 def left_behind(make_manager: Make, *contents: str) -> SessionManager:
@@ -52,12 +54,12 @@ def test_what_nothing_refers_to_goes(make_manager: Make, directory: Path) -> Non
     assert vacuumed(directory) == Vacuumed(0, 0, 0)
     manager = left_behind(make_manager, GONE, GONE + "!")
     before = names(directory / "blobs")
-    trial = vacuumed(directory, is_trial=True)
+    trial = unneeded(directory, now=FixedClock()())
     assert (trial, names(directory / "blobs")) == (Vacuumed(0, 2, 180_001), before)
     assert vacuumed(directory) == trial
     assert vacuumed(directory) == Vacuumed(0, 0, 0)
     assert texts(manager.load_id("x")) == [BIG]
-    assert verify(directory, repair=False, now=FixedClock()()).findings == []
+    assert verify(directory, now=FixedClock()()).findings == []
 
 
 def test_what_left_the_window_or_was_set_aside_keeps_its_values(
@@ -89,8 +91,8 @@ def test_expired_sessions_go_with_what_they_held(make_manager: Make, directory: 
     session.add_message("user", GONE)
     manager.save(session)
     later = FixedClock()() + timedelta(seconds=61)
-    assert vacuum(directory, is_trial=True, now=later).expired == 1
-    assert vacuum(directory, is_trial=False, now=later).expired == 1
+    assert unneeded(directory, now=later).expired == 1
+    assert vacuum(directory, now=later).expired == 1
     assert not (directory / "short.json").exists()
     assert len(names(directory / "blobs")) == 1
 
@@ -104,6 +106,18 @@ def test_while_a_session_answers_values_stay_and_are_told(
     assert vacuumed(directory) == Vacuumed(0, 0, 0, in_use=1)
     os.close(lock)
     assert vacuumed(directory) == Vacuumed(0, 1, 90_000)
+
+
+def test_what_the_trash_has_as_well_frees_nothing(make_manager: Make, directory: Path) -> None:
+    """A kill on the way to the trash leaves a large value under two names, once on the disk."""
+    manager = left_behind(make_manager, GONE)
+    session = manager.create(id="deleted")
+    session.add_message("user", GONE)
+    manager.save(session)
+    manager.discard("deleted")  # and here the process ends, before `tidy`
+    manager.close()
+    assert unneeded(directory, now=FixedClock()()) == Vacuumed(0, 1, 0)
+    assert vacuumed(directory) == Vacuumed(0, 1, 0)
 
 
 class Dying(Disk):
@@ -149,7 +163,7 @@ def test_nothing_is_lost_that_another_process_is_adding(
     assert adding.returncode == 0
     told: dict[str, Any] = json.loads(out)
     assert told["missing"] == 0
-    found = verify(directory, repair=False, now=FixedClock()())
+    found = verify(directory, now=FixedClock()())
     assert (found.findings, found.sessions) == ([], 1)
     vacuumed(directory)
     assert names(directory / "blobs") == sorted(told["values"])
@@ -166,16 +180,33 @@ def test_a_file_of_sqlite_gives_its_room_back(tmp_path: Path) -> None:
             store.save(session)
         later = clock() + timedelta(seconds=61)
         with raw_shelf(path, clock) as shelf:
-            assert shelf.vacuum(is_trial=True, now=later).expired == 20
-            done = shelf.vacuum(is_trial=False, now=later)
+            assert shelf.unneeded(now=later).expired == 20
+            done = shelf.vacuum(now=later)
             assert done.expired == 20
             assert done.bytes > 20 * len(BIG)
-            assert shelf.vacuum(is_trial=True, now=later) == Vacuumed(0, 0, 0)
+            assert shelf.unneeded(now=later) == Vacuumed(0, 0, 0)
         assert path.stat().st_size < len(BIG)
         assert store.get("x").id == "x"
     with raw_shelf(tmp_path / "none.db") as shelf:
-        assert shelf.vacuum(is_trial=False, now=later) == Vacuumed(0, 0, 0)
+        assert shelf.vacuum(now=later) == Vacuumed(0, 0, 0)
     assert not (tmp_path / "none.db").exists()
+
+
+def test_what_another_program_left_of_sessions_goes(tmp_path: Path) -> None:
+    """A `DELETE` by hand heeds no foreign keys: what was said stays in the file without it."""
+    path = tmp_path / "s.db"
+    with SQLiteStore(path, NEVER) as store:
+        for id in ("x", "y"):
+            session = store.create(id)
+            session.add_message("user", f"secret of {id}")
+            store.save(session)
+    with closing(sqlite3.connect(path)) as sql, sql:
+        sql.execute("DELETE FROM sessions WHERE id = 'x'")
+    with raw_shelf(path) as shelf:
+        shelf.vacuum(now=FixedClock()())
+    assert b"secret of x" not in path.read_bytes()
+    with SQLiteStore(path, NEVER) as store:
+        assert texts(store.get("y")) == ["secret of y"]
 
 
 def test_a_file_of_sqlite_is_vacuumed_while_others_write(tmp_path: Path) -> None:
@@ -186,7 +217,7 @@ def test_a_file_of_sqlite_is_vacuumed_while_others_write(tmp_path: Path) -> None
         writing = start("interleave", "sqlite", str(tmp_path), "", "a", str(count))
         with raw_shelf(path) as shelf:
             while writing.poll() is None:
-                shelf.vacuum(is_trial=False, now=FixedClock()())
+                shelf.vacuum(now=FixedClock()())
         writing.communicate(timeout=SECONDS - 5)
         assert writing.returncode == 0
         assert texts(store.get("x")) == [f"a:{number}" for number in range(count)]
@@ -200,6 +231,6 @@ def test_what_lists_still_hold_of_the_expired_goes(
         store.create(f"{tmp_path}", ttl=6000)
         later = clock() + timedelta(seconds=6001)
         with raw_shelf(redis_url, clock) as shelf:
-            assert shelf.vacuum(is_trial=True, now=later) == Vacuumed(1, 0, 0)
-            assert shelf.vacuum(is_trial=False, now=later) == Vacuumed(1, 0, 0)
-            assert shelf.vacuum(is_trial=False, now=later) == Vacuumed(0, 0, 0)
+            assert shelf.unneeded(now=later) == Vacuumed(1, 0, 0)
+            assert shelf.vacuum(now=later) == Vacuumed(1, 0, 0)
+            assert shelf.vacuum(now=later) == Vacuumed(0, 0, 0)
