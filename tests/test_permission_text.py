@@ -9,6 +9,7 @@ from tiro.permission_text import (
     ALL_EDITS,
     KEEPS_ASKING,
     decision,
+    failure_of,
     lasting,
     named,
     possible,
@@ -68,3 +69,22 @@ def test_a_tool_use_shows_no_list_of_tables() -> None:
     use = {"name": "multi_edit", "input": {"path": "calc.py", "edits": edits}}
     assert named(use) == "multi_edit calc.py (2 edits)"
     assert named({"name": "look", "input": {"lines": [1, 2]}}) == "look [1, 2]"
+
+
+@pytest.mark.parametrize(
+    ("content", "how"),
+    [
+        ("ok\n[exit code 0]", None),
+        ("[exit code 1]\n[exit code 0]\n", None),
+        ("x\n[exit code 127]", "exit code 127"),
+        (
+            "[ended by the signal SIGKILL]\n[the command did not see …]",
+            "ended by the signal SIGKILL",
+        ),
+        ("[timed out after 120 seconds: the command …]", "timed out after 120 seconds"),
+        ("[exit code 1]\nand more", None),
+        ("", None),
+    ],
+)
+def test_how_a_command_failed(content: str, how: str | None) -> None:
+    assert failure_of(content) == how

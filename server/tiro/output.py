@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from tiro.errors import StorageError
-from tiro.screen_text import harmless
+from tiro.session.hidden import harmless
 
 
 def write(text: str) -> None:

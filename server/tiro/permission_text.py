@@ -1,6 +1,7 @@
 """A tool use in words: what it is, what "always" would add, and which rule would allow it."""
 
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +10,9 @@ from tiro.screen_text import counted, one_line
 from tiro.tools.command_line import parse_command_line
 
 MAX_CELLS = 300
+
+COMMAND = "run_command"
+_ENDED = re.compile(r"\[(exit code \d+|ended by the signal \w+|timed out after \d+ seconds).*\]")
 
 ANSWERS = {
     **dict.fromkeys(("o", "once", "y", "yes"), "once"),
@@ -37,6 +41,16 @@ def named(use: Mapping[str, Any]) -> str:
     values = given.items() if isinstance(given, dict) else [("", given)]
     words = [_in_words(name, value) for name, value in values]
     return one_line(" ".join([use["name"], *words]), MAX_CELLS)
+
+
+def failure_of(content: str) -> str | None:
+    """How a command failed, by the end of its result; None where it did not, or was none."""
+    for line in reversed(content.rstrip().split("\n")):
+        if (ended := _ENDED.fullmatch(line)) is not None:
+            return None if ended[1] == "exit code 0" else ended[1]
+        if not line.startswith("["):  # notes of ours follow it
+            return None
+    return None
 
 
 def lasting(params: Mapping[str, Any]) -> list[str]:

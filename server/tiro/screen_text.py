@@ -1,23 +1,16 @@
-"""Text as a terminal may show it: nothing in it acts on the terminal, and its width in cells."""
+"""Text as lines of a terminal: flat, cut, wrapped, counted in cells."""
 
 import re
 import unicodedata
 
-_ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Control characters but tab and line feed, and those that turn the direction of text round."""
-
+from tiro.session.hidden import visible
 
 _WORDS = re.compile(r"[ \t]*[^ \t]+|[ \t]+")
 
 
-def harmless(text: str) -> str:
-    """The text without carriage returns, and a visible sign for each character that would act."""
-    return _ACTING.sub(_sign, text)
-
-
 def flat(text: str) -> str:
-    """The text on one line, harmless: as a field of a row that no line break can forge."""
-    return " ".join(harmless(text).split())
+    """The text on one line with nothing hidden: a field of a row that no line break can forge."""
+    return " ".join(visible(text.replace("\r\n", "\n")).split())
 
 
 def counted(count: int, thing: str) -> str:
@@ -81,10 +74,3 @@ def _width_of(character: str) -> int:
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if is_wide(character) else 1
-
-
-def _sign(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if found[0] == "\r":
-        return ""
-    return chr(0x2400 + code) if code < 0x20 else "\ufffd"

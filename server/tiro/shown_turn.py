@@ -8,8 +8,8 @@ from typing import Any
 
 from tiro import output
 from tiro.errors import StorageError
-from tiro.permission_text import named
-from tiro.screen_text import harmless
+from tiro.permission_text import COMMAND, failure_of, named
+from tiro.session.hidden import harmless
 
 TOLD = "· "
 CLEAR_LINE = "\r\x1b[K"
@@ -25,6 +25,7 @@ class Screen:
         """Why stdout could not be written, when that ended it."""
         self._last = "\n"
         self._progress = StatusLine()
+        self._commands: set[str] = set()
 
     def hear(self, method: str, params: Any) -> None:
         """Show what a notification has to show."""
@@ -44,10 +45,16 @@ class Screen:
                 self.write(delta)
             case {"type": "toolUse", "status": "running", "toolUse": use}:
                 self.tell(named(use))
+                self._commands |= {use["id"]} if use["name"] == COMMAND else set()
             case {"type": "toolUse", "status": "failed" | "rejected" as status, "toolUse": use}:
                 self.tell(f"{named(use)}: {status}")
             case {"type": "toolResult", "isError": True, "content": content}:
                 self.tell("  " + content.strip().partition("\n")[0])
+            case {"type": "toolResult", "content": content, "toolUseId": id} if (
+                id in self._commands
+            ):
+                if (how := failure_of(content)) is not None:
+                    self.tell("  " + how)
             case {"type": "retry", "reason": reason, "waitSeconds": seconds}:
                 self.tell(f"{reason}; trying again in {seconds:.0f} s")
             case _:

@@ -1,11 +1,14 @@
 """What the terminal chat tells besides the talk itself."""
 
+import re
 from typing import Any
 
 import pytest
 
+from tiro.agents.events import shown_result
 from tiro.chat.screen import Screen, tokens_of
 from tiro.screen_text import width, wrapped
+from tiro.shown_turn import Screen as OneTurn
 
 
 @pytest.mark.parametrize(
@@ -41,6 +44,21 @@ def test_what_a_resize_tells(
     assert capsys.readouterr().err == told
 
 
+def test_nothing_hides_in_a_question_nor_forges_a_line_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    preview = "--- a\u202e.py\n+pay\u200bpal\r\u2028+x\x0b\x1b[2K\n"
+    use = {"name": "edit_file", "input": {"path": "a"}}
+    asked = {"agent": "build\u200b", "effect": "write", "rule": "edit: *\x07 ask", "toolUse": use}
+    Screen().question({**asked, "preview": preview, "always": ["edit: a\u2066"]})
+    assert capsys.readouterr().err.splitlines() == [
+        "· build⟨U+200B⟩: edit_file – write, asked because of edit: *␇ ask",
+        "  --- a⟨U+202E⟩.py",
+        "  +pay⟨U+200B⟩pal␍⟨U+2028⟩+x␋␛[2K",
+        "· [a]lways adds to this session: edit: a⟨U+2066⟩",
+    ]
+
+
 @pytest.mark.parametrize("cells", [1, 5, 12, 40])
 def test_lines_break_between_words_and_lose_none(cells: int) -> None:
     """A wide word counts twice; one that is too wide by itself stays whole."""
@@ -51,3 +69,38 @@ def test_lines_break_between_words_and_lose_none(cells: int) -> None:
         assert width(line) <= cells or len(line.split()) == 1
     assert wrapped("one two", 5, 4) == "one\n  two", "the indent leaves room for words"
     assert wrapped(text, 200, 2) == text
+
+
+def test_of_a_long_output_both_ends_are_shown_and_how_much_lies_between(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What is the middle is not shown as its end, and a failure is none that is done."""
+    screen = Screen()
+    content = "".join(f"{n}\n" for n in range(100_000)) + "[exit code 2]"
+    shown = shown_result("c1", content, is_error=False, seq=7)
+    use = {"id": "c1", "name": "run_command", "input": {"command": "count"}}
+    for status in ("proposed", "running", "done"):
+        event = {"type": "toolUse", "status": status, "toolUse": use, "sessionId": "s"}
+        screen.hear("tiro/turn/event", event)
+    result = {"toolUseId": "c1", "isError": False, "content": shown.content, "seq": 7}
+    screen.hear("tiro/turn/event", {"type": "toolResult", "sessionId": "s", **result})
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:4] == ["· run_command count: failed, exit code 2", "  0", "  1", "  2"]
+    told = re.fullmatch(r"  … (\d+) lines and ([\d,]+) characters between; .*", lines[4])
+    assert told is not None
+    assert lines[5:] == [*(f"  {n}" for n in range(99_994, 100_000)), "  [exit code 2]"]
+    assert screen.output_seq == 7
+    assert int(told[2].replace(",", "")) > 580_000
+
+
+def test_a_failed_command_is_told_where_one_question_is_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    content = "no\n[ended by the signal SIGTERM]\n[still running in the background: process 7; x]"
+    for name, told in (("run_command", "·   ended by the signal SIGTERM\n"), ("read_file", "")):
+        screen = OneTurn()
+        use = {"id": "c1", "name": name, "input": {}}
+        screen.show({"type": "toolUse", "status": "running", "toolUse": use})
+        result = {"type": "toolResult", "toolUseId": "c1", "isError": False, "content": content}
+        screen.show(result)
+        assert capsys.readouterr().err == f"· {name}\n{told}"

@@ -417,7 +417,7 @@ def test_edits_are_named_by_what_the_list_shows_and_others_are_asked_about(
 
 
 def test_output_of_a_command_is_shown(chat: Chat, provider: Provider) -> None:
-    """Its last lines, and how it ended."""
+    """How it ended, its first and last lines, and on demand all of it."""
     line = "seq 30; exit 3"
     provider.script(replies.tools(("c1", "run_command", {"command": line})), replies.text("Hm."))
     chat.start()
@@ -428,8 +428,13 @@ def test_output_of_a_command_is_shown(chat: Chat, provider: Provider) -> None:
     chat.wait_for("[r]eject (and why): q\n· Type o to allow it once, a for the rest")
     chat.wait_until(lambda screen: screen.count("[r]eject (and why):") == 2, "the same question")
     screen = chat.ask("o", "Hm.")
-    assert "\n  30\n" in screen
-    assert "[exit code 3]" in screen
+    assert f"run_command {line}: failed, exit code 3\n  1\n  2\n  3\n" in screen
+    assert "\n  … 21 lines between; /output shows all …\n  25\n" in screen
+    assert "\n  30\n  [exit code 3]\n" in screen
+    screen = chat.ask("/output", "\n30\n[exit code 3]\n")
+    assert "\n3\n4\n5\n" in screen
+    chat.ask("/output x", "/output takes the number of a message")
+    chat.ask("/output 99", "no message")
     provider.script(replies.tools(("c2", "run_command", {"command": line})), replies.text("No."))
     chat.say("again")
     chat.wait_until(lambda screen: screen.count("[r]eject (and why):") == 3, "the next question")

@@ -15,8 +15,9 @@ import pytest
 from tests.processes import CAN_LOOK, is_running, parent_of, wait_noticed, wait_over
 from tests.tools.rooms import a_workspace, put
 from tiro.errors import ToolError
+from tiro.session.hidden import visible
 from tiro.session.secrets import KnownSecrets
-from tiro.tools.shell import shell_tools, visible
+from tiro.tools.shell import shell_tools
 from tiro.tools.tool import ToolOutput, ToolRun
 
 LIMITS = (1, 10, 60)
@@ -274,7 +275,7 @@ def test_the_preview_is_exactly_what_will_run_with_nothing_hidden(tmp_path: Path
     assert asyncio.run(preview(a_run(tmp_path), command=command)) == command
     shown = asyncio.run(preview(a_run(tmp_path), command=command, cwd="sub\r"))
     assert shown == f"{command}\n[in sub␍]"
-    assert visible("rm x\r\x1b[2Kls \u202etxt\u200b") == "rm x␍␛[2Kls \\u202etxt\\u200b"
+    assert visible("rm x\r\x1b[2Kls \u202etxt\u200b") == "rm x␍␛[2Kls ⟨U+202E⟩txt⟨U+200B⟩"
 
 
 def pid_of(told: str) -> int:

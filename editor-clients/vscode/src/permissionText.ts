@@ -10,7 +10,7 @@ const MAX_VIEW_CHARACTERS = 2_000;
 /** What a message does not show as it stands: lines, invisible characters, links. */
 const UNSHOWABLE = /[\p{C}\p{Zl}\p{Zp}]|\]\(/u;
 /** What cannot be seen in a block of plain text. */
-const INVISIBLE = /[^\P{C}\t]|[\p{Zl}\p{Zp}]/gu;
+const INVISIBLE = /[^\P{C}\t]|[\p{Zl}\p{Zp}]|[^\P{Default_Ignorable_Code_Point}\u{FE0E}\u{FE0F}]/gu;
 
 /** A message: its question, its buttons, and the one for what it cannot show: the diff, or the whole. */
 export interface MessageWords {
@@ -81,9 +81,16 @@ function textOf({ preview, toolUse }: PermissionParams): string {
   return preview ?? JSON.stringify(toolUse.input);
 }
 
-/** Nothing may hide in a line: what cannot be seen stands there by its number. */
+/** Nothing may hide in a line: what cannot be seen stands there as its picture or by its number. */
 function visible(text: string): string {
-  return text.replaceAll(INVISIBLE, (one) => `⟨U+${(one.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+  return text.replaceAll(INVISIBLE, sign);
+}
+
+/** As the server and its terminal write it. */
+function sign(hidden: string): string {
+  const code = hidden.codePointAt(0) ?? 0;
+  if (code < 0x20) return String.fromCodePoint(0x2400 + code);
+  return code === 0x7f ? "\u2421" : `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
 }
 
 /** What the answer for the session would allow from then on; where that is nothing it is not offered. */

@@ -827,7 +827,7 @@ export interface ToolOutputEvent {
   delta: string;
 }
 
-/** A tool's result, cut to 4,096 bytes; `session/content` with its seq gives all of it. */
+/** A tool's result, both ends in 4,096 bytes; `session/content` with its seq gives all of it. */
 export interface ToolResultEvent {
   type: "toolResult";
   sessionId: string | null;

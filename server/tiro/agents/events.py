@@ -13,6 +13,7 @@ from tiro.session.messages import StopReason, Usage
 ToolUseStatus = Literal["proposed", "running", "done", "rejected", "failed", "cancelled"]
 
 MAX_SHOWN_BYTES = 4096
+LEFT_OUT = "\n[… {count:,} characters are not shown here …]\n"
 """What an event shows of a tool result at most."""
 
 
@@ -150,13 +151,22 @@ TurnEvent: TypeAlias = (
 def shown_result(
     tool_use_id: str, content: str, *, is_error: bool, seq: int | None = None
 ) -> ToolResult:
-    """The event of a stored result, cut to what an event may show, at a whole character."""
+    """The event of a stored result; of a long one its beginning and its end."""
     data = content.encode("utf-8", "replace")
     is_cut = len(data) > MAX_SHOWN_BYTES
     return ToolResult(
         tool_use_id=tool_use_id,
         is_error=is_error,
-        content=data[:MAX_SHOWN_BYTES].decode("utf-8", "ignore") if is_cut else content,
+        content=_ends_of(data) if is_cut else content,
         truncated=is_cut,
         seq=seq,
     )
+
+
+def _ends_of(data: bytes) -> str:
+    """Both ends, cut at whole characters, with a mark between them, within the limit."""
+    room = MAX_SHOWN_BYTES - len(LEFT_OUT.format(count=len(data)).encode())
+    head = data[: room // 3].decode("utf-8", "ignore")
+    tail = data[-(room - room // 3) :].decode("utf-8", "ignore")
+    left_out = len(data.decode()) - len(head) - len(tail)
+    return head + LEFT_OUT.format(count=left_out) + tail

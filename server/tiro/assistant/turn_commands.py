@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 from tiro.agents.tool_uses import COMMANDS, NOTHING_RUN
 from tiro.errors import TiroError
+from tiro.session.hidden import visible
 from tiro.session.messages import Message, seq_of, tool_results_of, tool_uses_of
 from tiro.session.times import from_rfc3339
 from tiro.stores.manager import SessionManager
-from tiro.tools.shell import is_reading, visible
+from tiro.tools.shell import is_reading
 
 if TYPE_CHECKING:
     from tiro.session.core import Core

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from tiro.screen_text import harmless, is_wide, width
+from tiro.screen_text import is_wide, width
+from tiro.session.hidden import harmless
 
 PLAIN, BOLD, DIM, ITALIC, CODE = "", "1", "2", "3", "36"
 MAX_HELD_CHARS = 200

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from tiro import output
 from tiro.chat.markdown import Markdown
 from tiro.errors import StorageError
-from tiro.permission_text import lasting, named, question
-from tiro.screen_text import counted, harmless, one_line, width, wrapped
+from tiro.permission_text import COMMAND, failure_of, lasting, named, question
+from tiro.screen_text import counted, one_line, width, wrapped
+from tiro.session.hidden import harmless, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -18,9 +20,10 @@ if TYPE_CHECKING:
 CLEAR_LINE, CLEAR_ALL = "\r\x1b[K", "\x1b[2J\x1b[3J\x1b[H"
 DIM, BAD, RESET = "\x1b[2m", "\x1b[31m", "\x1b[0m"
 MARK = "· "
+LEFT_OUT = re.compile(r"\[… ([\d,]+ characters) are not shown here …\]")
 MAX_PREVIEW_LINES = 500
-COMMAND, OUTPUT_LINES = "run_command", 10
-"""The tool whose output is shown when it has ended, and how much of it."""
+FIRST_LINES, LAST_LINES = 3, 7
+"""What is shown of a command's output when it has ended."""
 
 CHANGES = {
     "saveFailed": "The session cannot be saved; it goes on in memory",
@@ -48,8 +51,10 @@ class Screen:
         self._status = ""
         self._thinking = 0
         """How many cells of the line of thinking are taken; 0: none is shown."""
-        self._commands: set[str] = set()
-        """The uses of commands, whose output is shown."""
+        self._commands: dict[str, str] = {}
+        """The uses of commands, whose output is shown; those that ended with their line."""
+        self.output_seq: int | None = None
+        """The message with the newest output of a command."""
         self.session_id: str | None = None
         self.has_started = False
         """Whether the server has stored the question of the last turn."""
@@ -62,7 +67,7 @@ class Screen:
 
     # --- lines of ours ------------------------------------------------------------------------
 
-    def say(self, text: str, indent: int | None = None) -> None:
+    def say(self, text: str, indent: int | None = None, end: str = "\n") -> None:
         """What a command answers, on stdout.
 
         With an indent a terminal gets its lines broken between words, the rest of each indented.
@@ -70,7 +75,7 @@ class Screen:
         text = harmless(text)
         if indent is not None and not self.is_plain:
             text = wrapped(text, columns(), indent)
-        self._write(text + "\n")
+        self._write(text + end)
 
     def tell(self, text: str) -> None:
         """A line about what goes on, on stderr."""
@@ -145,14 +150,14 @@ class Screen:
         use, preview = params["toolUse"], params.get("preview")
         why = f"{params['effect']}, asked because of {params['rule']}"
         what = use["name"] if preview else named(use)  # the preview tells all of it
-        self.tell(f"{params['agent']}: {what} – {why}")
-        lines = (preview or "").splitlines()
+        self.tell(visible(f"{params['agent']}: {what} – {why}"))
+        lines = visible(preview).rstrip("\n").split("\n") if preview else []
         for line in lines[:MAX_PREVIEW_LINES]:
             self._tell(line, "", "  ")
         if (left := len(lines) - MAX_PREVIEW_LINES) > 0:
             self.tell(f"… and {left:,} more lines that are not shown; reject what you cannot judge")
         for line in lasting(params):
-            self.tell(line)
+            self.tell(visible(line))
         return question(params)
 
     def _show(self, event: dict[str, Any]) -> None:
@@ -193,20 +198,25 @@ class Screen:
         `mark` tells that of a sub-agent, which stands above the line of the use it works for.
         """
         self.end_text()
-        if use["name"] == COMMAND:
-            self._commands.add(use["id"])
+        line = one_line(mark + named(use), columns() - 16)
+        if use["name"] == COMMAND and not mark:
+            self._commands[use["id"]] = line if status == "done" else ""
         if status in ("proposed", "running"):
             self._show_status(f"{mark}{named(use)}: {status}")
-        else:
-            self._tell(f"{one_line(mark + named(use), columns() - 16)}: {status}", DIM)
+        elif not self._commands.get(use["id"]):  # else its result says whether it failed
+            self._tell(f"{line}: {status}", DIM)
 
     def _show_result(self, event: dict[str, Any]) -> None:
-        """What a command gave, its last lines; of anything else only why it failed."""
-        lines = event["content"].strip().splitlines()
-        if event["toolUseId"] in self._commands:
-            lines = lines[-OUTPUT_LINES:]
-        else:
+        """What a command gave and how it ended; of anything else only why it failed."""
+        lines = event["content"].strip().split("\n")
+        done = self._commands.pop(event["toolUseId"], None)
+        if done is None:
             lines = lines[:1] if event["isError"] else []
+        else:
+            lines, self.output_seq = _ends_of(lines), event["seq"]
+        if done:
+            how = failure_of(event["content"])
+            self._tell(f"{done}: {f'failed, {how}' if how else 'done'}", BAD if how else DIM)
         for line in lines:
             self._tell(line, DIM, "  ")
 
@@ -275,6 +285,17 @@ class Screen:
             self.waiting.append(text)
         else:
             output.tell(text)
+
+
+def _ends_of(lines: list[str]) -> list[str]:
+    """The first and the last lines, and between them how much there is, and where."""
+    between = lines[FIRST_LINES:-LAST_LINES]
+    if len(between) < 2:
+        return lines
+    marks = [found[1] for line in between if (found := LEFT_OUT.fullmatch(line))]
+    told = " and ".join([counted(len(between) - len(marks), "line"), *marks])
+    told = f"… {told} between; /output shows all …"
+    return [*lines[:FIRST_LINES], told, *lines[-LAST_LINES:]]
 
 
 def columns() -> int:

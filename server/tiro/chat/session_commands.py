@@ -1,6 +1,7 @@
 """Slash commands about the session: see it, keep it, find others, take things back."""
 
 import os
+from typing import Any
 
 from tiro.chat.talk import Talk, messages
 from tiro.chat.told_messages import numbered
@@ -10,6 +11,8 @@ from tiro.session.transcript import SHOWN_MESSAGES
 from tiro.stores.formats.registry import SHORT_NAMES, WRITTEN
 
 MAX_LISTED = 20
+PIECE_CHARS = 1_000_000
+"""So much of an output is asked for at once."""
 
 
 async def show(talk: Talk, rest: str) -> None:
@@ -23,6 +26,23 @@ async def show(talk: Talk, rest: str) -> None:
         talk.screen.say("\n".join(lines) or "The session is empty")
     else:
         talk.screen.tell("All that was said has left the window; /memo shows what is kept of it")
+
+
+async def output(talk: Talk, rest: str) -> None:
+    """All of a message, piece by piece; without its number that of the last command's output."""
+    number = rest.removeprefix("#")
+    if rest and not number.isdecimal():
+        raise InvalidInputError("/output takes the number of a message, as /show tells it")
+    seq = int(number) if rest else talk.screen.output_seq
+    if seq is None:
+        raise InvalidInputError("No command has run in this chat; /output N shows message N")
+    shown, piece = 0, dict[str, Any](text="", totalChars=1)
+    while shown < piece["totalChars"]:
+        params = {"seq": seq, "offset": shown, "limit": PIECE_CHARS}
+        piece = await talk.link.request("tiro/session/content", params)
+        shown += len(piece["text"]) or PIECE_CHARS
+        talk.screen.say(piece["text"], end="" if shown < piece["totalChars"] else "\n")
+        talk.screen.check()
 
 
 async def _show_around(talk: Talk, number: str) -> None:

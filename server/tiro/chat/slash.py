@@ -215,6 +215,9 @@ COMMANDS: dict[str, Command] = {
         "[N]",
         "the last 20 messages, or those around N, a line each, with their numbers",
     ),
+    "/output": Command(
+        sessions.output, "[N]", "all that the last command printed; else what message N holds"
+    ),
     "/clear": Command(sessions.clear, "", "keep the session, start a new one on an empty screen"),
     "/new": Command(sessions.new, "", "keep the session, start a new one"),
     "/save": Command(sessions.save, "[PATH]", "write the session now, or a copy of it"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tiro.doctor.findings import Findings, ProviderFound
-from tiro.screen_text import harmless
+from tiro.session.hidden import harmless
 
 MAX_NAMES = 3
 

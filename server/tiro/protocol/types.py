@@ -952,7 +952,7 @@ class ToolOutputEvent(Event, frozen=True, tag="toolOutput"):
 
 
 class ToolResultEvent(Event, frozen=True, tag="toolResult"):
-    """A tool's result, cut to 4,096 bytes; `session/content` with its seq gives all of it."""
+    """A tool's result, both ends in 4,096 bytes; `session/content` with its seq gives all of it."""
 
     tool_use_id: str
     is_error: bool

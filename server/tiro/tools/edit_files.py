@@ -12,11 +12,11 @@ import msgspec
 
 from tiro.errors import EditConflictError, ToolError
 from tiro.session.finished import finished
+from tiro.session.hidden import visible
 from tiro.session.secrets import REDACTED
 from tiro.tools.diff import keep_line_ends, unified_diff
 from tiro.tools.file_text import FileText
 from tiro.tools.matching import Replacement, replaced
-from tiro.tools.shell import visible
 from tiro.tools.silent_disk import in_thread
 from tiro.tools.text import plain_lines, split_lines
 from tiro.tools.tool import Tool, ToolOutput, ToolRun, object_schema, run_in_thread

@@ -7,13 +7,13 @@ background runs on until the server ends, and the model is told so.
 
 import asyncio
 import os
-import re
 import shutil
 import signal
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tiro.errors import ToolError
+from tiro.session.hidden import visible
 from tiro.tools.command import Command, Ended
 from tiro.tools.command_line import parse_with_globs
 from tiro.tools.environment import (
@@ -117,11 +117,6 @@ def shell_tools(keys: Collection[str] = (), allowed: Collection[str] = ()) -> li
     ]
 
 
-def visible(command: str) -> str:
-    """The command line with a sign for each character that could hide what it does."""
-    return _HIDING.sub(_sign, command)
-
-
 def is_reading(command: str, *, deep: bool = False) -> bool:
     """Whether all of a command line is known to only read the files it names, or more if `deep`."""
     line = parse_with_globs(command)
@@ -198,14 +193,3 @@ def _unsaved(files: Sequence[str]) -> str:
     more = len(files) - len(named)
     listed = ", ".join([*named, *([f"{more} more"] if more else [])])
     return UNSAVED.format(files=listed, verb="has" if len(files) == 1 else "have")
-
-
-def _sign(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return chr(0x2400 + code) if code < 0x20 else f"\\u{code:04x}"
-
-
-_HIDING = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
-    "\U000e0000-\U000e007f]"
-)

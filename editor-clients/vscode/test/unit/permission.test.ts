@@ -199,7 +199,7 @@ test("a message whose question was answered elsewhere goes away, and answers not
 
 test("the view is told what exactly would run, and nothing hides in it", () => {
   const item = questionItem({ ...PARAMS, preview: "cat  <<E\nrm a\u202Eb\u0007\nE" });
-  expect(item).toMatchObject({ id: "t1/c1", subject: "", lines: ["cat  <<E", "rm a⟨U+202E⟩b⟨U+0007⟩", "E"], more: "", always: ["bash: make allow"] });
+  expect(item).toMatchObject({ id: "t1/c1", subject: "", lines: ["cat  <<E", "rm a⟨U+202E⟩b␇", "E"], more: "", always: ["bash: make allow"] });
   const long = questionItem({ ...PARAMS, preview: "x\n".repeat(100) });
   expect([long.lines.length, long.isWhole, long.more]).toEqual([12, false, "Show All"]);
   const diff = questionItem({ ...PARAMS, preview: `Outside: /etc/f.py\n${DIFF}` });
