@@ -123,6 +123,17 @@ SCRIPTS: dict[str, tuple[list[list[Step]], str, str, list[tuple[str, Any]]]] = {
             )
         ],
     ),
+    "a block of no type is kept beside the text": (
+        [[TextDelta("a"), m.BlockDone({"x": 1}), TextDelta("b"), ends("end_turn")]],
+        "end_turn",
+        "a\nb",
+        [
+            (
+                "assistant",
+                [{"type": "text", "text": "a"}, {"x": 1}, {"type": "text", "text": "b"}],
+            )
+        ],
+    ),
     "a tool use, its result, and the answer": (
         [[TextDelta("I look."), use("c1"), ends("tool_use")], says("Seen.")],
         "end_turn",

@@ -158,6 +158,65 @@ def test_what_is_not_known_is_passed_over_or_kept() -> None:
     ]
 
 
+def untyped(**fields: Any) -> bytes:
+    """An event that does not say what it is."""
+    return b"data: %b\n\n" % json.dumps(fields).encode()
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        [opened(0), filled(0, type="text_delta", text="Hi"), replies.closed(0)],
+        [opened(0, text="H"), filled(0, type="text_delta", text="i"), replies.closed(0)],
+        [opened(0, type=None, text="H"), filled(0, text="i"), replies.closed(0)],
+        [opened(0, type="text", text="Hi"), filled(0, type="novel", x=1), replies.closed(0)],
+        [opened(0, type="text", text=""), filled(0, text="Hi"), replies.closed(0)],
+        [opened(0, type="text", text=""), filled(0, type="novel", text="Hi"), replies.closed(0)],
+        [filled(0, text="H"), filled(0, text="i")],
+        [event("content_block_start", index=0), filled(0, text="Hi"), replies.closed(0)],
+        [untyped(index=0, content_block={"text": "H"}), untyped(index=0, delta={"text": "i"})],
+        [opened(0, text="Hi")],
+    ],
+    ids=repr,
+)
+def test_text_without_a_type_is_text(block: list[bytes]) -> None:
+    """What its user has seen, or should have, is in the session."""
+    assert read(block) == [TextDelta("Hi"), Finished("end_turn", USAGE)]
+
+
+def test_thinking_without_a_type_is_thinking() -> None:
+    block = [opened(0), filled(0, thinking="Hm"), filled(0, signature="Eq=="), replies.closed(0)]
+    assert read(block, text_block(1, "a")) == [
+        ThinkingDelta("Hm"),
+        ThinkingDelta("", "Eq=="),
+        TextDelta("a"),
+        Finished("end_turn", USAGE),
+    ]
+
+
+def test_a_block_of_an_unknown_type_keeps_what_came_into_it() -> None:
+    known: dict[str, Any] = {"type": "compaction", "content": "", "n": 1}
+    pieces: list[dict[str, Any]] = [
+        {"content": "It "},
+        {"content": "was.", "n": 2, "more": ["x"]},
+    ]
+    block = [opened(0, **known), *(filled(0, type="novel", **piece) for piece in pieces)]
+    nameless = [opened(1, x=1), filled(1, type="novel", y="z"), replies.closed(1)]
+    assert read([*block, replies.closed(0)], nameless) == [
+        BlockDone({"type": "compaction", "content": "It was.", "n": 2, "more": ["x"]}),
+        BlockDone({"x": 1, "y": "z"}),
+        Finished("end_turn", USAGE),
+    ]
+
+
+def test_a_whole_answer_of_blocks_without_a_type() -> None:
+    body = {"content": [{"text": "Hi"}, {"thinking": "Hm"}, {"x": 1}], "stop_reason": "end_turn"}
+    deltas = answer(refuses(200, body))
+    assert joined(deltas) == "Hi"
+    assert ThinkingDelta("Hm") in deltas
+    assert only(deltas, BlockDone) == [BlockDone({"x": 1})]
+
+
 def test_an_answer_that_is_not_streamed() -> None:
     blocks: list[dict[str, Any]] = [
         {"type": "thinking", "thinking": "hm", "signature": "s="},

@@ -31,6 +31,7 @@ from tests.models.wire import (
 )
 from tiro.errors import ContextOverflowError, ModelError, TiroError
 from tiro.models.model import (
+    BlockDone,
     Delta,
     Finished,
     ModelFacts,
@@ -116,6 +117,44 @@ def test_mistral_with_content_in_parts() -> None:
         ThinkingDelta("Hm"),
         TextDelta("Two."),
         Finished("end_turn", Usage(input_tokens=4, output_tokens=3)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"text": "Hi"}],
+        ["H", {"type": "text", "text": "i"}],
+        [{"type": "output_text", "text": "H"}, {"type": None, "text": "i"}],
+        {"type": "text", "text": "Hi"},
+        {"text": "Hi"},
+        [{"type": "refusal", "refusal": "Hi"}],
+        [{"content": [{"text": "H"}, "i"]}],
+    ],
+    ids=repr,
+)
+def test_text_in_a_part_without_a_known_type_is_text(content: Any) -> None:
+    """What its user has seen, or should have, is in the session."""
+    event = {"choices": [{"delta": {"content": content}, "finish_reason": "stop"}]}
+    stream = b"data: %b\n\ndata: [DONE]\n\n" % json.dumps(event).encode()
+    assert answer(streams(stream)) == [TextDelta("Hi"), Finished("end_turn", None)]
+
+
+def test_parts_nested_too_deeply_are_passed_over() -> None:
+    content = b'{"content":' * 300 + b'"x"' + b"}" * 300
+    event = b'{"choices": [{"delta": {"content": %b}, "finish_reason": "stop"}]}' % content
+    assert answer(streams(b"data: %b\n\ndata: [DONE]\n\n" % event)) == [Finished("end_turn", None)]
+
+
+def test_a_part_without_text_is_kept_as_it_came() -> None:
+    parts = [{"text": "a"}, {"type": "novel", "x": [1]}, {"type": "thinking", "text": "Hm"}, 7, {}]
+    event = {"choices": [{"delta": {"content": parts}, "finish_reason": "stop"}]}
+    stream = b"data: %b\n\ndata: [DONE]\n\n" % json.dumps(event).encode()
+    assert answer(streams(stream)) == [
+        TextDelta("a"),
+        BlockDone({"type": "novel", "x": [1]}),
+        ThinkingDelta("Hm"),
+        Finished("end_turn", None),
     ]
 
 

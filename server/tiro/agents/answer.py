@@ -63,12 +63,12 @@ class Answer:
         """
         self._close()
         blocks = [block for block in self._blocks if not _is_blank(block)]
-        self.has_thinking = any(block["type"] in THINKING for block in blocks)
+        self.has_thinking = any(block.get("type") in THINKING for block in blocks)
         self._blocks = []
         if not blocks:
             return None
         content: Content = blocks
-        if len(blocks) == 1 and blocks[0]["type"] == "text":
+        if len(blocks) == 1 and blocks[0].get("type") == "text":
             content = blocks[0]["text"]
         return Message("assistant", content)
 
@@ -86,5 +86,5 @@ class Answer:
 
 
 def _is_blank(block: dict[str, Any]) -> bool:
-    kind = block["type"]
+    kind = block.get("type")
     return kind in ("text", "thinking") and not block[kind].strip() and "signature" not in block

@@ -1,7 +1,8 @@
 """An answer in the form of Anthropic's messages, streamed or whole, read into deltas.
 
 Text that arrives together leaves together. What is signed stays as it came, byte for byte; events
-and deltas of an unknown type are passed over, blocks of an unknown type are kept.
+of an unknown type are passed over, blocks of an unknown type are kept with what came into them.
+What has no type is what its keys say: a server may leave that out, and text is never lost.
 """
 
 import json
@@ -44,20 +45,45 @@ _USAGE_KEYS = (
 )
 
 
+_BLOCKS = {"text": "text", "thinking": "thinking"}
+_DELTAS = {
+    "text": "text_delta",
+    "thinking": "thinking_delta",
+    "signature": "signature_delta",
+    "partial_json": "input_json_delta",
+}
+"""What a block or a delta is that has a string under this key and no type."""
+_OURS = {"text", "thinking", "tool_use"}
+
+
 class _Open(Struct, eq=False):
     """A block that is still being written."""
 
     block: dict[str, Any]
     """As it came at its start."""
+    kind: str
+    """Its type; "" as long as nothing tells it."""
     number: int = 0
     """Of a tool use: which of the answer's tool uses it is."""
     input_json: list[str] = []
     signatures: list[str] = []
+    others: list[dict[str, Any]] = []
+    """The deltas of unknown types."""
 
-    @property
-    def kind(self) -> str:
-        """The type of the block."""
-        return str(self.block.get("type"))
+    def whole(self) -> dict[str, Any]:
+        """The block with what came into it: texts go on, all else takes the place of what was."""
+        block, pieces = dict(self.block), dict[str, list[str]]()
+        for delta in self.others:
+            for key, value in delta.items():
+                if key == "type":
+                    continue
+                if isinstance(value, str) and isinstance(block.get(key, ""), str):
+                    pieces.setdefault(key, [block.get(key, "")]).append(value)
+                else:
+                    block[key] = value
+        written = read_tool_input("".join(self.input_json))
+        texts = {key: "".join(texts) for key, texts in pieces.items()}
+        return {**block, **texts, **({"input": written} if written else {})}
 
 
 class AnswerReader:
@@ -123,7 +149,7 @@ class AnswerReader:
         return deltas
 
     def _read(self, event: dict[str, Any], deltas: list[Delta]) -> None:
-        match event.get("type"):
+        match event.get("type") or _kind_of_event(event):
             case "content_block_delta":
                 self._add(_index(event), _object(event, "delta"), deltas)
             case "content_block_start":
@@ -141,7 +167,7 @@ class AnswerReader:
                 self._raise_fault(event)
 
     def _start(self, index: int | None, block: dict[str, Any], deltas: list[Delta]) -> None:
-        opened = self._open[index] = _Open(block)
+        opened = self._open[index] = _Open(block, _kind(block, _BLOCKS))
         match opened.kind:
             case "text":
                 self._add_text(_text(block, "text"), deltas)
@@ -153,10 +179,12 @@ class AnswerReader:
                 deltas.append(_piece(opened, ""))
 
     def _add(self, index: int | None, delta: dict[str, Any], deltas: list[Delta]) -> None:
-        match delta.get("type"):
+        match _kind(delta, _DELTAS):
             case "text_delta":
+                self._learn(index, "text")
                 self._add_text(_text(delta, "text"), deltas)
             case "thinking_delta":
+                self._learn(index, "thinking")
                 self._add_thinking(_text(delta, "thinking"), deltas)
             case "signature_delta" if index in self._open:
                 self._open[index].signatures.append(_text(delta, "signature"))
@@ -165,6 +193,15 @@ class AnswerReader:
                 opened.input_json.append(piece)
                 if opened.kind == "tool_use":
                     deltas.append(_piece(opened, piece))
+            case _ if index in self._open and self._open[index].kind not in _OURS:
+                self._open[index].others.append(delta)
+            case _:
+                self._add_text(_text(delta, "text"), deltas)
+
+    def _learn(self, index: int | None, kind: str) -> None:
+        """A block that did not say what it is shows it."""
+        if index in self._open and not self._open[index].kind:
+            self._open[index].kind = kind
 
     def _stop(self, index: int | None, deltas: list[Delta]) -> None:
         opened = self._open.pop(index, None)
@@ -176,9 +213,7 @@ class AnswerReader:
             deltas.append(ThinkingDelta("", signature))
         elif opened.kind == "tool_use":
             deltas.append(self._tool_use(opened))
-        elif not is_nested_deeper(opened.block, MAX_NESTING):
-            written = read_tool_input("".join(opened.input_json))
-            block = {**opened.block, "input": written} if written else opened.block
+        elif (block := opened.whole()) and not is_nested_deeper(block, MAX_NESTING):
             deltas.append(BlockDone(clean(block)))
 
     def _tool_use(self, opened: _Open) -> ToolUseDone:
@@ -257,6 +292,23 @@ def _decode_with_halves(data: bytes) -> Any:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return json.loads(data.decode("utf-8", "replace"))
+
+
+def _kind(fields: dict[str, Any], kinds: dict[str, str]) -> str:
+    """The type of a block or a delta, else what its keys say; "" where they say nothing."""
+    given = fields.get("type")
+    if isinstance(given, str):
+        return given
+    return next((kind for key, kind in kinds.items() if isinstance(fields.get(key), str)), "")
+
+
+def _kind_of_event(event: dict[str, Any]) -> str:
+    """What an event is that does not say it."""
+    if isinstance(event.get("content_block"), dict):
+        return "content_block_start"
+    if not isinstance(event.get("delta"), dict):
+        return ""
+    return "message_delta" if "stop_reason" in event["delta"] else "content_block_delta"
 
 
 def _index(event: dict[str, Any]) -> int | None:

@@ -3,8 +3,8 @@
 Text that arrives together leaves together: the deltas of one piece from the network are joined.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 import msgspec
 
@@ -12,6 +12,7 @@ from tiro.models import refusals
 from tiro.models.joined_text import JoinedText
 from tiro.models.model import (
     MAX_COUNT,
+    BlockDone,
     Delta,
     Finished,
     Price,
@@ -23,6 +24,7 @@ from tiro.models.model import (
 from tiro.models.openai_tool_uses import ToolUses
 from tiro.models.openai_wire import TextShape, WireAnswer, WireChoice, WirePiece, decode_answer
 from tiro.models.tool_input import new_tool_id
+from tiro.session.json_text import MAX_NESTING, clean, is_nested_deeper
 from tiro.session.messages import StopReason, Usage
 
 DONE = b"[DONE]"
@@ -121,13 +123,14 @@ class AnswerReader:
     def _read_piece(self, piece: WirePiece, deltas: list[Delta]) -> None:
         """One delta: the usual one holds text and nothing else, so that comes first."""
         thinking = piece.reasoning_content or piece.reasoning or piece.thinking
-        if thinking or isinstance(piece.content, list):
-            said, thought = _texts(piece.content)
-            if thinking := thought or (thinking if isinstance(thinking, str) else ""):
-                self._flush_text(deltas)
-                self._thinking.add(thinking)
-            piece.content = said
-        if piece.content and isinstance(piece.content, str):
+        if thinking or isinstance(piece.content, list | dict):
+            is_deep = is_nested_deeper(piece.content, MAX_NESTING)
+            parts = [] if is_deep else list(_parts(piece.content))
+            if isinstance(thinking, str) and "thought" not in (kind for kind, _ in parts):
+                parts.insert(0, ("thought", thinking))
+            for kind, part in parts:
+                self._read_part(kind, part, deltas)
+        elif piece.content and isinstance(piece.content, str):
             self._add_text(piece.content, deltas)
         if piece.refusal and isinstance(piece.refusal, str):
             self._text.add(piece.refusal)
@@ -138,6 +141,16 @@ class AnswerReader:
         if tool_calls and isinstance(tool_calls, list):
             self._flush(deltas)
             deltas += self._tool_uses.add(tool_calls)
+
+    def _read_part(self, kind: str, part: Any, deltas: list[Delta]) -> None:
+        if kind == "said":
+            self._add_text(part, deltas)
+        elif kind == "thought":
+            self._flush_text(deltas)
+            self._thinking.add(part)
+        else:
+            self._flush(deltas, is_last=True)
+            deltas.append(BlockDone(clean(part)))
 
     def _add_text(self, text: str, deltas: list[Delta]) -> None:
         if self._thinking.is_waiting:
@@ -201,20 +214,34 @@ def _from_wire_progress(progress: Any) -> list[Progress]:
             return []
 
 
-def _texts(content: Any) -> tuple[str, str]:
-    """What is said and what is thought in content that may be a list of parts."""
-    if not isinstance(content, list):
-        return (content if isinstance(content, str) else ""), ""
-    said, thought = "", ""
-    for part in content:
+def _parts(content: Any) -> Iterator[tuple[Literal["said", "thought", "other"], Any]]:
+    """What is said and what is thought in content that may be a part or a list of parts.
+
+    Of a part of no known type what reads as text is text; one without any is kept as it came.
+    """
+    for part in content if isinstance(content, list) else [content]:
         match part:
-            case {"type": "text", "text": str(text)}:
-                said += text
-            case {"type": "thinking", "thinking": inner}:
-                thought += _texts(inner)[0]
-            case _:
-                pass
-    return said, thought
+            case str(text) if text:
+                yield "said", text
+            case {"type": "thinking" | "reasoning", **fields}:
+                yield from _thought(_first(fields, ("thinking", "reasoning", "text")))
+            case {"thinking": inner} if "text" not in part:
+                yield from _thought(inner)
+            case dict() if (inner := _first(part, ("text", "refusal", "content"))) is not None:
+                yield from _parts(inner)
+            case dict() if part:
+                yield "other", part
+
+
+def _thought(content: Any) -> Iterator[tuple[Literal["thought"], str]]:
+    thought = "".join(part for kind, part in _parts(content) if kind == "said")
+    if thought:
+        yield "thought", thought
+
+
+def _first(fields: dict[Any, Any], keys: tuple[str, ...]) -> Any:
+    """What is under the first of these keys that there is."""
+    return next((fields[key] for key in keys if fields.get(key) is not None), None)
 
 
 def _fault(answer: WireAnswer) -> Any:
