@@ -1,6 +1,7 @@
 """Sessions as property: deleted ones come back, titles change, and nothing is gone by accident."""
 
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -236,4 +237,13 @@ def test_the_command_line_prunes(tiro: Tiro, home: Home) -> None:
     assert (done.stdout, "1 session went" in done.stderr) == (dry.stdout, True)
     assert not path.exists()
     assert tiro("sessions", "prune").returncode == Exit.WRONG_USE
+    path = aged(home, "next", 91, "more of them")
+    shutil.rmtree(home.sessions / "trash")
+    home.sessions.joinpath("trash").write_text("in the way")
+    failed = tiro("sessions", "prune", "--older-than", "90d")
+    assert (failed.returncode, path.exists()) == (Exit.FAILED, True)
+    assert "tiro: 1 session could not go" in failed.stderr
+    assert json.loads(tiro("sessions", "prune", "--older-than", "90d", "--json").stdout) == {
+        "sessions": [], "bytes": 0, "kept": 1, "left": 1,
+    }  # fmt: skip
     assert tiro("sessions", "prune", "--older-than", "soon").returncode == Exit.WRONG_USE

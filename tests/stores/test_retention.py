@@ -83,6 +83,15 @@ def test_nothing_goes_without_a_limit() -> None:
     assert not Rule(max_total_bytes=0).is_empty()
 
 
+def test_where_only_some_went_their_large_values_count() -> None:
+    values = {"a": {"v": 50}, "b": {"v": 50, "w": 30}, "c": {"x": 7}}
+    found = planned([row("a", 1), row("b", 99), row("c", 99)], Rule(90), values)
+    assert found.bytes == 10 + 30 + 10 + 7
+    some = found.with_only(found.going[:1])
+    assert (some.bytes, some.kept, some.left) == (10 + 30, 2, 1)
+    assert found.with_only(found.going) == found
+
+
 def test_a_plan_that_was_done_has_nothing_more_to_do() -> None:
     chance = random.Random(7)
     for _ in range(sized(fast=50, normal=200, long=2000)):

@@ -287,6 +287,7 @@ export interface SessionRow {
   savedAt: string | null;
   bytes: number;
   error: string | null;
+  expiresAt?: string;
 }
 
 /** The id of the session to delete. */
@@ -318,6 +319,7 @@ export interface PruneResult {
   sessions: PrunedRow[];
   bytes: number;
   kept: number;
+  left: number;
 }
 
 /** A session that went, or would go, and by which limit. */
@@ -331,6 +333,7 @@ export interface PrunedRow {
   savedAt: string | null;
   bytes: number;
   error: string | null;
+  expiresAt?: string;
   reason: "age" | "size";
 }
 
@@ -357,6 +360,7 @@ export interface TrashRow {
   savedAt: string | null;
   bytes: number;
   error: string | null;
+  expiresAt?: string;
   deletedAt: string;
 }
 

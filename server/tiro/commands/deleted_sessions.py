@@ -80,9 +80,10 @@ def sessions_prune(given: argparse.Namespace) -> int:
 
     limits = {"olderThanDays": given.older_than, "keepUnderBytes": given.keep_under}
     result = terminal.request("tiro/session/prune", {**limits, "dryRun": given.dry_run})
+    code = Exit.FAILED if result["left"] else Exit.DONE
     if given.json:
         output.write_json(result)
-        return Exit.DONE
+        return code
     rows, verb = result["sessions"], "would go" if given.dry_run else "went"
     output.headings(TRASH_ROW, "ID", "SAVED (UTC)", "SIZE", "TITLE")
     for row in rows:
@@ -93,7 +94,9 @@ def sessions_prune(given: argparse.Namespace) -> int:
         f"{counted(len(rows), 'session')} {verb} to the trash, {size_text(result['bytes'])} in all,"
         f" free once that is emptied; {result['kept']} stay"
     )
-    return Exit.DONE
+    if result["left"]:
+        output.note(f"tiro: {counted(result['left'], 'session')} could not go; try again")
+    return code
 
 
 def sessions_trash(given: argparse.Namespace) -> int:

@@ -61,6 +61,8 @@ def sessions_list(given: argparse.Namespace) -> int:
     output.headings(SESSION_ROW, "ID", "SAVED (UTC)", "MESSAGES", "TITLE")
     for row in result["sessions"]:
         about = row["error"] or row["title"] or ""
+        if until := row.get("expiresAt"):
+            about += f" (until {until[:16].replace('T', ' ')})"
         when = (row["savedAt"] or "")[:16].replace("T", " ")
         said = row["messages"] + row["archived"]
         output.write(SESSION_ROW.format(flat(row["id"]), when, said, flat(about)))

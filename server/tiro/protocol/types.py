@@ -366,6 +366,8 @@ class SessionRow(Wire, frozen=True):
     saved_at: str | None = None
     bytes: int = 0
     error: str | None = None
+    expires_at: str | UnsetType = UNSET
+    """After that it is deleted; told of one that has such a time (`session.ttl_seconds`)."""
 
 
 class ListResult(Wire, frozen=True):
@@ -419,6 +421,8 @@ class PruneResult(Wire, frozen=True):
     """What is free once the trash is emptied."""
     kept: int
     """How many sessions stay."""
+    left: int
+    """How many of these were to go: somebody was at them, or they could not be moved."""
 
 
 class TrashListParams(Wire, frozen=True):

@@ -1,6 +1,7 @@
 """Domain values → wire values: the only place where both spellings meet."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +16,7 @@ from tiro.session import json_text, messages
 from tiro.session.core import Core
 from tiro.session.large import OUTPUT, PARTS, parts_of
 from tiro.session.times import rfc3339
+from tiro.stores.index import SavedSession
 from tiro.stores.retention import Plan
 from tiro.stores.trash import Deleted
 from tiro.tools.editor import Diagnostic
@@ -125,7 +127,7 @@ def to_wire_trash_row(row: Deleted) -> types.TrashRow:
 def to_wire_pruned(plan: Plan) -> types.PruneResult:
     """The sessions that go by a rule."""
     rows = [types.PrunedRow(**_row_fields(one.saved), reason=one.reason) for one in plan.going]
-    return types.PruneResult(rows, plan.bytes, plan.kept)
+    return types.PruneResult(rows, plan.bytes, plan.kept, plan.left)
 
 
 def to_wire_hit(hit: Any) -> types.SearchHit:
@@ -294,8 +296,13 @@ def camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def _row_fields(saved: Any) -> dict[str, Any]:
-    return {name: getattr(saved, name) for name in types.SessionRow.__struct_fields__}
+def _row_fields(saved: SavedSession) -> dict[str, Any]:
+    fields = {name: getattr(saved, name) for name in types.SessionRow.__struct_fields__}
+    try:
+        moment = datetime.fromtimestamp(saved.expires_at, UTC) if saved.expires_at else None
+    except (ValueError, OverflowError, OSError):  # a hand left it in a database
+        moment = None
+    return {**fields, "expires_at": rfc3339(moment) if moment else msgspec.UNSET}
 
 
 def shortened(message: dict[str, Any], max_bytes: int) -> bytes:

@@ -244,7 +244,7 @@ class Server:
                 log.warning("A session cannot be listed: %s", error)
                 continue
             if not has_expired(moment, now):
-                rows.append(Row(id.decode("utf-8", "surrogatepass"), birth, n, about))
+                rows.append(Row(id.decode("utf-8", "surrogatepass"), birth, n, about, moment))
         return sorted(rows, key=lambda row: (row.about.saved_at, row.id), reverse=True)
 
     def lock(self, id: str) -> "_Lease":

@@ -32,6 +32,8 @@ class Going(msgspec.Struct, frozen=True):
 
     saved: SavedSession
     reason: Literal["age", "size"]
+    bytes: int
+    """What is free for it, large values too that neither what stays nor one before it needs."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -43,13 +45,13 @@ class Plan(msgspec.Struct, frozen=True):
     """What they take, large values too that no other session needs."""
     kept: int
     """How many stay."""
+    left: int = 0
+    """How many of these were to go."""
 
     def with_only(self, gone: Sequence[Going]) -> "Plan":
         """The same where only these went."""
-        if len(gone) == len(self.going):
-            return self
-        kept = self.kept + len(self.going) - len(gone)
-        return Plan(gone, sum(one.saved.bytes for one in gone), kept)
+        left = len(self.going) - len(gone)
+        return Plan(gone, sum(one.bytes for one in gone), self.kept + left, left)
 
 
 def plan(
@@ -68,7 +70,7 @@ def plan(
     oldest = _days_before(now, rule.max_age_days)
     staying = {row.path for row in rows if row.error is not None or stays(row)}
     room = _Room({row.path: values(row) for row in rows})
-    going: list[Going] = []
+    chosen: list[tuple[SavedSession, Literal["age", "size"]]] = []
     for row in rows:
         if row.path in staying:
             room.take(row)
@@ -76,15 +78,13 @@ def plan(
         if row.path in staying:
             continue
         if oldest is not None and (from_rfc3339(row.saved_at) or now) < oldest:
-            going.append(Going(row, "age"))
+            chosen.append((row, "age"))
         elif rule.max_total_bytes is not None and room.with_(row) > rule.max_total_bytes:
-            going.append(Going(row, "size"))
+            chosen.append((row, "size"))
         else:
             room.take(row)
-    before = room.bytes
-    for one in going:
-        room.take(one.saved)
-    return Plan(going, room.bytes - before, len(rows) - len(going))
+    going = [Going(row, reason, room.take(row)) for row, reason in chosen]
+    return Plan(going, sum(one.bytes for one in going), len(rows) - len(going))
 
 
 class _Room:
@@ -101,10 +101,11 @@ class _Room:
         values = self._values[row.path].items()
         return self.bytes + row.bytes + sum(n for name, n in values if name not in self._counted)
 
-    def take(self, row: SavedSession) -> None:
-        """Count this one."""
-        self.bytes = self.with_(row)
+    def take(self, row: SavedSession) -> int:
+        """Count this one; how much it adds."""
+        before, self.bytes = self.bytes, self.with_(row)
         self._counted.update(self._values[row.path])
+        return self.bytes - before
 
 
 def _days_before(now: datetime, days: float | None) -> datetime | None:

@@ -131,6 +131,7 @@ class Row(NamedTuple):
     birth: str
     n: int
     about: About
+    expires_at: float | None
 
 
 class Keys(Protocol):

@@ -102,7 +102,7 @@ class ShelfManager(SessionManager):
             return stem
         return next((row.id for row in self._index.sessions() if row.path == str(path)), None)
 
-    def as_saved(self, id: str, about: About) -> SavedSession:
+    def as_saved(self, id: str, about: About, expires_at: float | None) -> SavedSession:
         """A session on the shelf as clients know it."""
         return SavedSession(
             id=id,
@@ -114,6 +114,7 @@ class ShelfManager(SessionManager):
             saved_at=about.saved_at,
             bytes=about.bytes,
             error=None,
+            expires_at=expires_at,
         )
 
     def kept(self, id: str) -> SharedKept | None:
@@ -190,7 +191,8 @@ class _Listing:
 
     def sessions(self) -> list[SavedSession]:
         """All saved sessions, newest first."""
-        return [self._manager.as_saved(row.id, row.about) for row in self._rows()]
+        as_saved = self._manager.as_saved
+        return [as_saved(row.id, row.about, row.expires_at) for row in self._rows()]
 
     def versions(self) -> list[tuple[str, Version | None]]:
         """The path of every session with what tells its version, newest first."""

@@ -29,7 +29,7 @@ class Home(Protocol):
         """What clients call the place of the session with this id."""
         ...
 
-    def as_saved(self, id: str, about: About) -> SavedSession:
+    def as_saved(self, id: str, about: About, expires_at: float | None) -> SavedSession:
         """A session as clients know it."""
         ...
 
@@ -106,4 +106,4 @@ class ShelfTrash:
         return Restored(id, str(self._home.path_of_id(id)), was_id)
 
     def _deleted(self, row: DeletedRow) -> Deleted:
-        return Deleted(row.deleted_at, self._home.as_saved(row.id, row.about))
+        return Deleted(row.deleted_at, self._home.as_saved(row.id, row.about, row.expires_at))

@@ -59,7 +59,7 @@ MIGRATIONS: list[tuple[str, ...]] = [
 """What leads from one version of the tables to the next; `user_version` says how many were done."""
 TABLES = {"sessions", "snapshots", "changes"}
 """What every version has."""
-LISTED = f"CAST(id AS TEXT), number, CAST(n AS INTEGER), {ABOUT}"
+LISTED = f"CAST(id AS TEXT), number, CAST(n AS INTEGER), {EXPIRY}, {ABOUT}"
 """The columns of a list."""
 ERRNO_NAMES = {
     sqlite3.SQLITE_FULL: "ENOSPC",
@@ -179,7 +179,10 @@ class Database:
                 " ORDER BY saved_at DESC, id DESC",
                 (now.timestamp(),),
             ).fetchall()
-        return [Row(id, str(number), n, About(*about)) for id, number, n, *about in rows]
+        return [
+            Row(id, str(number), n, About(*about), expires_at)
+            for id, number, n, expires_at, *about in rows
+        ]
 
     def lock(self, id: str) -> LockFile:
         """The lock of a session: a file beside the sessions, since the system then drops it."""
