@@ -10,6 +10,9 @@ SIZE = cast("Size", os.environ.get("TIRO_TEST_SIZE", "normal"))
 PATIENCE = 60.0
 """Seconds to wait for what must come: a busy machine fails no test, what hangs is still seen."""
 
+LIMITS = (1, 10, 60)
+"""Seconds for what is ended at its limit, each tried: what begins slowly gets further with more."""
+
 SECONDS = {"fast": 300, "normal": 300, "long": 3600}[SIZE]
 """How long a test may take before it counts as hanging, also on a machine that does much else."""
 

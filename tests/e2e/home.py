@@ -1,5 +1,6 @@
 """A home of its own for a server under test: config directory, workspace, environment, logs."""
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -40,6 +41,20 @@ class Home:
     def session_files(self) -> list[Path]:
         """The snapshots in the sessions directory, by name."""
         return sorted(p for p in self.sessions.glob("*.json") if not p.name.startswith("."))
+
+    def contents(self, below: Path | None = None) -> dict[Path, bytes]:
+        """What the files below a directory, or all of this home, hold at the moment.
+
+        A server may rename or remove some meanwhile. The journals come first: what is no longer
+        in one is in the snapshot by then.
+        """
+        paths = [Path(at) / name for at, _, names in os.walk(below or self.root) for name in names]
+        found = {}
+        for path in sorted(paths, key=lambda path: path.suffix != ".journal"):
+            with contextlib.suppress(FileNotFoundError):
+                if path.is_file():
+                    found[path] = path.read_bytes()
+        return found
 
     def fake(self, **changed: Any) -> dict[str, Any]:
         """The settings of the local provider; None takes a key out."""

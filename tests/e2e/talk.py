@@ -123,8 +123,13 @@ def everything(home: Home, warm: WarmProcess | None) -> set[str]:
 
 
 def leftovers(home: Home) -> list[str]:
-    """Temporary files in the sessions directory."""
-    return [p.name for p in home.sessions.iterdir() if ".tmp" in p.name]
+    """Temporary files in the sessions directory that stay there: a server may be writing one."""
+    end = time.monotonic() + PATIENCE
+    while found := [p.name for p in home.sessions.iterdir() if ".tmp" in p.name]:
+        if time.monotonic() > end:
+            break
+        time.sleep(0.01)
+    return found
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -291,6 +291,7 @@ def test_where_nothing_can_be_written_the_reason_is_told(server: Server, tmp_pat
 )  # fmt: skip
 def test_what_is_no_session_changes_nothing(server: Server, tmp_path: Path, text: str) -> None:
     add(server, "user", "mine")
+    server.request("tiro/session/save")  # or it is done in the next idle moment
     before, files = view(server), sorted(server.home.sessions.iterdir())
     path = tmp_path / "bad.txt"
     path.write_text(text, "utf-8")

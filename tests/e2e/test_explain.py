@@ -2,7 +2,6 @@
 
 import json
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -173,14 +172,11 @@ def test_it_changes_stores_and_asks_nothing(server: Server, provider: Provider) 
     assert not [path for path in server.home.sessions.glob("*") if view(server)["id"]]
     assert (provider.requests, server.notifications[mark:]) == ([], [])
     ask(server, "hello")
-    before, files = view(server), files_of(server.home)
+    server.request("tiro/session/save")  # or it is done in the next idle moment
+    before, files = view(server), server.home.contents(server.home.sessions)
     explain(server, "again", agent="plan", model="fake/other")
     assert view(server) == before
-    assert files_of(server.home) == files
-
-
-def files_of(home: Home) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in home.sessions.rglob("*") if path.is_file()}
+    assert server.home.contents(server.home.sessions) == files
 
 
 @pytest.mark.parametrize("draft", [None, "", "  \n", []])

@@ -277,6 +277,7 @@ def test_permissions_hold_whatever_the_umask(start: StartServer, home: Home) -> 
     server.request("tiro/session/save")
     server.request("tiro/session/clear")
     assert home.sessions.stat().st_mode & 0o777 == 0o700
+    assert server.shutdown() == 0  # until then files may come and go
     for path in home.sessions.iterdir():
         assert path.stat().st_mode & 0o777 == 0o600, path
 

@@ -185,8 +185,8 @@ def test_a_finished_message_is_stored_before_the_next_step(
     hold = Hold()
     tool_turn(server, provider, third=[Reply([hold])])
     provider.wait_for(3)
-    written = "".join(path.read_text("utf-8") for path in server.home.sessions.iterdir())
-    assert "RESULT 1" in written
+    written = server.home.contents(server.home.sessions).values()
+    assert any(b"RESULT 1" in content for content in written)
     server.kill()
     assert any("RESULT 1" in text for text in latest(start()))
 

@@ -46,11 +46,11 @@ def leaky(home: Home) -> Home:
     return home
 
 
-def files(home: Home) -> Iterator[Path]:
+def files(home: Home) -> Iterator[tuple[Path, bytes]]:
     """Everything on the disk that the user did not write."""
-    for path in home.root.rglob("*"):
-        if path.is_file() and path.name != "config.yaml" and home.workspace not in path.parents:
-            yield path
+    for path, content in home.contents().items():
+        if path.name != "config.yaml" and home.workspace not in path.parents:
+            yield path, content
 
 
 def check_clean(home: Home, *told: Any) -> None:
@@ -58,8 +58,7 @@ def check_clean(home: Home, *told: Any) -> None:
     for value in told:
         text = json.dumps(value)
         assert not [secret for secret in SECRETS if secret in text], text[:2000]
-    for path in files(home):
-        data = path.read_bytes()
+    for path, data in files(home):
         assert not [secret for secret in SECRETS if secret.encode() in data], path
 
 

@@ -480,6 +480,7 @@ UNSAFE = ["", ".", "..", "../x", "a/b", "a\\b", "/abs", ".hidden", "-x", "_x", "
 @pytest.mark.parametrize("id_", UNSAFE)
 def test_unsafe_ids_are_refused_and_write_nothing(server: Server, id_: str) -> None:
     fill(server, "kept")
+    server.request("tiro/session/save")  # or it is done in the next idle moment
     files = sorted(server.home.config_dir.rglob("*"))
     for method in ("new", "load", "delete"):
         assert server.error(f"tiro/session/{method}", {"id": id_}).code == BAD_PARAMS

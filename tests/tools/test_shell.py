@@ -13,15 +13,13 @@ import msgspec
 import pytest
 
 from tests.processes import CAN_LOOK, is_running, parent_of, wait_noticed, wait_over
+from tests.sizes import LIMITS
 from tests.tools.rooms import a_workspace, put
 from tiro.errors import ToolError
 from tiro.session.hidden import visible
 from tiro.session.secrets import KnownSecrets
 from tiro.tools.shell import shell_tools
 from tiro.tools.tool import ToolOutput, ToolRun
-
-LIMITS = (1, 10, 60)
-"""Seconds for a command that is ended at its limit, for machines on which it starts slowly."""
 
 (TOOL,) = shell_tools(keys=["A_PROVIDERS_KEY", "PASSED_KEY"], allowed=["PASSED_KEY"])
 
