@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tiro.stores import autosave
+from tiro.stores import autosave, shelf_upkeep
 from tiro.stores.manager import SessionManager
 from tiro.stores.notices import Notice
 
@@ -36,6 +36,7 @@ def _never_idle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     if "idle" not in request.fixturenames:
         monkeypatch.setattr(autosave, "IDLE_SECONDS", 1e6)
         monkeypatch.setattr(autosave, "SYNC_SECONDS", 1e6)
+        monkeypatch.setattr(shelf_upkeep, "IDLE_SECONDS", 1e6)
 
 
 @pytest.fixture

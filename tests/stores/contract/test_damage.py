@@ -138,7 +138,6 @@ def test_where_others_wrote_before_a_fold_it_waits_for_the_next_change(
     open_manager: Open, place: str | Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The background thread tried it again without a pause."""
-    monkeypatch.setattr(shelf_upkeep, "IDLE_SECONDS", 1e6)
     manager, other = open_manager(), open_manager()
     session = said(manager, "x", "one")
     for number in range(8):

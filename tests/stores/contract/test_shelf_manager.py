@@ -393,6 +393,7 @@ def test_a_store_that_lost_what_it_had_answered_gets_it_again(
     assert "renamed" not in notices.reasons
 
 
+@pytest.mark.usefixtures("idle")
 def test_long_changes_become_a_snapshot_when_nothing_goes_on(
     manager: ShelfManager, other: ShelfManager
 ) -> None:
