@@ -57,6 +57,12 @@ def view(server: Server, **params: Any) -> dict[str, Any]:
     return shown
 
 
+def at_rest(server: Server) -> dict[str, Any]:
+    """The session as `get` shows it once it is saved: `savedAt` would change in an idle moment."""
+    server.request("tiro/session/save")
+    return view(server)
+
+
 def window(server: Server) -> list[tuple[str, Any]]:
     """Role and content of every message in the window, oldest first."""
     return [(m["role"], m["content"]) for m in view(server)["messages"]]

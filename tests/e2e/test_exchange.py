@@ -14,7 +14,7 @@ from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider
 from tests.e2e.replies import Hold
-from tests.e2e.talk import add, begin_ask, result, stored, use, view, words
+from tests.e2e.talk import add, at_rest, begin_ask, result, stored, use, view, words
 
 BAD_PARAMS = -32602
 KEY = "sk-proj-" + "a1B2c3D4" * 6
@@ -291,8 +291,7 @@ def test_where_nothing_can_be_written_the_reason_is_told(server: Server, tmp_pat
 )  # fmt: skip
 def test_what_is_no_session_changes_nothing(server: Server, tmp_path: Path, text: str) -> None:
     add(server, "user", "mine")
-    server.request("tiro/session/save")  # or it is done in the next idle moment
-    before, files = view(server), sorted(server.home.sessions.iterdir())
+    before, files = at_rest(server), sorted(server.home.sessions.iterdir())
     path = tmp_path / "bad.txt"
     path.write_text(text, "utf-8")
     for params in ({"text": text}, {"path": str(path)}):

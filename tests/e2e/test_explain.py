@@ -11,7 +11,7 @@ from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import ASKING, Home
 from tests.e2e.provider import API_KEY, MODEL, Provider
-from tests.e2e.talk import add, ask, begin_ask, check_size, result, use, view
+from tests.e2e.talk import add, ask, at_rest, begin_ask, check_size, result, use, view
 from tests.processes import children_of
 from tests.sizes import PATIENCE
 
@@ -150,7 +150,7 @@ def test_what_the_limits_would_do_before_the_request(
     for _ in range(3 if limit == "max_history" else 8):
         add(server, "user", text)
         add(server, "assistant", text)
-    before = view(server)
+    before = at_rest(server)
     explained = explain(server, "and so on")
     reasons = [left["reason"] for left in explained["left"]]
     assert reasons[-1] == "over_limit"
@@ -172,8 +172,7 @@ def test_it_changes_stores_and_asks_nothing(server: Server, provider: Provider) 
     assert not [path for path in server.home.sessions.glob("*") if view(server)["id"]]
     assert (provider.requests, server.notifications[mark:]) == ([], [])
     ask(server, "hello")
-    server.request("tiro/session/save")  # or it is done in the next idle moment
-    before, files = view(server), server.home.contents(server.home.sessions)
+    before, files = at_rest(server), server.home.contents(server.home.sessions)
     explain(server, "again", agent="plan", model="fake/other")
     assert view(server) == before
     assert server.home.contents(server.home.sessions) == files

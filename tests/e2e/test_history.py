@@ -7,7 +7,7 @@ import pytest
 from tests.e2e import replies
 from tests.e2e.client import Server
 from tests.e2e.provider import Provider
-from tests.e2e.talk import add, ask, fill, result, use, view, window, words
+from tests.e2e.talk import add, ask, at_rest, fill, result, use, view, window, words
 
 BAD_PARAMS, INVALID_MESSAGE = -32602, -32040
 
@@ -77,7 +77,7 @@ def test_edit_refuses_what_would_break_the_history(server: Server) -> None:
     add(server, "user", "go")
     add(server, "assistant", [{"type": "text", "text": "x"}, use("a")])
     add(server, "tool", result("a"))
-    before = view(server)
+    before = at_rest(server)
 
     def code(seq: int, content: Any) -> int:
         return server.error("tiro/session/editMessage", {"seq": seq, "content": content}).code
@@ -145,7 +145,7 @@ def test_a_resize_never_parts_a_group(server: Server, provider: Provider) -> Non
 
 def test_an_unknown_resize_type_fails_and_changes_nothing(server: Server) -> None:
     fill(server, "a", "b")
-    before = view(server)
+    before = at_rest(server)
     error = server.error("tiro/session/resize", {"force": "nosuch"})
     assert (error.code, error.kind) == (-32041, "resizeFailed")
     assert "nosuch" in error.message + str(error.data)

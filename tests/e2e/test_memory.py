@@ -12,7 +12,7 @@ from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider
-from tests.e2e.talk import add, ask, until, view, words
+from tests.e2e.talk import add, ask, at_rest, until, view, words
 
 
 def talk(server: Server, count: int) -> None:
@@ -38,7 +38,7 @@ def memory(server: Server) -> dict[str, Any]:
 def test_a_preview_changes_nothing_and_is_applied_as_shown(server: Server) -> None:
     talk(server, 4)
     server.request("tiro/session/configure", {"limit": {"messages": 4}})
-    before = view(server)
+    before = at_rest(server)
     shown = server.request("tiro/session/previewResize", {"force": "lite"})
     assert {**view(server), "updatedAt": 0} == {**before, "updatedAt": 0}
     assert (shown["evict"], shown["keep"]) == ([1, 2, 3, 4], [5, 6, 7, 8])

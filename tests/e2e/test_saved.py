@@ -13,7 +13,7 @@ from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider
-from tests.e2e.talk import add, ask, result, stored, use, view, words
+from tests.e2e.talk import add, ask, at_rest, result, stored, use, view, words
 from tiro.stores.names import file_stem
 
 BAD_PARAMS = -32602
@@ -130,7 +130,7 @@ def test_save_tells_why_it_could_not_write(
     server: Server, tmp_path: Path, make: Any, errnos: tuple[str, ...]
 ) -> None:
     add(server, "user", "one")
-    before = view(server)
+    before = at_rest(server)
     path = make(tmp_path)
     error = server.error("tiro/session/save", {"path": str(path)})
     assert (error.code, error.kind) == (-32012, "storeFailed")
@@ -264,7 +264,7 @@ def test_b10_a_damaged_file_is_refused_listed_and_left_alone(
     add(server, "user", "kept")
     path = put(server.home, f"bad-{name}.json", DAMAGED[name])
     request.addfinalizer(path.unlink)
-    before = view(server)
+    before = at_rest(server)
     for params in ({"path": str(path)}, {"id": f"bad-{name}"}):
         error = server.error("tiro/session/load", params)
         assert (error.code, error.kind) == (-32010, "sessionFileInvalid")

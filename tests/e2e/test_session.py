@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.client import Server
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
-from tests.e2e.talk import add, ask, check_size, fill, result, use, view, words
+from tests.e2e.talk import add, ask, at_rest, check_size, fill, result, use, view, words
 
 BAD_PARAMS, INVALID_MESSAGE = -32602, -32040
 STAMP = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
@@ -384,7 +384,7 @@ def test_configure_prunes_at_once_and_leaves_the_rest(server: Server) -> None:
 )  # fmt: skip
 def test_configure_refuses_what_it_cannot_read(server: Server, params: dict[str, Any]) -> None:
     fill(server, "a", "b")
-    before = view(server)
+    before = at_rest(server)
     assert server.error("tiro/session/configure", params).code == BAD_PARAMS
     assert view(server) == before
 
@@ -501,7 +501,7 @@ def test_a_refused_new_keeps_the_old_session(
     server: Server, params: dict[str, Any], code: int
 ) -> None:
     fill(server, "kept")
-    before = view(server)
+    before = at_rest(server)
     assert server.error("tiro/session/new", {"id": "fresh", **params}).code == code
     assert view(server) == before
     assert not (server.home.sessions / "fresh.json").exists()
