@@ -8,7 +8,7 @@ import pytest
 
 from tests.agents.every_tool import tools_by_name
 from tests.fakes import RecordingEditor
-from tiro.agents import command_folders
+from tiro.agents import walks
 from tiro.agents.built_in import built_in_agents
 from tiro.agents.gate import Gate
 from tiro.agents.permissions import STRICT_SET, PermissionDecision, Rules
@@ -85,12 +85,51 @@ def test_what_git_follows_counts_only_where_all_of_it_is_shown(
     assert decided(room, line).kind == kind
 
 
-def test_folder_that_is_too_large_asks(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_folders, "MAX_ENTRIES", 2)
-    assert decided(room, "grep -r x docs").kind == "allow"
-    decision = decided(room, "grep -r x src")
-    assert decision.kind == "ask"
-    assert "too large to look at" in decision.rule
+@pytest.fixture
+def big(room: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The workspace with a folder that is too large to look at."""
+    monkeypatch.setattr(walks, "MAX_ENTRIES", 60)
+    for at in range(40):
+        (room / f"big{at % 2}").mkdir(exist_ok=True)
+        (room / f"big{at % 2}/{at}").touch()
+    return room
+
+
+@pytest.mark.parametrize("table", ["allow", dict.fromkeys([*NAMES, "rm", "chmod"], "allow")])
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("grep -r x docs", "allow"),
+        ("grep -r x big0", "allow"),
+        ("grep -r x big0 big1 src", "allow"),
+        ("grep -r x big0 big1 && grep -r x big0", "ask"),
+        ("cp -r big0 there; cp -r big1 here; grep -r x big0", "ask"),
+        ("mv big0 big1 there && ls there", "ask"),
+        ("rm -r big0 && chmod -R a-w big1 && rm -r big1", "ask"),
+    ],
+)
+def test_one_budget_holds_for_a_whole_line(big: Path, line: str, kind: str, table: Any) -> None:
+    """B49: the gate is held up by no number of folders, and says why it asks."""
+    gate = Gate(Rules(config={"bash": table}, default=STRICT_SET), Workspace(RecordingEditor(big)))
+    use = gate.look(TOOLS["run_command"], {"command": line})
+    decision = gate.decide(use)
+    assert decision.kind == kind
+    if kind == "ask":
+        told = [one.decision.rule for one in gate.reasons(use)]
+        assert any("more than can be looked at" in one for one in told)
+        assert gate.decide(use, gate.grants(use)).kind == "allow"
+        assert "what could not be looked at" in str(gate.promises(use))
+
+
+def test_a_budget_ends_by_time_but_not_for_a_small_folder() -> None:
+    now = [0.0]
+    budget = walks.Budget(lambda: now[0])
+    now[0] = walks.MAX_SECONDS * 2
+    assert all(budget.spend() for _ in range(walks.ALWAYS))
+    assert not budget.spend()
+    assert budget.is_spent
+    now[0] = 0.0
+    assert not budget.spend()
 
 
 @pytest.mark.parametrize("agent", ["plan", "explore"])

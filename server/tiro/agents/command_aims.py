@@ -12,12 +12,13 @@ from pathlib import Path
 
 import msgspec
 
-from tiro.agents.command_folders import About, Bans, Found, found_in_folders
+from tiro.agents.command_folders import About, Found, found_in_folders
 from tiro.agents.command_order import LED_ASTRAY, led_astray
 from tiro.agents.command_rules import CommandSubject, fed_commands, stand_alone
-from tiro.agents.guarded import guarded_name
+from tiro.agents.path_rights import Objection, PathRights
 from tiro.tools.command_core import within_git
 from tiro.tools.command_line import CommandLine, loose_words, parse_with_globs
+from tiro.tools.command_risks import hides_others
 from tiro.tools.git_settings import READING_HOOKS, local_source, repository_doubt
 from tiro.tools.globs import UncertainError, expanded_words
 from tiro.tools.readers import only_reads
@@ -35,6 +36,8 @@ class CommandAim(msgspec.Struct, frozen=True, kw_only=True):
     command: CommandSubject | None = None
     path: Path | None = None
     about: About = "outside"
+    objection: Objection | None = None
+    """What a rule has against the path."""
     bound_to: str = ""
     """What an answer "always" is bound to besides: that path, or that there is one in a folder."""
 
@@ -42,37 +45,36 @@ class CommandAim(msgspec.Struct, frozen=True, kw_only=True):
 class Rights(msgspec.Struct, frozen=True):
     """What the rules say beforehand."""
 
-    is_banned: Bans
+    paths: PathRights
     forbids: Callable[[CommandSubject], bool]
     """Whether they deny a command, as far as its words go."""
 
 
-def command_aims(
-    command: str, folder: Path, roots: Sequence[Path], rights: Rights
-) -> Iterator[CommandAim]:
+def command_aims(command: str, folder: Path, rights: Rights) -> Iterator[CommandAim]:
     """All that a command line, run in this folder, is about; asks the disk."""
     line = _expanded(parse_with_globs(command), folder)
     if line.unplain is not None:
         words = tuple(loose_words(command))
-        yield from _paths_of(line.text, words, folder, roots, rights.is_banned)
+        yield from _paths_of(line.text, words, folder, rights.paths, shows=False)
+        yield from _unseen(line.text, folder, rights.paths)
         yield CommandAim(line=line.text, command=CommandSubject(words, is_plain=False))
         return
     places, hooks = _folders(line, folder), () if is_reading(command) else READING_HOOKS
-    astray, fed = led_astray(line, places), fed_commands(line)
+    astray, fed = led_astray(line, places, rights.paths.budget), fed_commands(line)
     alone = stand_alone(line) and not line.globs and not any(astray)
     for words, at, is_astray, is_fed in zip(line.commands, places, astray, fed, strict=True):
         text = shlex.join(words) if alone else line.text
-        (core, inner), is_home = within_git(words), at in roots
+        (core, inner), is_home = within_git(words), at in rights.paths.roots
         reading = None if line.globs else only_reads(words, deep=True)
         named = words if reading is None else [words[0], *reading.paths]
         outer = [*named, inner] if inner else named
-        paths = list(_paths_of(text, outer, at or folder, roots, rights.is_banned))
+        shows = only_reads(words, deep=True) is not None
+        paths = list(_paths_of(text, outer, at or folder, rights.paths, shows=shows))
         if inner and at is not None:
             at = Path(os.path.realpath(at / inner))
-            paths += _paths_of(text, named, at, roots, rights.is_banned)
+            paths += _paths_of(text, named, at, rights.paths, shows=shows)
         yield from paths
-        yield from _guarded_paths(text, words, at or folder, roots)
-        is_banned_here = any(one.about == "banned" for one in paths)
+        is_banned_here = any(one.objection and one.objection.is_ban for one in paths)
         is_free = at is not None and not is_banned_here and _shows_files(words, at)
         doubt = None if at is None else _doubt(core, at, hooks, deep=inner != "")
         source = local_source(core, at) if at is not None and core[0] == "git" else None
@@ -81,7 +83,14 @@ def command_aims(
         subject = CommandSubject(
             words, is_free=is_free, doubt=doubt, is_home=is_home, is_fed=is_fed
         )
-        yield from _come_upon(text, subject, at or folder, roots, rights)
+        yield from _come_upon(text, subject, at or folder, rights)
+    yield from _unseen(line.text, folder, rights.paths)
+
+
+def _unseen(line: str, folder: Path, rights: PathRights) -> Iterator[CommandAim]:
+    """That not all of a line could be looked at, where that is so."""
+    if rights.budget.is_spent:
+        yield CommandAim(line=line, path=folder, about="unseen", bound_to="unseen")
 
 
 def _expanded(line: CommandLine, folder: Path) -> CommandLine:
@@ -97,7 +106,7 @@ def _expanded(line: CommandLine, folder: Path) -> CommandLine:
 
 
 def _come_upon(
-    line: str, subject: CommandSubject, folder: Path, roots: Sequence[Path], rights: Rights
+    line: str, subject: CommandSubject, folder: Path, rights: Rights
 ) -> Iterator[CommandAim]:
     """A command, and what it comes upon where its words alone would let it run.
 
@@ -107,14 +116,20 @@ def _come_upon(
     seeks = core[0] != "git" and only_reads(core, deep=True) is not None
     found: list[Found] = []
     if only_reads(core, deep=False) is None and (seeks or not rights.forbids(subject)):
-        found = list(found_in_folders(core, folder, roots, rights.is_banned))
+        found = list(found_in_folders(core, folder, rights.paths))
         subject = msgspec.structs.replace(subject, is_seen=seeks and not found)
     for one in found:
         if one.about == "unseen":
             doubt = UNSEEN.format(path=one.path)
             subject = msgspec.structs.replace(subject, is_free=False, doubt=doubt)
         else:
-            yield CommandAim(line=line, path=one.path, about=one.about, bound_to=one.about)
+            yield CommandAim(
+                line=line,
+                path=one.path,
+                about=one.about,
+                objection=one.objection,
+                bound_to=one.about,
+            )
     yield CommandAim(line=line, command=subject)
 
 
@@ -149,28 +164,25 @@ def _folders(line: CommandLine, folder: Path) -> list[Path | None]:
 
 
 def _paths_of(
-    line: str, words: Sequence[str], folder: Path, roots: Sequence[Path], is_banned: Bans
+    line: str, words: Sequence[str], folder: Path, rights: PathRights, *, shows: bool
 ) -> Iterator[CommandAim]:
-    """The paths among words that lie outside the workspace, or must not be read."""
+    """The paths among words that lie outside the workspace, or that rules are against.
+
+    `shows` is for a command that does nothing but read.
+    """
+    if hides_others(words):  # a line may be a word of another
+        words = [*words, *(one for word in words if " " in word for one in loose_words(word))]
     for piece in dict.fromkeys(piece for word in words for piece in _pieces(word)):
-        path = Path(os.path.realpath(folder / piece))
-        if not any(path.is_relative_to(root) for root in roots):
+        if not rights.budget.spend():
+            return
+        named = folder / piece
+        path = Path(os.path.realpath(named))
+        if not rights.is_inside(path):
             yield CommandAim(line=line, path=path, about="outside", bound_to=str(path))
-        elif is_banned(path) or is_banned(Path(os.path.normpath(folder / piece))):
-            yield CommandAim(line=line, path=path, about="banned", bound_to=str(path))
-
-
-def _guarded_paths(
-    line: str, words: Sequence[str], folder: Path, roots: Sequence[Path]
-) -> Iterator[CommandAim]:
-    """The guarded files among words that a command may write."""
-    if only_reads(words, deep=True) is not None:
-        return
-    for piece in dict.fromkeys(piece for word in words for piece in _pieces(word)):
-        path = Path(os.path.realpath(folder / piece))
-        root = next((root for root in roots if path.is_relative_to(root)), None)
-        if root is not None and guarded_name(path.relative_to(root).as_posix()):
-            yield CommandAim(line=line, path=path, about="guarded", bound_to=str(path))
+        written = Path(os.path.normpath(named))
+        for one in rights.objections(path, written, writes=not shows, shows=shows):
+            about: About = "guarded" if one.is_guarded else "banned"
+            yield CommandAim(line=line, path=path, about=about, objection=one, bound_to=str(path))
 
 
 def _pieces(word: str) -> Iterator[str]:

@@ -7,14 +7,14 @@ run, up to a limit. An unpacked archive and a patch write by names that nobody s
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from posixpath import basename
 from typing import Literal
 
 import msgspec
 
-from tiro.agents.guarded import guarded_name
+from tiro.agents.path_rights import Objection, PathRights
 from tiro.tools.command_line import word_set
 from tiro.tools.find_words import Find, find_of
 from tiro.tools.git_settings import followed_paths, is_in_repository
@@ -22,15 +22,15 @@ from tiro.tools.given_options import Option, is_option, named_words
 from tiro.tools.readers import READERS, only_reads
 
 About = Literal["outside", "banned", "guarded", "unseen"]
-"""It lies outside the workspace, must not be read, may be written only by its name, or is a folder
-that cannot be looked at as a whole."""
-
-MAX_ENTRIES = 50_000
-"""So many are looked at in a folder; one with more cannot be looked at."""
+"""It lies outside the workspace, a rule is against reading or writing it, it may be written only by
+its name, or it is a folder that cannot be looked at as a whole."""
 
 SEARCHERS = word_set("grep egrep fgrep zgrep rgrep rg ag ack ugrep ug")
 ALWAYS_DEEP = word_set("rgrep rg ag ack ugrep ug")
 COPIERS = word_set("cp mv install ln link gcp gmv ginstall gln")
+MOVERS = word_set("mv gmv")
+CHANGERS = word_set("rm chmod chown chgrp grm gchmod gchown gchgrp setfacl chattr")
+"""What changes or removes all below a folder, when it is told to."""
 _TARS = word_set("tar bsdtar gtar")
 PACKERS = _TARS | word_set("7z 7za pax diff")
 """What else reads all below a folder that it is given."""
@@ -60,9 +60,6 @@ _LONG_FLAGS = word_set(
 _PATTERN = re.compile("-[A-Za-z]*[ef]|--regexp|--file")
 """With such a word the pattern is its value."""
 
-Bans = Callable[[Path], bool]
-"""Whether the rules forbid to read the file with this real path."""
-
 
 class Found(msgspec.Struct, frozen=True):
     """Something that a command comes upon."""
@@ -70,23 +67,20 @@ class Found(msgspec.Struct, frozen=True):
     path: Path
     """A real path."""
     about: About
+    objection: Objection | None = None
+    """What a rule has against it."""
 
 
-def found_in_folders(
-    words: Sequence[str], folder: Path, roots: Sequence[Path], is_banned: Bans
-) -> Iterator[Found]:
+def found_in_folders(words: Sequence[str], folder: Path, rights: PathRights) -> Iterator[Found]:
     """What a command, run in this folder, comes upon that needs a look; asks the disk."""
     name, rest = basename(words[0]), _dashed(words)
-    look = _Look(roots, is_banned, _follows(name, rest))
+    look = _Look(rights, _follows(name, rest))
     named, odd = named_words(rest), _named_like_options(rest, folder)
     verb = rest[0] if name == "git" and rest else ""
     if name == "git":
-        if verb != "blame":  # it shows the one file that it names
-            yield from look.followed(words, folder)
-        if verb == "diff" and ("--no-index" in words or not is_in_repository(folder)):
-            yield from look.read(named[1:], folder)
+        yield from _of_git(look, words, named, folder)
     elif name in COPIERS:
-        is_deep = name in ("mv", "gmv") or _DEEP.is_given(rest)
+        is_deep = name in MOVERS or _DEEP.is_given(rest)
         yield from look.copied(rest, named, odd, folder, is_deep=is_deep)
     elif name in SEARCHERS and (name in ALWAYS_DEEP or _DEEP.is_given(rest)):
         here = ["."] if _may_search_here(name, rest, named) else []
@@ -94,9 +88,22 @@ def found_in_folders(
     elif name in PACKERS:
         yield from look.read([*named, *odd], folder)
     elif name == "find" and (found := find_of(words)) is not None and found.commands:
-        yield from look.handed(found, folder)
+        yield from look.handed(found, folder, writes=only_reads(words, deep=True) is None)
+    if name in MOVERS or (name in CHANGERS and _DEEP.is_given(rest)):
+        yield from look.read([*named, *odd], folder, reads=False, writes=True)
     if verb in ("apply", "am") or unpacks(words):
-        yield Found(folder / ".git", "guarded")
+        path = folder / ".git"
+        objection = Objection("write", rights.subject(path), is_guarded=True)
+        yield Found(path, "guarded", objection)
+
+
+def _of_git(
+    look: "_Look", words: Sequence[str], named: Sequence[str], folder: Path
+) -> Iterator[Found]:
+    if list(words[1:2]) != ["blame"]:  # it shows the one file that it names
+        yield from look.followed(words, folder)
+    if list(words[1:2]) == ["diff"] and ("--no-index" in words or not is_in_repository(folder)):
+        yield from look.read(named[1:], folder)
 
 
 def unpacks(words: Sequence[str]) -> bool:
@@ -141,29 +148,32 @@ def _may_take_next(name: str, option: str) -> bool:
 class _Look:
     """One look at the folders of a command."""
 
-    def __init__(self, roots: Sequence[Path], is_banned: Bans, follows: bool) -> None:
-        self._roots, self._is_banned, self._follows = roots, is_banned, follows
-        self._left = MAX_ENTRIES
+    def __init__(self, rights: PathRights, follows: bool) -> None:
+        self._rights, self._follows = rights, follows
+        self._budget = rights.budget
 
-    def read(self, named: Sequence[str], folder: Path) -> Iterator[Found]:
-        """What lies below the folders among these words and must not be read."""
+    def read(
+        self, named: Sequence[str], folder: Path, *, reads: bool = True, writes: bool = False
+    ) -> Iterator[Found]:
+        """What lies below the folders among these words and must not be read, or written."""
         for start in dict.fromkeys(Path(os.path.realpath(folder / name)) for name in named):
-            if not self._is_inside(start):
+            if not self._rights.is_inside(start):
                 continue  # it is asked about as it is named
             for entry in self._below(start):
-                yield from self._of_entry(entry)
-            if self._left < 0:
+                yield from self._of_entry(entry, reads, writes)
+            if self._budget.is_spent:
                 yield Found(start, "unseen")
+                return
 
-    def handed(self, find: Find, folder: Path) -> Iterator[Found]:
+    def handed(self, find: Find, folder: Path, *, writes: bool) -> Iterator[Found]:
         """What a find may hand to a command, which follows links, and must not be read."""
         for start in (Path(os.path.realpath(folder / name)) for name in find.starts or ["."]):
-            below = self._below(start) if self._is_inside(start) else iter(())
+            below = self._below(start) if self._rights.is_inside(start) else iter(())
             for entry in filter(lambda entry: find.may_hand_over(entry.name), below):
                 if not (find.finds_files_only and entry.is_symlink()):
                     for path in dict.fromkeys((entry, Path(os.path.realpath(entry)))):
-                        yield from self._of_path(path)
-            if self._left < 0:
+                        yield from self._of_path(path, True, writes)
+            if self._budget.is_spent:
                 yield Found(start, "unseen")
 
     def copied(
@@ -188,13 +198,14 @@ class _Look:
             yield from self.read(sources, folder)
         for source in sources:
             start = folder / source
-            below = self._below(start) if is_deep and self._is_inside(start) else iter(())
+            is_walked = is_deep and self._rights.is_inside(start)
+            below = self._below(start) if is_walked else iter(())
             ends = [Path(), *(entry.relative_to(start) for entry in below)]
             heads = dict.fromkeys(("", source.lstrip("/"), basename(os.path.normpath(source))))
             for target in targets:
                 for head in heads:
                     yield from self._written(folder / target / head, ends)
-        if self._left < 0:
+        if self._budget.is_spent:
             yield Found(folder, "unseen")
 
     def followed(self, words: Sequence[str], folder: Path) -> Iterator[Found]:
@@ -203,8 +214,11 @@ class _Look:
             return
         try:
             for path in followed_paths(folder):
-                if self._is_banned(path):
-                    yield Found(path, "banned")
+                if not self._budget.spend():
+                    yield Found(folder, "unseen")
+                    return
+                if found := [*self._of_rules(path, reads=True, writes=False)]:
+                    yield from found
                     return
         except (OSError, ValueError):
             yield Found(folder, "unseen")
@@ -213,26 +227,28 @@ class _Look:
         if not os.path.lexists(place):
             ends = ends[:1]
         for end in ends:
+            if not self._budget.spend():
+                return
             path = Path(os.path.realpath(place / end))
-            root = next((root for root in self._roots if path.is_relative_to(root)), None)
-            if root is None:
+            if not self._rights.is_inside(path):
                 yield Found(path, "outside")
-            elif guarded_name(path.relative_to(root).as_posix()):
-                yield Found(path, "guarded")
+            yield from self._of_rules(path, reads=False, writes=True)
 
-    def _of_entry(self, entry: Path) -> Iterator[Found]:
-        if entry.is_symlink() and not self._follows:
+    def _of_entry(self, entry: Path, reads: bool, writes: bool) -> Iterator[Found]:
+        if entry.is_symlink() and not self._follows and not writes:
             return
-        yield from self._of_path(Path(os.path.realpath(entry)) if self._follows else entry)
+        path = Path(os.path.realpath(entry)) if self._follows else entry
+        yield from self._of_path(path, reads, writes)
 
-    def _of_path(self, path: Path) -> Iterator[Found]:
-        if not self._is_inside(path):
+    def _of_path(self, path: Path, reads: bool, writes: bool) -> Iterator[Found]:
+        if not self._rights.is_inside(path):
             yield Found(path, "outside")
-        elif self._is_banned(path):
-            yield Found(path, "banned")
+        yield from self._of_rules(path, reads=reads, writes=writes)
 
-    def _is_inside(self, path: Path) -> bool:
-        return any(path.is_relative_to(root) for root in self._roots)
+    def _of_rules(self, path: Path, *, reads: bool, writes: bool) -> Iterator[Found]:
+        """What rules have against it."""
+        for one in self._rights.objections(path, reads=reads, writes=writes):
+            yield Found(path, "guarded" if one.is_guarded else "banned", one)
 
     def _below(self, start: Path) -> Iterator[Path]:
         """All below a folder, links as they are and, where they are followed, what they lead to."""
@@ -244,13 +260,12 @@ class _Look:
             except OSError:
                 continue  # no folder, or one that the command cannot read either
             for entry in found:
-                self._left -= 1
-                if self._left < 0:
+                if not self._budget.spend():
                     return
                 yield Path(entry.path)
                 is_link = entry.is_symlink()
                 real = os.path.realpath(entry.path) if is_link else entry.path
-                is_entered = not is_link or (self._follows and self._is_inside(Path(real)))
+                is_entered = not is_link or (self._follows and self._rights.is_inside(Path(real)))
                 if is_entered and os.path.isdir(real) and real not in seen:
                     seen.add(real)
                     waiting.append(Path(entry.path))

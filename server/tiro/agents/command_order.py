@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from posixpath import basename
 
-from tiro.agents.command_folders import COPIERS, MAX_ENTRIES, TARGET, unpacks
+from tiro.agents.command_folders import COPIERS, MOVERS, TARGET, unpacks
+from tiro.agents.walks import Budget
 from tiro.tools.command_core import within_git
 from tiro.tools.command_line import CommandLine, word_set
 from tiro.tools.command_risks import LANGUAGES, hides_others
@@ -34,7 +35,7 @@ _OF_TEXT = word_set("tar curl bat xxd gcc rustc javac black isort ruff tsc")
 """Known programs that do no more than their words say; the others run code of the workspace."""
 
 
-def led_astray(line: CommandLine, places: Sequence[Path | None]) -> list[bool]:
+def led_astray(line: CommandLine, places: Sequence[Path | None], budget: Budget) -> list[bool]:
     """For each command of a plain line, whether another may change where its paths lead.
 
     `places` are the folders that they run in. Asks the disk.
@@ -43,7 +44,8 @@ def led_astray(line: CommandLine, places: Sequence[Path | None]) -> list[bool]:
     if count == 1:
         return [False]
     found = [
-        _may_put_links(words, place) for words, place in zip(line.commands, places, strict=True)
+        _may_put_links(words, place, budget)
+        for words, place in zip(line.commands, places, strict=True)
     ]
     is_joined = "|" in line.joints  # then those behind it run at the same time
     others = [found[:at] + (found[at + 1 :] if is_joined else []) for at in range(count)]
@@ -53,14 +55,14 @@ def led_astray(line: CommandLine, places: Sequence[Path | None]) -> list[bool]:
     ]
 
 
-def _may_put_links(words: Sequence[str], folder: Path | None) -> bool:
+def _may_put_links(words: Sequence[str], folder: Path | None, budget: Budget) -> bool:
     """Whether a command, or one that it may run, may put a link where none was, or move one."""
     core, _ = within_git(words)
     starts = range(len(core)) if hides_others(core) else (0,)
-    return any(_puts_links(core[at:], folder) for at in starts)
+    return any(_puts_links(core[at:], folder, budget) for at in starts)
 
 
-def _puts_links(words: Sequence[str], folder: Path | None) -> bool:
+def _puts_links(words: Sequence[str], folder: Path | None, budget: Budget) -> bool:
     name, rest = basename(words[0]), words[1:]
     if name == "git":
         verb = rest[0] if rest else ""
@@ -68,21 +70,22 @@ def _puts_links(words: Sequence[str], folder: Path | None) -> bool:
     if name in COPIERS and name not in _LINKERS:
         if _LINKING.is_given(rest):
             return True
-        is_moving = name in ("mv", "gmv") or _KEEPS_LINKS.is_given(rest)
+        is_moving = name in MOVERS or _KEEPS_LINKS.is_given(rest)
         moved = rest if TARGET.is_given(rest) else rest[:-1]
-        return is_moving and (folder is None or _hold_links(folder / word for word in moved))
+        if not is_moving or folder is None:
+            return is_moving
+        return _hold_links((folder / word for word in moved), budget)
     return name in _LINKERS or unpacks(words)
 
 
-def _hold_links(starts: Iterator[Path]) -> bool:
+def _hold_links(starts: Iterator[Path], budget: Budget) -> bool:
     """Whether one of these is a link, or holds one, or is too large to tell."""
-    left = MAX_ENTRIES
     for start in starts:
         if start.is_symlink():
             return True
         for top, folders, files in os.walk(start):
-            left -= len(folders) + len(files)
-            if left < 0 or any(os.path.islink(f"{top}/{name}") for name in (*folders, *files)):
+            is_seen = budget.spend(len(folders) + len(files))
+            if not is_seen or any(os.path.islink(f"{top}/{name}") for name in (*folders, *files)):
                 return True
     return False
 

@@ -20,6 +20,7 @@ import posixpath
 import shlex
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,13 @@ import msgspec
 from tiro.agents.calls import Call, call_of, in_vain
 from tiro.agents.command_aims import CommandAim, Rights, command_aims
 from tiro.agents.command_rules import CommandSubject
+from tiro.agents.path_patterns import PathSubject, exact_pattern
+from tiro.agents.path_rights import PathRights
 from tiro.agents.permissions import (
     Permission,
     PermissionDecision,
     Rules,
     Subject,
-    exact_pattern,
     strictest,
     subject_of,
 )
@@ -53,6 +55,8 @@ KEYS_OF_EFFECT: Mapping[Effect, frozenset[str]] = {
 
 REPEATED = "the same {calls} for the third time in a row"
 NAMED = "named in a command"
+ALSO = "{name} is another name of it"
+UNSEEN = "it names more than can be looked at in a second: ask"
 COME_UPON = "a command comes upon {name}"
 MOST_REASONS = 20
 MAX_ABOUT_CHARS = 200
@@ -68,6 +72,8 @@ class Aim(msgspec.Struct, frozen=True):
     """What an answer "always" is remembered by."""
     why: str | None = None
     """What a decision by this key does not tell by itself."""
+    asks: str | None = None
+    """What asks whatever the rules say."""
     at_most_asks: bool = False
     """What forbids it for other tools asks here."""
 
@@ -159,13 +165,16 @@ class Gate(msgspec.Struct, frozen=True):
         return [self._in_words(rule) for rule in added] if settled.kind == "allow" else []
 
     def readable(self, use: Use, remembered: Sequence[Any] = ()) -> Callable[[Path], bool]:
-        """Whether the text of the file with a real path may be shown by this use."""
+        """Whether the text of the file with a real path may be shown by this use; asks the disk."""
         denials, exact = _remembered(remembered)
-        rules = self.rules.with_always(denials)
         approved = use.path if use.tool.permission_key == "read" else None
 
+        @cache
+        def rights() -> PathRights:
+            return PathRights(self.rules.with_always(denials), self.workspace)
+
         def may_read(path: Path) -> bool:
-            kind = rules.decide("read", self.workspace.named(path)).kind
+            kind = rights().reading(path).kind
             is_granted = path == approved or ("read", str(path)) in exact
             return kind == "allow" or (kind == "ask" and is_granted)
 
@@ -177,6 +186,8 @@ class Gate(msgspec.Struct, frozen=True):
         denials, exact = _remembered(remembered)
         for aim in use.aims:
             decision = self.rules.with_always(denials).decide(aim.key, aim.subject)
+            if aim.asks is not None:
+                decision = PermissionDecision("ask", aim.asks)
             rule = _rule(use.tool, aim)
             is_settled = (rule["key"], *aim.exactly) in exact
             if is_settled and not (decision.kind == "deny" and decision.source == "session"):
@@ -191,8 +202,8 @@ class Gate(msgspec.Struct, frozen=True):
     def _settled(self, aim: Aim, rule: Mapping[str, Any]) -> PermissionDecision:
         """The decision about what was answered "always" to, which names the session's rule."""
         always: Any = "allow"
-        if isinstance(aim.subject, str) and not posixpath.isabs(aim.subject):
-            always = {exact_pattern(aim.subject): "allow"}
+        if isinstance(aim.subject, PathSubject) and not aim.subject.is_outside:
+            always = {exact_pattern(aim.subject.name): "allow"}
         decision = self.rules.with_always({aim.key: always}).decide(aim.key, aim.subject)
         if decision.kind == "allow" or aim.at_most_asks:
             return PermissionDecision("allow", self._in_words(rule), "session")
@@ -231,21 +242,26 @@ class Gate(msgspec.Struct, frozen=True):
             exactly = ("*",) if subject is None else (subject,)
             return [Aim(key, subject, exactly) for key in keys]
         aims: list[Aim] = []
+        rights = PathRights(self.rules, self.workspace)
         for place in places:
-            exactly = (str(place.path),)
+            exactly, written = (str(place.path),), self.workspace.full(place.given)
             if place.root is None:
-                aims.append(Aim("external_directory", str(place.path), exactly))
-            forms = (self.workspace.written(place.given), self.workspace.named(place.path))
-            aims += [Aim(key, form, exactly) for key in keys for form in dict.fromkeys(forms)]
+                aims.append(Aim("external_directory", rights.subject(place.path), exactly))
+            for name in rights.subjects(place.path, written):
+                is_other = Path(name.full) not in (place.path, written)
+                why = ALSO.format(name=name.name) if is_other else None
+                aims += [Aim(key, name, exactly, why) for key in keys]
         return aims
 
     def _command_aims(self, tool: Tool, given: dict[str, Any], folder: Place) -> list[Aim]:
         """Those of a command line, and of the folder it runs in."""
         aims: list[Aim] = []
+        rights = PathRights(self.rules, self.workspace)
         if folder.root is None:
-            aims.append(Aim("external_directory", str(folder.path), (str(folder.path),)))
+            exactly = (str(folder.path),)
+            aims.append(Aim("external_directory", rights.subject(folder.path), exactly))
         command = given[tool.subject_field or ""]
-        found = command_aims(command, folder.path, self.workspace.roots(), self._rights())
+        found = command_aims(command, folder.path, Rights(rights, self._forbids))
         return [*aims, *(self._aim_of(one, folder.path) for one in found)]
 
     def _aim_of(self, found: CommandAim, folder: Path) -> Aim:
@@ -254,20 +270,17 @@ class Gate(msgspec.Struct, frozen=True):
             return Aim("bash", found.command, exactly)
         assert found.path is not None, "an aim is a command or a path"
         exactly = (*exactly, found.bound_to)
-        if found.about == "outside":
-            return Aim("external_directory", str(found.path), exactly)
-        key, name = "read" if found.about == "banned" else "write", self.workspace.named(found.path)
-        why = COME_UPON.format(name=name) if found.bound_to == found.about else NAMED
-        return Aim(key, name, exactly, why, at_most_asks=True)
+        if found.about == "unseen":
+            return Aim("bash", None, exactly, asks=UNSEEN)
+        if found.objection is None:
+            return Aim("external_directory", PathSubject(str(found.path)), exactly)
+        key, subject = found.objection.key, found.objection.subject
+        is_met = found.bound_to == found.about
+        why = COME_UPON.format(name=subject.name) if is_met else NAMED
+        return Aim(key, subject, exactly, why, at_most_asks=True)
 
-    def _rights(self) -> Rights:
-        def is_banned(path: Path) -> bool:
-            return self.rules.decide("read", self.workspace.named(path)).kind == "deny"
-
-        def forbids(command: CommandSubject) -> bool:
-            return self.rules.decide("bash", command).kind == "deny"
-
-        return Rights(is_banned, forbids)
+    def _forbids(self, command: CommandSubject) -> bool:
+        return self.rules.decide("bash", command).kind == "deny"
 
 
 def _about(aim: Aim) -> str | None:
@@ -275,7 +288,7 @@ def _about(aim: Aim) -> str | None:
     if isinstance(aim.subject, CommandSubject):
         words = shlex.join(aim.subject.words) if aim.subject.is_plain else None
         return words and textwrap.shorten(words, MAX_ABOUT_CHARS, placeholder=" …")
-    return aim.subject
+    return aim.subject.name if isinstance(aim.subject, PathSubject) else aim.subject
 
 
 def _why(aim: Aim) -> str | None:
@@ -284,7 +297,7 @@ def _why(aim: Aim) -> str | None:
         return aim.subject.doubt
     if aim.why is not None:
         return aim.why
-    return aim.subject if aim.key == "external_directory" else None
+    return _about(aim) if aim.key == "external_directory" else None
 
 
 def _with_why(decision: PermissionDecision, aim: Aim) -> PermissionDecision:
@@ -313,7 +326,8 @@ def _remembered(rules: Sequence[Any]) -> tuple[Permission, set[tuple[str, ...]]]
 
 _BELOW = {
     "outside": "paths outside the workspace",
-    "banned": "files that are denied",
+    "banned": "files that rules are against",
+    "unseen": "what could not be looked at",
     "guarded": "guarded files",
 }
 """What a command comes upon in folders, in words."""

@@ -2,12 +2,11 @@
 
 A permission set (M5.6) is one decision, or a table from a key (`read`, `grep`, `*`, …) to a
 decision or to a list of (pattern, decision). Within one table the key beats `*`, and of a list the
-first pattern that matches counts, `*` last. What a pattern denies of a file it denies of the copies
-that editors leave of it (see `copies`), unless one before it names them. Where other commands may
-hide in one, a `*` that allows beside other patterns asks, and so does whatever allows any command
-where one may hide that some table denies. What denies or asks takes no notice of case, as many
-disks do not, and what allows does. What allows to write asks about a guarded file (see `guarded`)
-that it does not name. Precedence across tables:
+first pattern that matches counts (for paths see `path_patterns`), `*` last. What a pattern denies
+of a file it denies of the copies that editors leave of it (see `copies`), unless one before it
+names them. Where other commands may hide in one, a `*` that allows beside other patterns asks, and
+so does whatever allows any command where one may hide that some table denies. What allows to write
+asks about a guarded file (see `guarded`) that it does not name. Precedence across tables:
 
 1. a deny of any table;
 2. the session's own "always" rules;
@@ -20,7 +19,6 @@ What may only narrow comes last: the table of a checked-out repository, and the 
 that cannot be read. It can turn an allow into ask or deny and never the other way round.
 """
 
-import glob
 import itertools
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,15 +29,15 @@ import msgspec
 from tiro.agents.command_rules import CommandSubject, subjects_of
 from tiro.agents.copies import copied
 from tiro.agents.guarded import ASKS, WRITERS, guarded_name, speaks_for
+from tiro.agents.path_patterns import PATH_KEYS, PathSubject, fits_exactly, is_meant
 from tiro.agents.wording import choice, shown
 from tiro.tools.command_line import parse_command_line
-from tiro.tools.patterns import parts_of, path_pattern
 from tiro.tools.tool import Tool
 
 Kind: TypeAlias = Literal["allow", "ask", "deny"]
 Patterns: TypeAlias = Sequence[tuple[str, Kind]] | Mapping[str, Kind]
 Permission: TypeAlias = Kind | Mapping[str, Kind | Patterns] | None
-Subject: TypeAlias = str | CommandSubject | None
+Subject: TypeAlias = str | PathSubject | CommandSubject | None
 """What patterns are tested on: a path, a command, or nothing, which only `*` fits."""
 
 KINDS: tuple[Kind, ...] = ("allow", "ask", "deny")
@@ -106,6 +104,8 @@ class PermissionDecision(msgspec.Struct, frozen=True):
     """For people: key, pattern and decision, such as `read: *.env deny`."""
     source: str = "default"
     """Whose rule it is: session, agent with its name, config, workspace or default."""
+    by_name: bool = False
+    """Whether a pattern of it names what it is about, other than `*`."""
 
     def is_of_agent(self) -> bool:
         """Whether another agent's rules may decide otherwise."""
@@ -136,14 +136,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     def decide(self, key: str, subject: Subject) -> PermissionDecision:
         """The decision for a key and the path or command its patterns are tested on."""
-        tables = (
-            (self.always, "session"),
-            (self.agent, self._agent_source),
-            (self.config, "config"),
-            (self.default, "default"),
-        )
-        found = [_in_table(table, key, subject, source) for table, source in tables]
-        opinions = [decision for decision in found if decision is not None]
+        subject = PathSubject(subject) if isinstance(subject, str) else subject
+        opinions = self._opinions(key, subject)
         denials = [decision for decision in opinions if decision.kind == "deny"]
         winner = next(iter([*denials, *opinions]), NO_RULE)
         if winner.kind == "allow" and isinstance(subject, CommandSubject):
@@ -151,6 +145,35 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         narrower = _in_table(self.workspace, key, subject, "workspace")
         above = None if self.caller is None else self.caller.decide(key, subject)
         return strictest(winner, *filter(None, (narrower, self.unread, above)))
+
+    def against(self, key: str, path: PathSubject) -> PermissionDecision | None:
+        """What a rule that names a path says against it; None where none does."""
+        opinions = self._opinions(key, path)
+        found = [one for one in opinions if one.kind == "deny" and one.by_name]
+        found += opinions[:1]
+        narrower = _in_table(self.workspace, key, path, "workspace")
+        above = None if self.caller is None else self.caller.against(key, path)
+        found += filter(None, (narrower, above))
+        named = [one for one in found if one.by_name and one.kind != "allow"]
+        return strictest(*named) if named else None
+
+    def narrowing_patterns(self) -> Iterator[str]:
+        """The patterns with which some table denies or asks about paths, some more than once."""
+        for table in map(_as_table, self._tables()):
+            for value in (table.get(key) for key in PATH_KEYS if key in table):
+                pairs = () if value is None or isinstance(value, str) else _pairs(value)
+                yield from (pattern for pattern, kind in pairs if kind != "allow")
+        yield from self.caller.narrowing_patterns() if self.caller else ()
+
+    def _opinions(self, key: str, subject: Subject) -> list[PermissionDecision]:
+        """What the tables say that may allow, in the order of precedence."""
+        sources = ("session", self._agent_source, "config", "default")
+        tables = zip(self._tables(), sources, strict=False)
+        found = (_in_table(table, key, subject, source) for table, source in tables)
+        return [decision for decision in found if decision is not None]
+
+    def _tables(self) -> tuple[Permission, ...]:
+        return self.always, self.agent, self.config, self.default, self.workspace
 
     def _unless_hidden(
         self, allowed: PermissionDecision, key: str, subject: CommandSubject
@@ -161,7 +184,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         """
         if allowed.source == "session" and isinstance(_as_table(self.always).get(key), str):
             return allowed
-        tables = (self.always, self.agent, self.config, self.default, self.workspace)
+        tables = self._tables()
         names = ("session", self._agent_source, "config", "default", "workspace")
         of_any = [_in_table(one, key, None, name) for one, name in zip(tables, names, strict=True)]
         if allowed not in (NO_RULE, *of_any):
@@ -188,8 +211,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     def offers(self, tool: Tool) -> bool:
         """Whether the tool is offered to the model at all: some use of it may run (M5.10)."""
-        tables = (self.always, self.agent, self.config, self.default, self.workspace)
-        if any(_denies_all(table, tool.permission_key) for table in tables):
+        if any(_denies_all(table, tool.permission_key) for table in self._tables()):
             return False
         return self.caller is None or self.caller.offers(tool)
 
@@ -223,11 +245,6 @@ def subject_of(tool: Tool, input: Mapping[str, Any]) -> str | None:
     """What the patterns are tested on: a field of the input, as the model wrote it."""
     value = input.get(tool.subject_field) if tool.subject_field else None
     return value if isinstance(value, str) else None
-
-
-def exact_pattern(subject: str) -> str:
-    """The pattern that fits this one path and no other."""
-    return "/" + glob.escape(posixpath.normpath(subject)).lstrip("/")
 
 
 def strictest(*decisions: PermissionDecision) -> PermissionDecision:
@@ -335,7 +352,8 @@ def _in_table(
             pattern, kind = pairs[len(earlier)]
             if pattern == "*" and kind == "allow" and len(pairs) > 1 and _is_unclear(subject):
                 kind = "ask"
-            decision = PermissionDecision(kind, f"{name}: {pattern} {kind}", source)
+            rule = f"{name}: {pattern} {kind}"
+            decision = PermissionDecision(kind, rule, source, by_name=pattern != "*")
             return _guarding(decision, key, pattern, subject)
     return None
 
@@ -344,14 +362,14 @@ def _denied_copy(
     pairs: Sequence[tuple[str, Kind]], key: str, subject: Subject, source: str
 ) -> PermissionDecision | None:
     """The deny of a file of which this is a copy, by patterns that do not name the copy."""
-    if not pairs or not isinstance(subject, str):
+    if not pairs or not isinstance(subject, PathSubject):
         return None
-    for original in copied(subject):
-        fitting = (pair for pair in pairs if _matches(*pair, original))
+    for original in copied(subject.name):
+        fitting = (pair for pair in pairs if _matches(*pair, subject.beside(original)))
         pattern, kind = next(fitting, ("", "allow"))
         if kind == "deny":
             rule = COPY.format(rule=f"{key}: {pattern} deny", name=original)
-            return PermissionDecision("deny", rule, source)
+            return PermissionDecision("deny", rule, source, by_name=True)
     return None
 
 
@@ -359,9 +377,9 @@ def _guarding(
     decision: PermissionDecision, key: str, pattern: str, subject: Subject
 ) -> PermissionDecision:
     """The decision of a pattern, which allows to write no guarded file that it does not name."""
-    if decision.kind != "allow" or key not in WRITERS or not isinstance(subject, str):
+    if decision.kind != "allow" or key not in WRITERS or not isinstance(subject, PathSubject):
         return decision
-    name = guarded_name(posixpath.normpath(subject))
+    name = guarded_name(posixpath.normpath(subject.name))
     if name is None or speaks_for(pattern, name):
         return decision
     rule = ASKS.format(rule=decision.rule, name=name)
@@ -373,21 +391,13 @@ def _matches(pattern: str, kind: Kind, subject: Subject) -> bool:
         return True
     if isinstance(subject, CommandSubject):
         return subject.is_covered_by(pattern) if kind == "allow" else subject.may_be(pattern)
-    if subject is None:
+    if not isinstance(subject, PathSubject):
         return False
-    parts = _subject_parts(subject)
-    if kind == "allow" or path_pattern(pattern).matches(parts):
-        return path_pattern(pattern).matches(parts)
-    folded = [part.casefold() for part in parts]  # on some disks `.ENV` is `.env`
-    return path_pattern(pattern.casefold()).matches(folded)
+    return (fits_exactly if kind == "allow" else is_meant)(pattern, subject)
 
 
 def _is_unclear(subject: Subject) -> bool:
     return isinstance(subject, CommandSubject) and subject.is_unclear
-
-
-def _subject_parts(subject: str) -> list[str]:
-    return parts_of(posixpath.normpath(subject))
 
 
 def _denied_patterns(tables: Sequence[Permission], key: str) -> Iterator[str]:

@@ -22,10 +22,11 @@ class PathPattern:
 
     def __init__(self, pattern: str) -> None:
         parts = [part for part in pattern.split("/") if part not in ("", ".")]
-        if "/" not in pattern:
+        if "/" not in pattern and parts:
             parts = ["**", *parts]
         if parts and parts[-1] == "**":
             parts.append("*")  # `a/**` is what lies in a, not a itself
+        self._ends_in_any = parts[-1:] == ["*"]
         self._parts = [None if part == "**" else _segment(part) for part in parts]
         self._begins_anywhere = bool(parts) and parts[0] == "**"
         rest = self._parts[1:] if self._begins_anywhere else self._parts
@@ -41,9 +42,24 @@ class PathPattern:
             return False
         return all(fits(part) for fits, part in zip(self._tail, parts[ahead:], strict=True))
 
-    def _matches_in_states(self, parts: Sequence[str]) -> bool:
+    def reaches(self, parts: Sequence[str]) -> bool:
+        """Whether a path, or a folder that it lies in, fits; of `*` at the end only the path."""
+        if self._ends_in_any:
+            return self.matches(parts)
+        if not self._is_plain:
+            return self._matches_in_states(parts, is_folder_enough=True)
+        ahead = len(parts) - len(self._tail)
+        starts = range(ahead + 1 if self._begins_anywhere else min(1, ahead + 1))
+        return any(
+            all(fits(part) for fits, part in zip(self._tail, parts[start:], strict=False))
+            for start in starts
+        )
+
+    def _matches_in_states(self, parts: Sequence[str], *, is_folder_enough: bool = False) -> bool:
         states = self._widened({0})
         for part in parts:
+            if is_folder_enough and len(self._parts) in states:
+                return True
             stepped = {after for state in states if (after := self._step(state, part))}
             states = self._widened(stepped | {state for state in states if self._crosses(state)})
         return len(self._parts) in states
@@ -69,6 +85,11 @@ class PathPattern:
 def path_pattern(pattern: str) -> PathPattern:
     """The compiled pattern; compiling is cached."""
     return PathPattern(pattern)
+
+
+def is_void(part: str) -> bool:
+    """Whether no name can fit a part of a pattern, such as `[z-a]`."""
+    return "(?!)" in fnmatch.translate(part)
 
 
 def parts_of(path: str) -> list[str]:
@@ -103,4 +124,5 @@ def _segment(part: str) -> Callable[[str], object]:
     return re.compile(fnmatch.translate(part)).match
 
 
-_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_BRACES = re.compile(r"(?<!\[)\{([^{}]*,[^{}]*)\}")
+"""Alternatives; `[{]` is a brace."""

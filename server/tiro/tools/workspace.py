@@ -94,13 +94,12 @@ class Workspace:
         """A real path as patterns see it: relative to the root it lies in, else absolute."""
         return _below(path, self.roots()).as_posix()
 
-    def written(self, given: str) -> str:
-        """A path as patterns see it when they look at how it is written, without any link."""
-        roots = [*self._editor.workspace_roots(), *self.roots()]
-        path = Path(
-            os.path.normpath(os.path.join(roots[0] if roots else "/", _written_path(given)))
-        )
-        return _below(path, roots).as_posix()
+    def full(self, given: str) -> Path:
+        """A path as it is written, absolute, below the real roots; no link in it is followed."""
+        roots, real = self._editor.workspace_roots(), self.roots()
+        path = Path(os.path.normpath(os.path.join(real[0] if real else "/", _written_path(given))))
+        root = next((root for root in roots if path.is_relative_to(root)), None)
+        return path if root is None else Path(os.path.realpath(root), path.relative_to(root))
 
     def spelled(self, given: str) -> str:
         """A path in one spelling, by its words alone: no disk is asked."""

@@ -1,0 +1,108 @@
+"""What the rules of an agent say about a path: the one place, for tools and for commands.
+
+A path is decided about by all its names: as it is written, as it really leads, and those of the
+same file that rules speak of. A command that reads or writes what a rule names is held to the rule
+that a tool would be held to; a rule that names no path (`write: ask`) says nothing about commands.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tiro.agents.copies import copied
+from tiro.agents.guarded import WRITERS, guarded_name
+from tiro.agents.other_names import OtherNames
+from tiro.agents.path_patterns import PathSubject, folded, last_parts
+from tiro.agents.permissions import PermissionDecision, Rules, strictest
+from tiro.agents.walks import Budget
+from tiro.tools.patterns import path_pattern
+from tiro.tools.workspace import Workspace
+
+
+class Objection(msgspec.Struct, frozen=True):
+    """What a rule has against a path in a command."""
+
+    key: str
+    subject: PathSubject
+    is_ban: bool = False
+    """Whether it denies to read it."""
+    is_guarded: bool = False
+    """Whether it may be written by no rule but one that names it."""
+
+
+class PathRights:
+    """What rules say about paths, for all that one tool use is about. Asks the disk."""
+
+    def __init__(self, rules: Rules, workspace: Workspace, budget: Budget | None = None) -> None:
+        self.roots = workspace.roots()
+        self.budget = budget or Budget()
+        self._rules, self._workspace = rules, workspace
+        patterns = sorted({*rules.narrowing_patterns()} - {"*"})
+        self._lasts = {folded(part) for one in patterns for part in last_parts(one)}
+        self._is_open = rules.decide("read", None).kind == "allow"
+        self._matter: dict[str, bool] = {}
+        self._others = OtherNames(patterns, self.roots, self.may_matter, self.budget)
+
+    def subject(self, path: Path) -> PathSubject:
+        """A path as the subject of rules, by this one name."""
+        roots = tuple(map(str, self.roots))
+        root = next((root for root in self.roots if path.is_relative_to(root)), None)
+        name = (path if root is None else path.relative_to(root)).as_posix()
+        return PathSubject(name, path.as_posix(), roots)
+
+    def subjects(self, path: Path, *written: Path) -> list[PathSubject]:
+        """All names of what has this real path, those in which it is written first."""
+        names = dict.fromkeys([*written, path, *self._others.of(path)])
+        return [self.subject(name) for name in names]
+
+    def reading(self, path: Path) -> PermissionDecision:
+        """Whether the text of the file with this real path may be shown."""
+        return strictest(*(self._rules.decide("read", one) for one in self.subjects(path)))
+
+    def is_inside(self, path: Path) -> bool:
+        """Whether a real path lies in the workspace."""
+        return any(path.is_relative_to(root) for root in self.roots)
+
+    def objections(
+        self, path: Path, *written: Path, reads: bool = True, writes: bool, shows: bool = False
+    ) -> Iterator[Objection]:
+        """What rules have against a command that reads or writes what has this real path.
+
+        `shows` is for one that does nothing but read: there each rule counts that asks.
+        """
+        if all(map(self._is_nothing, (path, *written))):
+            return
+        subjects = self.subjects(path, *written)
+        for subject in subjects if reads else ():
+            decision = self._rules.decide("read", subject)
+            is_asked = shows and decision.kind == "ask" and os.path.isfile(path)
+            if decision.kind == "deny" or is_asked or self._rules.against("read", subject):
+                yield Objection("read", subject, is_ban=decision.kind == "deny")
+                break
+        if not writes:
+            return
+        for subject in subjects:
+            key = next((key for key in WRITERS if self._rules.against(key, subject)), None)
+            if key is not None:
+                yield Objection(key, subject)
+                return
+        inside = next((one for one in subjects if not one.is_outside), None)
+        if inside is not None and guarded_name(inside.name):
+            yield Objection("write", inside, is_guarded=True)
+
+    def may_matter(self, name: str) -> bool:
+        """Whether a rule that denies or asks may name a file or folder like this."""
+        found = self._matter.get(name)
+        if found is None:
+            forms = [folded(one) for one in (name, *copied(name))]
+            found = any(path_pattern(last).matches([one]) for last in self._lasts for one in forms)
+            self._matter[name] = found
+        return found
+
+    def _is_nothing(self, path: Path) -> bool:
+        """Whether no rule can be against what lies here, as its names say; a quick look."""
+        if not self._is_open or guarded_name(self.subject(path).name):
+            return False
+        return not any(map(self.may_matter, path.parts)) and not self._others.of(path)

@@ -1,0 +1,307 @@
+"""Rules about paths: what a person means by them holds for tools and commands alike (M5, B48)."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agents.every_tool import tools_by_name
+from tests.fakes import RecordingEditor
+from tiro.agents.built_in import built_in_agents
+from tiro.agents.gate import Gate
+from tiro.agents.permissions import OPEN_SET, STRICT_SET, PermissionDecision, Rules
+from tiro.tools.workspace import Workspace
+
+AGENTS = {agent.name: agent for agent in built_in_agents()}
+TOOLS = tools_by_name()
+OUTSIDE_TOO: Any = {"external_directory": "allow"}
+
+
+@pytest.fixture
+def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace, a folder beside it and a home, each with a folder of keys."""
+    for folder in ("ws", "ws/sub", "beside", "home"):
+        for name in ("keys/k", "keys/deep/k", "notes/n"):
+            (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / folder / name).write_text("x\n")
+    for name in ("kept.txt", "secret.txt", "other.txt", "src/a.py", "src/kept.txt"):
+        (tmp_path / "ws" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "ws" / name).write_text("x\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "ws"
+
+
+def gate_of(room: Path, config: Any, agent: str = "build", default: Any = STRICT_SET) -> Gate:
+    rules = Rules(agent=AGENTS[agent].permission, config=config, default=default)
+    return Gate(rules, Workspace(RecordingEditor(room)))
+
+
+def decided(
+    room: Path, config: Any, tool: str, given: dict[str, Any], agent: str = "build"
+) -> PermissionDecision:
+    gate = gate_of(room, config, agent)
+    return gate.decide(gate.look(TOOLS[tool], given))
+
+
+def ran(room: Path, config: Any, line: str, agent: str = "build") -> PermissionDecision:
+    line = line.replace("{base}", str(room.parent))
+    return decided(room, config, "run_command", {"command": line}, agent)
+
+
+# What a pattern means
+
+WS, SUB, BESIDE, HOME = "keys/{}", "sub/keys/{}", "../beside/keys/{}", "../home/keys/{}"
+MEANT: dict[str, set[str]] = {
+    "keys": {WS, SUB, BESIDE, HOME},
+    "keys/": {WS, SUB, BESIDE, HOME},
+    "KEYS/": {WS, SUB, BESIDE, HOME},
+    "**/keys": {WS, SUB, BESIDE, HOME},
+    "**/keys/**": {WS, SUB, BESIDE, HOME},
+    "keys/**": {WS},
+    "./keys": {WS},
+    "/keys": {WS},
+    "k[e]ys/**": {WS},
+    "{keys,other}/**": {WS},
+    "sub/../keys": {WS},
+    "sub/keys": {SUB},
+    "sub/k*s": {SUB},
+    "*/keys/**": {SUB},
+    "{base}/ws/keys": {WS},
+    "{base}/ws/sub/keys/**": {SUB},
+    "{base}/*/keys/**": {WS, BESIDE, HOME},
+    "{base}/beside": {BESIDE},
+    "{base}/{beside,home}/keys/": {BESIDE, HOME},
+    "../beside/keys": {BESIDE},
+    "../ws/keys": {WS},
+    "~/keys": {HOME},
+    "~/keys/**": {HOME},
+    "{~/keys,sub/keys}": {HOME, SUB},
+    "~": {HOME},
+    ".": {WS, SUB},
+}
+
+
+@pytest.mark.parametrize("kind", ["deny", "ask"])
+@pytest.mark.parametrize("pattern", MEANT)
+def test_what_denies_holds_for_what_a_person_means(room: Path, pattern: str, kind: str) -> None:
+    """M5.6: a folder with all that is in it, for tools and commands, in the workspace or not."""
+    table = {pattern.replace("{base}", str(room.parent)): kind}
+    config = {**OUTSIDE_TOO, "bash": "allow", "read": table}
+    for form in (WS, SUB, BESIDE, HOME):
+        is_meant = form in MEANT[pattern]
+        for name in ("k", "deep/k"):
+            path = form.format(name)
+            found = decided(room, config, "read_file", {"path": path})
+            assert found.kind == (kind if is_meant else "allow"), path
+            command = ran(room, config, f"/bin/cat {path}")
+            assert command.kind == ("ask" if is_meant else "allow"), path
+    assert decided(room, config, "read_file", {"path": "other.txt"}).kind == (
+        kind if pattern == "." else "allow"
+    )
+
+
+EXACT: dict[str, set[str]] = {
+    "keys": set(),
+    "keys/": set(),
+    "keys/*": {"keys/k"},
+    "keys/**": {"keys/k", "keys/deep/k"},
+    "Keys/**": set(),
+    "{keys/k,keys/deep/k}": {"keys/k", "keys/deep/k"},
+    "{base}/ws/keys/*": {"keys/k"},
+    "../ws/keys/k": {"keys/k"},
+    "**/../keys/k": set(),
+    "~/keys/k": {"../home/keys/k"},
+    "../beside/keys/k": {"../beside/keys/k"},
+    "beside/keys/k": set(),
+    ".": set(),
+    "k": {"keys/k", "keys/deep/k", "../home/keys/k", "../beside/keys/k"},
+}
+
+
+@pytest.mark.parametrize("pattern", EXACT)
+def test_what_allows_fits_exactly_what_it_says(room: Path, pattern: str) -> None:
+    table = {pattern.replace("{base}", str(room.parent)): "allow", "*": "ask"}
+    config = {**OUTSIDE_TOO, "read": table}
+    for path in ("keys/k", "keys/deep/k", "../home/keys/k", "../beside/keys/k"):
+        found = decided(room, config, "read_file", {"path": path})
+        assert found.kind == ("allow" if path in EXACT[pattern] else "ask"), path
+
+
+def test_a_name_of_a_folder_above_the_workspace_denies_nothing_in_it(room: Path) -> None:
+    for pattern in ("ws", "ws/", "**/ws/**", room.parent.name):
+        config: Any = {"read": {pattern: "deny"}}
+        assert decided(room, config, "read_file", {"path": "other.txt"}).kind == "allow"
+
+
+def test_a_rule_of_one_root_holds_in_no_other(room: Path) -> None:
+    """B48: an absolute rule says which."""
+    other = room.parent / "beside"
+    for kind in ("allow", "deny"):
+        rules = Rules(config={"read": {f"{other}/keys/**": kind, "*": "ask"}}, default=OPEN_SET)
+        gate = Gate(rules, Workspace(RecordingEditor(room, other)))
+        for root, wanted in ((room, "ask"), (other, kind)):
+            use = gate.look(TOOLS["read_file"], {"path": str(root / "keys/k")})
+            assert gate.decide(use).kind == wanted
+
+
+# Commands
+
+WRITERS = [
+    *("sed -i s/x/y/ {}", "cp other.txt {}", "echo x > {}", "echo x >> {}", "echo x | tee {}"),
+    *("mv other.txt {}", "mv {} there", "rm {}", "rm -f ./{}", "touch {}", "truncate -s0 {}"),
+    *("dd of={}", "install other.txt {}", "ln -sf other.txt {}", "chmod a+w {}", "patch {} x.diff"),
+    *("cp -t . {}", "git checkout -- {}", "cd src && rm ../{}", "X=1 rm {}", "timeout 5 rm {}"),
+    *("sort -o {} other.txt", "find . -fprint {}", "rm {base}/ws/{}", "rm src/../{}", "rm $X {}"),
+    *("for f in {}; do rm $f; done", "sh -c 'rm {}'", "rm kept.*", "git -C src rm ../{}"),
+]
+BUILDERS: list[Any] = ["allow", {"*": "allow", "push": "deny"}]
+
+
+@pytest.mark.parametrize("line", WRITERS)
+def test_a_command_is_held_to_rules_about_writing_a_file(room: Path, line: str) -> None:
+    """M5.8, B49: `edit: deny` of a file holds for `sed -i`, `cp`, `>`, `mv` and `rm` as well."""
+    line = line.replace("{}", "kept.txt")
+    for key in ("edit", "write"):
+        for kind in ("deny", "ask"):
+            for bash in BUILDERS:
+                config = {"bash": bash, key: {"kept.txt": kind}, "external_directory": "allow"}
+                found = ran(room, config, line)
+                assert found.kind == "ask", (key, kind)
+                gate = gate_of(room, config)
+                given = {"command": line.replace("{base}", str(room.parent))}
+                reasons = gate.reasons(gate.look(TOOLS["run_command"], given))
+                told = f"{key}: kept.txt {kind} (named in a command)"
+                assert told in [one.decision.rule for one in reasons], (key, kind)
+        for agent in ("plan", "explore"):
+            assert ran(room, {key: {"kept.txt": "deny"}}, line, agent).kind == "deny"
+
+
+@pytest.mark.parametrize(
+    "line", ["cat kept.txt", "grep x kept.txt src/kept.txt", "head -1 kept.txt", "ls -l kept.txt"]
+)
+def test_who_may_not_write_a_file_may_read_it(room: Path, line: str) -> None:
+    config = {"bash": "allow", "edit": {"kept.txt": "deny"}, "write": {"kept.txt": "deny"}}
+    for agent in ("build", "plan", "explore"):
+        assert ran(room, config, line, agent).kind == "allow"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("rm -r src", "rm -rf ./src/", "chmod -R a-w src", "mv src there", "cp src/a.py kept.txt"),
+        *("cp -r src/. .", "rm -r .", "mv src/kept.txt ."),
+    ],
+)
+def test_a_command_that_changes_a_folder_is_held_to_what_is_in_it(room: Path, line: str) -> None:
+    table = dict.fromkeys(("rm", "chmod", "mv", "cp"), "allow")
+    for pattern in ("kept.txt", "src/kept.txt"):
+        config = {"bash": table, "edit": {pattern: "deny"}}
+        is_other = (pattern, line) == ("src/kept.txt", "cp src/a.py kept.txt")
+        assert ran(room, config, line).kind == ("allow" if is_other else "ask"), pattern
+    for line in ("rm -r notes", "mv notes there", "cp -r notes there", "rm -r src/a.py"):
+        assert ran(room, {"bash": table, "edit": {"kept.txt": "deny"}}, line).kind == "allow"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("cat secret.txt", "head ./secret.txt", "grep x < secret.txt", "cp secret.txt b"),
+        *("cd src && cat ../secret.txt", "grep -r x .", "tar cf a.tar .", "diff -r . src"),
+        *("cat secret*", "sed p secret.txt", "sh -c 'cat secret.txt'"),
+    ],
+)
+def test_a_command_is_held_to_rules_that_ask_about_reading(room: Path, line: str) -> None:
+    """M5.6: what asks for `read_file` asks for `cat`."""
+    for pattern in ("secret.txt", "{secret,x}.txt", "SECRET.*", str(room / "secret.txt")):
+        config = {"bash": "allow", "read": {pattern: "ask"}}
+        found = ran(room, config, line)
+        assert (found.kind, found.rule.partition(" ")[0]) == ("ask", "read:"), pattern
+        assert ran(room, {"read": {pattern: "ask"}}, line, "plan").kind != "allow"
+
+
+def test_a_rule_for_all_reading_holds_for_commands_that_do_nothing_else(room: Path) -> None:
+    config: Any = {"bash": {"<read-only>": "allow", "make": "allow"}, "read": "ask"}
+    assert ran(room, config, "cat other.txt").kind == "ask"
+    assert ran(room, config, "ls").kind == "allow"
+    assert ran(room, config, "make other.txt").kind == "allow"
+
+
+def test_a_rule_that_names_no_file_says_nothing_about_commands(room: Path) -> None:
+    for key in ("edit", "write"):
+        for kind in ("ask", "deny"):
+            for rule in (kind, {"*": kind}, {"src/**": "allow", "*": kind}):
+                assert ran(room, {"bash": "allow", key: rule}, "touch x").kind == "allow"
+
+
+def test_what_a_tool_may_write_a_command_may(room: Path) -> None:
+    """The agent's own rule comes before that of the configuration, unless that denies."""
+    rules = Rules(
+        agent={"write": "allow", "edit": "allow", "bash": "allow"},
+        config={"write": {"kept.txt": "ask"}, "edit": {"kept.txt": "ask"}},
+        default=STRICT_SET,
+    )
+    gate = Gate(rules, Workspace(RecordingEditor(room)))
+    use = gate.look(TOOLS["run_command"], {"command": "rm kept.txt"})
+    assert gate.decide(use).kind == "allow"
+
+
+def test_a_deny_of_a_file_is_found_behind_an_agents_deny_of_all(room: Path) -> None:
+    rules = Rules(
+        agent={"write": "deny", "bash": "allow"},
+        config={"write": {"kept.txt": "deny"}},
+        default=STRICT_SET,
+    )
+    for one in (rules, Rules(caller=rules, default=OPEN_SET)):
+        gate = Gate(one, Workspace(RecordingEditor(room)))
+        use = gate.look(TOOLS["run_command"], {"command": "rm kept.txt"})
+        assert gate.decide(use).kind == "ask"
+
+
+# Other names of a file
+
+
+@pytest.mark.parametrize("tool", ["read_file", "edit_file", "write_file"])
+def test_a_hard_link_of_a_denied_file_is_that_file(room: Path, tool: str) -> None:
+    """B48: the same text by another name."""
+    for name, target in (("a", "keys/k"), ("b", "../home/keys/k"), ("c", "secret.txt"), ("d", "n")):
+        (room / "n").touch()
+        os.link(room / target, room / name)
+    key = TOOLS[tool].permission_key
+    config: Any = {key: {"keys": "deny", "~/keys/**": "deny", "secret.txt": "deny"}}
+    for name in ("a", "b", "c"):
+        found = decided(room, config, tool, {"path": name})
+        assert found.kind == "deny"
+        assert "is another name of it" in found.rule
+        line = f"cat {name}" if key == "read" else f"touch {name}"
+        assert ran(room, {**config, "bash": "allow"}, line).kind == "ask"
+    assert decided(room, config, tool, {"path": "d"}).kind in ("allow", "ask")
+    assert ran(room, {**config, "bash": "allow"}, "cat d").kind == "allow"
+
+
+def test_a_search_shows_nothing_of_a_hard_link_of_a_denied_file(room: Path) -> None:
+    os.link(room / "secret.txt", room / "src/b.py")
+    gate = gate_of(room, {"read": {"secret.txt": "deny"}})
+    may_read = gate.readable(gate.look(TOOLS["grep"], {"pattern": "x"}))
+    assert not may_read(room / "src/b.py")
+    assert may_read(room / "src/a.py")
+    config = {"bash": "allow", "read": {"secret.txt": "deny"}}
+    assert ran(room, config, "grep -r x src").kind == "ask"
+
+
+def test_a_rule_that_names_a_link_holds_for_what_it_leads_to(room: Path) -> None:
+    """B48: the file is the same, whichever way it is reached."""
+    (room / "to-notes").symlink_to("notes")
+    (room.parent / "home/mine").symlink_to(room.parent / "beside")
+    config: Any = {
+        **OUTSIDE_TOO,
+        "read": {"to-notes": "deny", "~/mine/keys": "deny"},
+        "bash": "allow",
+    }
+    for path in ("notes/n", "to-notes/n", "../beside/keys/k", "~/mine/keys/k"):
+        assert decided(room, config, "read_file", {"path": path}).kind == "deny", path
+        assert (
+            ran(room, config, f"cat {path}".replace("~", str(room.parent / "home"))).kind == "ask"
+        )
+    for path in ("sub/notes/n", "../beside/notes/n"):
+        assert decided(room, config, "read_file", {"path": path}).kind == "allow", path
