@@ -88,6 +88,17 @@ COPIES = [
     *("!home!me!ws!{}~", "%home%me%ws%{}", "%home%me%{}.swp", "#!home!me!{}#", "#%home%{}#"),
     *("{}.bak~", "#{}.orig#", "Copy of {}.bak", "{}~~", "sub/{}~", "sub/#{}#", "../x/{}.bak"),
     *("{}.bak-2024", "{}.backup_2024", "{}.old.2", "{}-bak-2026-01-01_10.30", "{} (copy 2)"),
+    *("{} 2", "{} 13", "{} (Kopie)", "{} (Kopie 2)", "{} - Kopie", "{} — копия", "{} (コピー)"),
+    *(
+        "Kopie von {}",
+        "Copie de {}",
+        "{} copie",
+        "{} kopia 2",
+        "{}のコピー",
+        "{} .bak",
+        "{} ",
+        "{}.",
+    ),
     *("{} (Copy)", "{}.crswap", "{}.kate-swp2", "{}.ucf-dist", "{}_BACKUP_1234", "{}_REMOTE_1"),
 ]
 
@@ -101,10 +112,28 @@ def test_a_copy_of_what_is_denied_is_denied(copy: str) -> None:
         assert rules.decide("read", copy.format(name)).kind == "deny", name
 
 
+@pytest.mark.parametrize(
+    "middle", [" 2", " copy", " (Kopie)", " - Copy (2)", "(1)", "_copy", " copy 3"]
+)
+def test_what_a_file_manager_adds_stands_before_the_ending(middle: str) -> None:
+    """M5.7: `secrets copy.yaml`."""
+    rules = Rules(agent={"read": {"secrets.yaml": "deny", "*": "allow"}})
+    assert rules.decide("read", f"a/secrets{middle}.yaml").kind == "deny"
+    assert rules.decide("read", f"a/other{middle}.yaml").kind == "allow"
+
+
 def test_other_copies_are_not_denied() -> None:
     table: Any = {"read": {"secrets.yaml": "deny", "id": "deny", "*": "allow"}}
     rules = Rules(agent=table, default=OPEN_SET)
-    names = (".env.example", "environment~", "env.py~", "a.py.bak", "secrets.yaml.md", "Copy of a")
+    names = (
+        ".env.example",
+        "environment~",
+        "env.py~",
+        "a.py.bak",
+        "secrets.yaml.md",
+        "Copy of a",
+        "secrets 2.py",
+    )
     for name in (*names, "secrets", "id-1", "a~", "#", "~", "##", ".#", "!!", "(1)"):
         assert rules.decide("read", name).kind == "allow", name
 

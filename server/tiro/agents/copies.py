@@ -21,6 +21,10 @@ _PACKERS = ("dpkg-", "ucf-")
 _MERGED = ("_backup_", "_base_", "_local_", "_remote_")
 _NUMBER = r"\d[\d_.T:-]*"
 """One, or a moment."""
+_COPY = "(?:copy|backup|kopie|copie|copia|cópia|kopia|kopi|kopya|копия|kopiera|コピー|副本|복사본)"
+"""What file managers call one."""
+_ENDING = r"(\.[^. ]+)?"
+"""Before the ending of a name stands what file managers add."""
 
 _SHAPES = tuple(
     re.compile(shape, re.DOTALL | re.IGNORECASE)
@@ -30,12 +34,15 @@ _SHAPES = tuple(
         r"\.#(.+)",
         r"(\.?.+)\.s[a-w][a-z]",  # vim: .env.swp
         rf"(.+?)\.{_NUMBER}",
-        rf"(.+?)[._ -](?:{'|'.join(_WORDS)})(?:[._ -]?{_NUMBER})?",
+        rf"(.+?)[._ -]{{1,3}}(?:{'|'.join(_WORDS)})(?:[._ -]?{_NUMBER})?",
         rf"(.+?)[._ -](?:{'|'.join(_PACKERS)})\w+",
+        rf"(.+?)[ _-]*\([^()]*\){_ENDING}",  # (Kopie), (3rd copy), (1)
+        rf"(.+?) [-–—] [^ ]+(?: \(\d+\))?{_ENDING}",  # - Copy, - Kopie (2)
+        rf"(.+?)(?:[ _-]+| ?の){_COPY}(?: \d+| \(\d+\))?{_ENDING}",
+        rf"(.+?) \d+{_ENDING}",
+        r"(.+?)[ .\u200b]+",  # some disks take it for the name without
         rf"(.+?)(?:{'|'.join(_MERGED)})\d+(\.[^.]*)?",  # git mergetool: secrets_BASE_12.yaml
-        r"(.+?)[ _-]*\((?:(?:another |\d+(?:st|nd|rd|th) )?copy(?: \d+)?|\d+)\)",
-        r"(.+?) (?:- )?copy(?: \d+| \(\d+\))?",
-        r"(?:copy|backup)[ _-]+(?:\(\d+\) )?(?:of[ _-]+)?(.+)",
+        rf"{_COPY}[ _-]+(?:\(\d+\) )?(?:(?:of|von|de|di|van|av|af)[ _-]+)?(.+)",
         r"(.+)___jb_(?:tmp|old|bak)___",
         r"(.+?)(?:,v|;\d+)",
         r"~\$(.+)",
@@ -43,9 +50,10 @@ _SHAPES = tuple(
     )
 )
 
-_SIGNS = frozenset("~#%!;,()")
-_BEGINNINGS = ("copy", "backup")
-_ENDINGS = (*_WORDS, "___", *"0123456789")
+_SIGNS = frozenset("~#%!;,() \u200b")
+_SAYING_COPY = ("cop", "kop", "cóp", "копия", "コピー", "副本", "복사본")
+_BEGINNINGS = ("backup",)
+_ENDINGS = (*_WORDS, "___", ".", *"0123456789")
 
 
 def copied(path: str) -> tuple[str, ...]:
@@ -66,7 +74,7 @@ def _may_be_one(name: str) -> bool:
         or not _SIGNS.isdisjoint(name)
         or folded[-4:-2] == ".s"
         or folded.startswith(_BEGINNINGS)
-        or any(part in folded for part in (*_PACKERS, *_MERGED))
+        or any(part in folded for part in (*_PACKERS, *_MERGED, *_SAYING_COPY))
     )
 
 
