@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from tests.agents.every_tool import tools_by_name
-from tests.fakes import RecordingEditor
+from tests.agents.turns import a_turn, run, statuses, told
+from tests.fakes import RecordingEditor, says, uses
 from tiro.agents.built_in import built_in_agents
 from tiro.agents.gate import Gate
 from tiro.agents.permissions import OPEN_SET, STRICT_SET, PermissionDecision, Rules
+from tiro.tools.editor import PermissionAnswer, PermissionRequest
 from tiro.tools.workspace import Workspace
 
 AGENTS = {agent.name: agent for agent in built_in_agents()}
@@ -305,3 +307,42 @@ def test_a_rule_that_names_a_link_holds_for_what_it_leads_to(room: Path) -> None
         )
     for path in ("sub/notes/n", "../beside/notes/n"):
         assert decided(room, config, "read_file", {"path": path}).kind == "allow", path
+
+
+def test_the_question_says_that_other_names_keep_the_old_text(room: Path) -> None:
+    """B55: a file is replaced whole, so a hard link of it is told of before that."""
+    os.link(room / "kept.txt", room / "again.txt")
+    for path, is_linked in (("again.txt", True), ("other.txt", False), ("new.txt", False)):
+        gate = gate_of(room, {})
+        shown = gate.look(TOOLS["write_file"], {"path": path, "content": "y"}).preview("+y")
+        assert ("hard links" in str(shown)) is is_linked
+    assert gate.look(TOOLS["read_file"], {"path": "again.txt"}).preview(None) is None
+
+
+@pytest.mark.parametrize("tool", ["write_file", "edit_file", "multi_edit"])
+def test_a_read_only_file_is_told_before_anybody_is_asked(room: Path, tool: str) -> None:
+    (room / "kept.txt").chmod(0o444)
+    replacement = {"old_text": "x", "new_text": "y"}
+    given = {
+        "write_file": {"content": "y"},
+        "edit_file": replacement,
+        "multi_edit": {"edits": [replacement]},
+    }[tool]
+    asked: list[PermissionRequest] = []
+
+    async def ask(request: PermissionRequest) -> PermissionAnswer:
+        asked.append(request)
+        return PermissionAnswer("once")
+
+    turn = a_turn(
+        uses(("r", "read_file", {"path": "kept.txt"}), ("c", tool, {"path": "kept.txt", **given})),
+        says("x"),
+        tools=[*TOOLS.values()],
+        workspace=Workspace(RecordingEditor(room)),
+        rules=Rules(default=STRICT_SET),
+        ask=ask,
+    )
+    assert statuses(run(turn), "c")[-1] == "failed"
+    assert asked == []
+    assert "is read-only" in str(told(turn.session))
+    assert (room / "kept.txt").read_text() == "x\n"

@@ -170,7 +170,7 @@ def _paths_of(
 
     `shows` is for a command that does nothing but read.
     """
-    if hides_others(words):  # a line may be a word of another
+    if words and hides_others(words):  # a line may be a word of another
         words = [*words, *(one for word in words if " " in word for one in loose_words(word))]
     for piece in dict.fromkeys(piece for word in words for piece in _pieces(word)):
         if not rights.budget.spend():

@@ -29,6 +29,7 @@ import msgspec
 from tiro.agents.calls import Call, call_of, in_vain
 from tiro.agents.command_aims import CommandAim, Rights, command_aims
 from tiro.agents.command_rules import CommandSubject
+from tiro.agents.other_names import inode_of
 from tiro.agents.path_patterns import PathSubject, exact_pattern
 from tiro.agents.path_rights import PathRights
 from tiro.agents.permissions import (
@@ -61,6 +62,7 @@ COME_UPON = "a command comes upon {name}"
 MOST_REASONS = 20
 MAX_ABOUT_CHARS = 200
 OUTSIDE = "Outside the workspace: {path}"
+LINKED = "Other names of the file (hard links) keep the old text: {path}"
 
 
 class Aim(msgspec.Struct, frozen=True):
@@ -92,6 +94,8 @@ class Use(msgspec.Struct, frozen=True, kw_only=True):
     aims: tuple[Aim, ...]
     places: tuple[Place, ...] = ()
     """Where the paths in its input really lead."""
+    linked: tuple[Path, ...] = ()
+    """Files that it writes and that have other names."""
 
     @property
     def path(self) -> Path | None:
@@ -99,8 +103,9 @@ class Use(msgspec.Struct, frozen=True, kw_only=True):
         return self.places[0].path if self.places else None
 
     def preview(self, preview: str | None) -> str | None:
-        """What the user is shown: the tool's own preview, and the real path outside."""
+        """What the user is shown: the tool's own preview, and what else there is to know of it."""
         told = [OUTSIDE.format(path=place.path) for place in self.places if place.root is None]
+        told += [LINKED.format(path=path) for path in self.linked]
         return "\n".join([*told, *([preview] if preview else [])]) or None
 
 
@@ -125,7 +130,8 @@ class Gate(msgspec.Struct, frozen=True):
         if size := in_vain(call, before):
             why = REPEATED.format(calls="call" if size == 1 else f"{size} calls")
             aims = [*aims, Aim("doom_loop", tool.name, (tool.name, call.digest), why)]
-        return Use(tool=tool, aims=tuple(aims), places=tuple(places))
+        linked = self._linked(places) if tool.effect == "write" else ()
+        return Use(tool=tool, aims=tuple(aims), places=tuple(places), linked=tuple(linked))
 
     def decide(self, use: Use, remembered: Sequence[Any] = ()) -> PermissionDecision:
         """The strictest decision on all that a use is about.
@@ -232,6 +238,11 @@ class Gate(msgspec.Struct, frozen=True):
         if tool.permission_key == "bash":
             paths.append(given.get("cwd", "."))
         return [self.workspace.locate(path) for path in paths]
+
+    def _linked(self, places: Iterable[Place]) -> list[Path]:
+        """Those files that have other names, and are replaced when they are written."""
+        closed = (one.path for one in places if self.workspace.buffer_of(one.path) is None)
+        return [path for path in closed if inode_of(path) is not None]
 
     def _plain_aims(self, tool: Tool, given: dict[str, Any], places: Sequence[Place]) -> list[Aim]:
         keys = [tool.permission_key]

@@ -44,7 +44,7 @@ class OtherNames:
         led = [
             head / path.relative_to(real) for real, head in self._links if path.is_relative_to(real)
         ]
-        inode = _inode_of(path)
+        inode = inode_of(path)
         if inode is None:
             return led
         if self._linked is None:
@@ -56,11 +56,11 @@ class OtherNames:
         found: dict[Inode, list[Path]] = {}
         starts = [(Path(head), rest in ("", "**")) for head, rest in self._written.items()]
         for path, _ in starts:
-            if (inode := _inode_of(path)) is not None:
+            if (inode := inode_of(path)) is not None:
                 found.setdefault(inode, []).append(path)
         waiting = [*starts, *((root, False) for root in self._roots)]
         for path in self._walk(waiting):
-            if (inode := _inode_of(path)) is not None:
+            if (inode := inode_of(path)) is not None:
                 found.setdefault(inode, []).append(path)
         return found
 
@@ -83,7 +83,7 @@ class OtherNames:
                 continue
 
 
-def _inode_of(path: Path) -> Inode | None:
+def inode_of(path: Path) -> Inode | None:
     """What tells a file with several names; None for any other."""
     try:
         status = os.stat(path)

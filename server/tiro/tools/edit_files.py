@@ -21,7 +21,7 @@ from tiro.tools.silent_disk import in_thread
 from tiro.tools.text import plain_lines, split_lines
 from tiro.tools.tool import Tool, ToolOutput, ToolRun, object_schema, run_in_thread
 from tiro.tools.workspace import Place
-from tiro.tools.writing import current, put_text
+from tiro.tools.writing import check_writable, current, put_text
 
 WRITE_FILE = (
     "Write a whole text file: a new one with the folders above it, or one whose lines you have all"
@@ -122,6 +122,8 @@ async def _planned(given: dict[str, Any], run: ToolRun, make: Making) -> Plan:
     seen = await current(run.workspace, place)
     if seen is not None and run.seen.has_changed(place.path, seen.text):
         raise ToolError(STALE.format(given=place.given))
+    if seen is not None and seen.live is None:
+        await in_thread(check_writable, place, seen)
     text = await run_in_thread(run, make, given, run, place, seen)
     if seen is not None and text.count(REDACTED) > seen.text.count(REDACTED):
         _check_secret(run, place, seen)

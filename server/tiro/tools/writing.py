@@ -58,6 +58,13 @@ async def current(workspace: Workspace, place: Place) -> FileText | None:
     return await in_thread(file_text_if_any, workspace, place)
 
 
+def check_writable(place: Place, seen: FileText | None) -> None:
+    """Raise ToolError for a file that is read-only, though its folder would let it be replaced."""
+    status = None if seen is None else seen.status
+    if status and (not status.st_mode & 0o222 or not os.access(place.path, os.W_OK)):
+        raise ToolError(READ_ONLY.format(given=place.given), errno="EACCES")
+
+
 async def put_text(
     workspace: Workspace,
     place: Place,
@@ -144,7 +151,7 @@ def _write(place: Place, now: FileText | None, text: str | None, encoding: str) 
         if text is None:
             remove_file(root, place.path, now.status)
             return None
-        _check_writable(place, now.status)
+        check_writable(place, now)
         put_in_place(root, place.path, encode_text(text, now.encoding), now.status)
         return OTHER_NAMES if now.status.st_nlink > 1 else None
     except MovedError as error:
@@ -153,12 +160,6 @@ def _write(place: Place, now: FileText | None, text: str | None, encoding: str) 
         why = error.strerror or "unknown reason"
         told = UNWRITABLE.format(given=place.given, why=why)
         raise ToolError(told, errno=errno.errorcode.get(error.errno or 0, "EIO")) from error
-
-
-def _check_writable(place: Place, status: os.stat_result) -> None:
-    """Raise ToolError for a file that is read-only, though its folder would let it be replaced."""
-    if not status.st_mode & 0o222 or not os.access(place.path, os.W_OK):
-        raise ToolError(READ_ONLY.format(given=place.given), errno="EACCES")
 
 
 async def _to_its_end(
