@@ -714,6 +714,12 @@ def test_a_broken_file_without_rules_asks_no_more_than_before(tmp_path: Path) ->
         ("{bash: [deny]}", "permission.bash must be a table of patterns", "bash", "allow"),
         ("{read: {'*.pem': dney}}", "permission.read must be allow, ask", "read", "allow"),
         ("{read: {'': ask}}", "permission.read must not have an empty", "read", "allow"),
+        (
+            "{read: {'{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}': ask}}",
+            "must not have a pattern with more than 64 alternatives",
+            "read",
+            "allow",
+        ),
         ("dney", "permission must be allow, ask, deny or a table, not 'dney'", "read", "deny"),
         ("[bash]", 'permission must be allow, ask, deny or a table, not ["bash"]', "read", "deny"),
         ("{'*': nope}", "permission.* must be allow, ask, deny or", "read", "deny"),
@@ -733,6 +739,55 @@ def test_a_rule_that_cannot_be_read_counts_as_deny(
     assert problem.endswith("; it counts as deny")
     assert rules_of(found).decide(denied, "a.pem").kind == "deny"
     assert rules_of(found).decide("glob", "a").kind == others
+
+
+@pytest.mark.parametrize(
+    ("key", "pattern", "why"),
+    [
+        ("read", r"keys\**", "has a backslash; write /"),
+        ("edit", "$HOME/keys", "has a variable"),
+        ("write", "${HOME}/keys", "has a variable"),
+        ("read", "~nobody-at-all/keys", "names a user who is not known"),
+        ("grep", "keys/*/../x", "has .. behind a wildcard"),
+        ("glob", "[z-a].txt", "that no character fits"),
+        ("read", r"a\0b", "has a backslash"),
+        ("external_directory", "docs/**", "names no path outside; begin with /, ~/ or ../"),
+        ("read", "{,}", "stands for nothing"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["allow", "deny"])
+def test_a_pattern_that_can_cover_nothing_is_told(
+    tmp_path: Path, key: str, pattern: str, why: str, kind: str
+) -> None:
+    """M5.6: what somebody wrote to be forbidden is not left open without a word."""
+    found = loaded(tmp_path / "cfg", f"permission: {{{key}: {{'{pattern}': {kind}, x: ask}}}}")
+    problem = only_problem(found)
+    assert f"permission.{key} has a pattern that can cover nothing" in problem
+    assert why in problem
+    assert problem.endswith("; it has no effect")
+    assert rules_of(found).decide("read", "a").kind == "allow"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "keys/",
+        "~/keys",
+        "~",
+        ".",
+        "/",
+        "/etc/**",
+        "../x",
+        "{a,b}/**",
+        "[a-z]",
+        "[!a]*",
+        "a/../b",
+        "**",
+    ],
+)
+def test_a_pattern_that_can_cover_something_is_not_told(tmp_path: Path, pattern: str) -> None:
+    text = f"permission: {{read: {{'{pattern}': deny}}, bash: {{'echo $HOME': deny}}}}"
+    assert loaded(tmp_path / "cfg", text).problems == []
 
 
 def test_a_wrong_pattern_leaves_the_others_of_its_key(tmp_path: Path) -> None:

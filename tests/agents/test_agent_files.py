@@ -337,3 +337,13 @@ def test_links_that_lead_nowhere_are_told_but_not_those_of_emacs(tmp_path: Path)
     (tmp_path / "agents").symlink_to(tmp_path / "away")
     (told,) = read_agents(tmp_path / "agents").problems
     assert told.endswith("is a link to what is not there; no agent of it is loaded")
+
+
+def test_a_pattern_that_can_cover_nothing_is_told(tmp_path: Path) -> None:
+    """M5.6: and the agent is there, with all that its rules say otherwise."""
+    text = "---\npermission: {read: {'$HOME/keys': deny, 'keys': deny}}\n---\nHi"
+    found = files_of(tmp_path / "agents", {"a.md": text})
+    (problem,) = found.problems
+    assert "permission: read: a pattern can cover nothing: '$HOME/keys' has a variable" in problem
+    assert problem.endswith("; it has no effect")
+    assert kind(found.agents[0].permission, "read", "keys/k") == "deny"

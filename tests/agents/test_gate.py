@@ -70,8 +70,9 @@ RUN_BUILD = ("ask bash: ask", f"ask external_directory: ask {OUT}",
 WRITE_PLAN = ("deny write: * deny", "deny write: * deny", "deny write: * deny",
               "allow write: .tiro/plan/*.md allow")  # fmt: skip
 EDIT_PLAN = tuple(one.replace("write:", "edit:") for one in WRITE_PLAN)
+UNREAD = "(.env may not be read)"
 RUN_PLAN = ("allow bash: <read-only> allow", f"ask external_directory: ask {OUT}",
-            "deny bash: * deny", "allow bash: <read-only> allow")  # fmt: skip
+            f"deny bash: * deny {UNREAD}", "allow bash: <read-only> allow")  # fmt: skip
 READ_EXPLORE = ("allow read: * allow", f"deny *: deny {OUT}", "deny read: *.env deny",
                 "allow read: * allow")  # fmt: skip
 GLOB_EXPLORE = (
@@ -81,8 +82,8 @@ GLOB_EXPLORE = (
     "allow glob: allow",
 )
 GREP_EXPLORE = tuple(one.replace("glob:", "grep:") for one in GLOB_EXPLORE)
-RUN_EXPLORE = ("allow bash: <read-only> allow", f"deny *: deny {OUT}", "deny bash: * deny",
-               "allow bash: <read-only> allow")  # fmt: skip
+RUN_EXPLORE = ("allow bash: <read-only> allow", f"deny *: deny {OUT}",
+               f"deny bash: * deny {UNREAD}", "allow bash: <read-only> allow")  # fmt: skip
 ALL = ("allow *: allow",) * 4
 NONE = ("deny *: deny", f"deny *: deny {OUT}", "deny *: deny", "deny *: deny")
 NEVER = ("deny *: deny",) * 4
@@ -152,9 +153,7 @@ def test_decision_and_rule(room: Path, agent: str, tool: str, place: str, wanted
     }.get(tool, {"path": path})
     rules = Rules(agent=AGENTS[agent].permission, default=STRICT_SET)
     found = decided(room, rules, tool, given)
-    assert f"{found.kind} {found.rule}" == wanted.replace("(", f"({room.parent}").replace(
-        f"({room.parent}named", "(named"
-    )
+    assert f"{found.kind} {found.rule}" == wanted.replace("(/outside", f"({room.parent}/outside")
 
 
 # By effect, not by name
@@ -353,7 +352,7 @@ def test_the_question_says_what_always_would_store(
                 ("bash: * ask", "make"),
                 ("external_directory: ask ({base}/outside/k)", "{base}/outside/k"),
                 ("read: *.env deny (named in a command)", ".env"),
-                ("bash: * ask", "cat {base}/outside/k .env"),
+                ("bash: * ask (.env may not be read)", "cat {base}/outside/k .env"),
             ],
         ),
         ("make $(x)", "ask", [("bash: * ask", None)]),

@@ -323,11 +323,11 @@ def test_the_question_says_that_other_names_keep_the_old_text(room: Path) -> Non
 def test_a_read_only_file_is_told_before_anybody_is_asked(room: Path, tool: str) -> None:
     (room / "kept.txt").chmod(0o444)
     replacement = {"old_text": "x", "new_text": "y"}
-    given = {
+    inputs: dict[str, dict[str, Any]] = {
         "write_file": {"content": "y"},
-        "edit_file": replacement,
+        "edit_file": {**replacement},
         "multi_edit": {"edits": [replacement]},
-    }[tool]
+    }
     asked: list[PermissionRequest] = []
 
     async def ask(request: PermissionRequest) -> PermissionAnswer:
@@ -335,7 +335,10 @@ def test_a_read_only_file_is_told_before_anybody_is_asked(room: Path, tool: str)
         return PermissionAnswer("once")
 
     turn = a_turn(
-        uses(("r", "read_file", {"path": "kept.txt"}), ("c", tool, {"path": "kept.txt", **given})),
+        uses(
+            ("r", "read_file", {"path": "kept.txt"}),
+            ("c", tool, {"path": "kept.txt", **inputs[tool]}),
+        ),
         says("x"),
         tools=[*TOOLS.values()],
         workspace=Workspace(RecordingEditor(room)),
@@ -346,3 +349,24 @@ def test_a_read_only_file_is_told_before_anybody_is_asked(room: Path, tool: str)
     assert asked == []
     assert "is read-only" in str(told(turn.session))
     assert (room / "kept.txt").read_text() == "x\n"
+
+
+@pytest.mark.parametrize("agent", ["plan", "explore"])
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("cat keys/k", "keys/k may not be read"),
+        (
+            "grep -r x .",
+            "keys lies there and may not be read; search beside it, or use",
+        ),
+        ("cat {base}/ws/keys/k", "keys/k may not be read"),
+    ],
+)
+def test_a_refusal_names_the_file_that_stands_in_the_way(
+    room: Path, agent: str, line: str, told: str
+) -> None:
+    """M5.9: so that a model can search beside it."""
+    found = ran(room, {"read": {"keys/**": "deny"}}, line, agent)
+    assert found.kind == "deny"
+    assert told in found.rule

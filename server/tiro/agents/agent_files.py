@@ -20,6 +20,7 @@ import msgspec
 
 from tiro.agents.agent_info import AgentInfo, Mode
 from tiro.agents.options import faults_of, usable_options
+from tiro.agents.path_patterns import futile_patterns
 from tiro.agents.permissions import (
     KEY_OF_TOOL,
     PERMISSION_KEYS,
@@ -142,6 +143,7 @@ def _read_agent(path: Path, root: Path | None, problems: list[str]) -> AgentInfo
     if faults:
         problems += [f"{path}{fault}; the agent is not loaded" for fault in faults]
         return None
+    problems += _futile(path, permission)
     return AgentInfo(
         name=path.stem,
         mode=_mode(path, front, fields.pop("mode", "all"), problems),
@@ -238,6 +240,14 @@ def _faults(name: str, permission: Any) -> Iterator[str]:
             yield f": {name}: {key} is no permission key{_meant(key, PERMISSION_KEYS)}"
         elif (problem := problem_of(rule if key is None else {key: rule})) is not None:
             yield f": {name}: {problem}"
+
+
+def _futile(path: Path, permission: Permission) -> Iterator[str]:
+    """What is said of patterns that can cover nothing."""
+    for key, rule in permission.items() if isinstance(permission, Mapping) else ():
+        for pattern, why in futile_patterns(key, rule):
+            told = f"a pattern can cover nothing: {shown(pattern)} {why}; it has no effect"
+            yield f"{path}: permission: {key}: {told}"
 
 
 def _denied(tools: Any) -> tuple[Sequence[str], list[str]]:

@@ -25,6 +25,11 @@ from tiro.tools.readers import only_reads
 from tiro.tools.shell import is_reading
 
 NOWHERE = "/dev/null"
+NOT_READ = "{name} may not be read"
+IN_THE_WAY = (
+    "{name} lies there and may not be read; search beside it, or use the tool grep, which leaves it"
+    " out"
+)
 UNSEEN = "{path} is too large to look at, or cannot be"
 
 
@@ -40,6 +45,11 @@ class CommandAim(msgspec.Struct, frozen=True, kw_only=True):
     """What a rule has against the path."""
     bound_to: str = ""
     """What an answer "always" is bound to besides: that path, or that there is one in a folder."""
+
+    @property
+    def is_banned(self) -> bool:
+        """Whether it is a file that a rule denies to read."""
+        return self.objection is not None and self.objection.is_ban
 
 
 class Rights(msgspec.Struct, frozen=True):
@@ -66,7 +76,10 @@ def command_aims(command: str, folder: Path, rights: Rights) -> Iterator[Command
         text = shlex.join(words) if alone else line.text
         (core, inner), is_home = within_git(words), at in rights.paths.roots
         reading = None if line.globs else only_reads(words, deep=True)
-        named = words if reading is None else [words[0], *reading.paths]
+        named = words[1:] if reading is None else reading.paths
+        if hides_others(words):  # a line may be a word of another
+            named = (*named, *(one for word in named if " " in word for one in loose_words(word)))
+        named = named if _PROGRAM.fullmatch(words[0]) else (words[0], *named)
         outer = [*named, inner] if inner else named
         shows = only_reads(words, deep=True) is not None
         paths = list(_paths_of(text, outer, at or folder, rights.paths, shows=shows))
@@ -74,9 +87,11 @@ def command_aims(command: str, folder: Path, rights: Rights) -> Iterator[Command
             at = Path(os.path.realpath(at / inner))
             paths += _paths_of(text, named, at, rights.paths, shows=shows)
         yield from paths
-        is_banned_here = any(one.objection and one.objection.is_ban for one in paths)
-        is_free = at is not None and not is_banned_here and _shows_files(words, at)
+        banned = next((one.objection for one in paths if one.is_banned), None)
+        is_free = at is not None and banned is None and _shows_files(words, at)
         doubt = None if at is None else _doubt(core, at, hooks, deep=inner != "")
+        if banned is not None and banned.is_named and doubt is None:
+            doubt = NOT_READ.format(name=banned.subject.name)
         source = local_source(core, at) if at is not None and core[0] == "git" else None
         source = LED_ASTRAY if is_astray else source
         is_free, doubt = is_free and source is None, source or doubt
@@ -122,14 +137,15 @@ def _come_upon(
         if one.about == "unseen":
             doubt = UNSEEN.format(path=one.path)
             subject = msgspec.structs.replace(subject, is_free=False, doubt=doubt)
-        else:
-            yield CommandAim(
-                line=line,
-                path=one.path,
-                about=one.about,
-                objection=one.objection,
-                bound_to=one.about,
-            )
+            continue
+        aim = CommandAim(
+            line=line, path=one.path, about=one.about, objection=one.objection, bound_to=one.about
+        )
+        if aim.objection is not None and aim.is_banned and subject.doubt is None:
+            told = IN_THE_WAY if seeks else NOT_READ
+            doubt = told.format(name=aim.objection.subject.name)
+            subject = msgspec.structs.replace(subject, doubt=doubt)
+        yield aim
     yield CommandAim(line=line, command=subject)
 
 
@@ -170,8 +186,6 @@ def _paths_of(
 
     `shows` is for a command that does nothing but read.
     """
-    if words and hides_others(words):  # a line may be a word of another
-        words = [*words, *(one for word in words if " " in word for one in loose_words(word))]
     for piece in dict.fromkeys(piece for word in words for piece in _pieces(word)):
         if not rights.budget.spend():
             return
@@ -199,6 +213,8 @@ def _pieces(word: str) -> Iterator[str]:
     return (piece for piece in found if piece and piece != NOWHERE)
 
 
+_PROGRAM = re.compile(r"[A-Za-z][\w.+-]*")
+"""The name of a program, which is no path."""
 _WEB = re.compile(r"https?://[^\s,;<>]*", re.IGNORECASE)
 """An address in the web, which is no path wherever it stands."""
 _MARKS = re.compile("[=:@,<;]")

@@ -28,6 +28,7 @@ NOBODY = "names a user who is not known"
 BEHIND = "has .. behind a wildcard"
 VOID = "has a [ ] that no character fits"
 ELSEWHERE = "names no path outside; begin with /, ~/ or ../"
+EMPTY = "stands for nothing"
 NUL = "holds a NUL character"
 
 
@@ -98,10 +99,8 @@ def last_parts(pattern: str) -> list[str]:
 
 def futility_of(pattern: str, key: str) -> str | None:
     """Why a pattern of a rule can cover nothing, or None."""
-    try:
-        forms = _alternatives(pattern)
-    except ValueError as error:
-        return str(error)
+    if len(forms := _alternatives(pattern)) == 0:
+        return EMPTY
     return next(filter(None, (_futile(form, key) for form in forms)), None)
 
 
@@ -173,7 +172,19 @@ def _forms(pattern: str) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _alternatives(pattern: str) -> list[str]:
-    return [_resolved(one) for one in alternatives(pattern) if one]
+    try:
+        return [_resolved(one) for one in alternatives(pattern) if one]
+    except ValueError:  # who writes one is told; a rule from elsewhere means what stands there
+        return [pattern]
+
+
+def too_many(pattern: str) -> str | None:
+    """Why a pattern cannot be taken for all that it stands for, or None."""
+    try:
+        alternatives(pattern)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def _at_home(form: str) -> str:

@@ -28,6 +28,8 @@ class Objection(msgspec.Struct, frozen=True):
     subject: PathSubject
     is_ban: bool = False
     """Whether it denies to read it."""
+    is_named: bool = True
+    """Whether the rule is about this path and few others."""
     is_guarded: bool = False
     """Whether it may be written by no rule but one that names it."""
 
@@ -79,7 +81,8 @@ class PathRights:
             decision = self._rules.decide("read", subject)
             is_asked = shows and decision.kind == "ask" and os.path.isfile(path)
             if decision.kind == "deny" or is_asked or self._rules.against("read", subject):
-                yield Objection("read", subject, is_ban=decision.kind == "deny")
+                is_ban = decision.kind == "deny"
+                yield Objection("read", subject, is_ban=is_ban, is_named=decision.by_name)
                 break
         if not writes:
             return

@@ -29,9 +29,10 @@ import msgspec
 from tiro.agents.command_rules import CommandSubject, subjects_of
 from tiro.agents.copies import copied
 from tiro.agents.guarded import ASKS, WRITERS, guarded_name, speaks_for
-from tiro.agents.path_patterns import PATH_KEYS, PathSubject, fits_exactly, is_meant
+from tiro.agents.path_patterns import PATH_KEYS, PathSubject, fits_exactly, is_meant, too_many
 from tiro.agents.wording import choice, shown
 from tiro.tools.command_line import parse_command_line
+from tiro.tools.patterns import MAX_ALTERNATIVES
 from tiro.tools.tool import Tool
 
 Kind: TypeAlias = Literal["allow", "ask", "deny"]
@@ -284,6 +285,8 @@ def problem_of(permission: Any) -> str | None:
             return f"{key}: must be a table of patterns"
         if not all(pattern for pattern, _ in pairs):
             return f"{key}: must not have an empty pattern"
+        if any(too_many(str(pattern)) for pattern, _ in pairs):
+            return f"{key}: must not have a pattern with more than {MAX_ALTERNATIVES} alternatives"
         wrong = [kind for _, kind in pairs if kind not in KINDS]
         if wrong:
             return f"{key}: must be {choice([*KINDS])}, not {shown(wrong[0])}"
@@ -298,7 +301,7 @@ def understood(rule: Any) -> Any:
         pairs = _pairs(rule)
     except (TypeError, ValueError):
         return "deny"
-    if not all(pattern for pattern, _ in pairs):
+    if not all(pattern and not too_many(str(pattern)) for pattern, _ in pairs):
         return "deny"
     return {str(pattern): kind if kind in KINDS else "deny" for pattern, kind in pairs}
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from tiro.agents.path_patterns import futile_patterns
 from tiro.agents.permissions import (
     KEY_OF_TOOL,
     PERMISSION_KEYS,
@@ -255,6 +256,9 @@ class Merge:
             if (problem := problem_of({key: rule})) is not None:
                 self._tell(source, here, problem.partition(": ")[2], COUNTS_AS_DENY)
             rule = understood(rule)
+            for pattern, why in futile_patterns(key, rule):
+                told = f"has a pattern that can cover nothing: {shown(pattern)} {why}"
+                self._tell(source, here, told, "it has no effect")
             if key not in PERMISSION_KEYS:
                 self._unknown_key(key, rule, table, source)
             elif not source.is_workspace:

@@ -33,6 +33,8 @@ GREP = (
     " are included."
 )
 BAD_PATTERN = "{pattern!r} is no usable pattern ({why}); nothing was searched"
+DENIED = "{count} not searched: the rules do not allow to read them ({names})"
+MAX_DENIED_SHOWN = 3
 NO_FILES = "No file matches {pattern!r} in {base}"
 MORE_PATHS = "[More: only the first {shown} files are shown. Use a narrower pattern.]"
 MORE_MATCHES = (
@@ -201,7 +203,8 @@ class _Search:
         self._room = run.max_output_chars - ROOM_FOR_MARKS
         self._lines: list[str] = []
         self._length = self._matches = self._files = 0
-        self._searched = self._unreadable = self._denied = 0
+        self._searched = self._unreadable = 0
+        self._denied: list[Path] = []
         self.is_full = False
         """No more matches can be shown."""
 
@@ -244,13 +247,17 @@ class _Search:
         if self._unreadable:
             notes.append(f"{self._unreadable} not searched: binary, too large or not readable")
         if self._denied:
-            notes.append(f"{self._denied} not searched: the rules do not allow to read them")
+            notes.append(DENIED.format(count=len(self._denied), names=self._denied_names()))
         parts = ["; ".join(notes), *self._lines]
         if self.is_full:
             parts.append(MORE_MATCHES.format(shown=self._matches))
         if not self._walk.is_complete:
             parts.append(INCOMPLETE)
         return "\n".join(parts)
+
+    def _denied_names(self) -> str:
+        names = [self._run.workspace.shown(path) for path in self._denied[:MAX_DENIED_SHOWN]]
+        return ", ".join([*names, *(["…"] if len(self._denied) > len(names) else [])])
 
     def _line(self, text: str) -> None:
         self._lines.append(text)
@@ -262,7 +269,7 @@ class _Search:
         live = workspace.open_buffers()
         for path in self._paths():
             if not self._run.may_read(path):
-                self._denied += 1
+                self._denied.append(path)
                 continue
             text = workspace.buffer_text(live[path]) if path in live else None
             if text is None:
