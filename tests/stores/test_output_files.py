@@ -9,6 +9,7 @@ from tiro.assistant.window import DAMAGED, piece
 from tiro.session.large import OUTPUT, PARTS, parts_of
 from tiro.session.messages import Message
 from tiro.session.session import Session
+from tiro.stores import output_files
 from tiro.stores.manager import SessionManager
 from tiro.stores.output_files import PART_CHARS, OutputFiles
 
@@ -130,6 +131,22 @@ def test_it_survives_a_restart_and_what_is_lost_of_it_is_told(tmp_path: Path) ->
         assert shown.total_chars == len(TEXT)
         blob.unlink()
         assert piece(session, seq, None, 0, None, outputs).text == "held"
+
+
+def test_outputs_of_one_turn_do_not_fill_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output_files, "MAX_TURN_BYTES", 2 * PART_CHARS)
+    with SessionManager(tmp_path) as manager:
+        session = manager.create()
+        outputs = manager.outputs(session)
+        assert outputs is not None
+        with manager.writing(session):
+            kept(manager, session, "a" * PART_CHARS)
+            kept(manager, session, "b" * PART_CHARS)
+            assert outputs.keeper() is None
+        with manager.writing(session):
+            assert outputs.keeper() is not None, "the next turn keeps its own"
 
 
 def test_nothing_is_written_where_nothing_is_to_be_saved_unasked(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from tiro.stores.disk import Disk, make_directories, replace_file
 from tiro.stores.lock import directory_lock, try_lock_shared, wait_for
 
 PART_CHARS = 1 << 20
+MAX_TURN_BYTES = 256_000_000
+"""With so much from one turn, no further output of it is kept; its result tells what is lost."""
 
 
 class Owner(Keys, Protocol):
@@ -36,6 +38,7 @@ class OutputFiles:
         self._directory, self._owner = directory, owner
         self._lock = threading.Lock()
         self._held: int | None = None
+        self._written = 0
 
     @property
     def path(self) -> Path:
@@ -43,8 +46,8 @@ class OutputFiles:
         return blobs_beside(self._directory())
 
     def keeper(self) -> "OutputWriter | None":
-        """Keeps one more output; None where nothing is stored unasked."""
-        if not self._owner.autosave:
+        """Keeps one more output; None where nothing is stored unasked, or enough is by now."""
+        if not self._owner.autosave or self._written >= MAX_TURN_BYTES:
             return None
         return OutputWriter(self, Redactor(self._owner.secrets).spelled)
 
@@ -60,13 +63,14 @@ class OutputFiles:
         """Put a part on the disk; its hash. Raises OSError."""
         self._share_lock()
         name = hashlib.sha256(data).hexdigest()
+        self._written += len(data)
         replace_file(self._owner.disk, self.path / name, data)
         return name
 
     def close(self) -> None:
         """Let others remove what nothing refers to; what is written is referred to by now."""
         with self._lock:
-            held, self._held = self._held, None
+            held, self._held, self._written = self._held, None, 0
         if held is not None:
             os.close(held)
 
