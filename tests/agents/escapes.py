@@ -134,6 +134,7 @@ go
 yarn
 pnpm
 ssh
+strings
 cmake
 ninja
 tox
@@ -945,6 +946,11 @@ pytest --cov-config=evil.ini
 pytest --basetemp=X
 pytest --debug=X
 pytest @evil.args
+strings @list
+strings -a @list
+strings a.txt @sub/b.txt
+npm i @list
+npm i @scope/pkg@file:../outside
 pytest -- -p evil
 pytest .env
 pytest --ignore=.env
@@ -1270,6 +1276,9 @@ grep -c .env a.txt
 sort -t/ -k2 a.txt
 echo "== /api =="
 printf '%-9s|%3d\n' /api 5
+npm -v
+strings a.txt
+strings @nothing
 uniq -c a.txt
 python3 -V
 node -v

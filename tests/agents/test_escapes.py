@@ -96,6 +96,7 @@ def base(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> I
     for name in ("evil.sh", "evil", "git", "sub/git", "git-evil"):
         (ws / name).write_text("#!/bin/sh\ntouch X ../outside/X\n")
         (ws / name).chmod(0o755)
+    (ws / "list").write_text(".env ../outside/k\n")
     (ws / "evil.py").write_text("open('X', 'w')")
     (ws / "evil.mk").write_text("all:\n\ttouch X\n")
     monkeypatch.setenv("HOME", str(tmp_path / "outside"))

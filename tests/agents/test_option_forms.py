@@ -242,6 +242,12 @@ npm explore p -- git -C d push
 
 EASY = """
 git status
+npm i @scope/pkg
+npm install --save-dev @types/node@20
+npm -v
+git diff --cached
+find . -name "*.py" -exec grep -n foo {} +
+pytest tests/x.py::test
 ls
 ls -la sub
 rg foo src

@@ -215,6 +215,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (top / name).write_text("file")
     programs = {name: RECORDER.format(name=name, cat=CAT) for name in NAMES}
     programs |= {"time": '#!/bin/sh\nexec "$@"\n', "timeout": '#!/bin/sh\nshift\nexec "$@"\n'}
+    programs["nice"] = programs["time"]
     for name, text in programs.items():
         (top / "bin" / name).write_text(text)
         (top / "bin" / name).chmod(0o755)

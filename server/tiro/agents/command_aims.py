@@ -18,7 +18,7 @@ from tiro.agents.command_rules import CommandSubject, fed_commands, stand_alone
 from tiro.agents.path_rights import Objection, PathRights
 from tiro.tools.command_core import within_git
 from tiro.tools.command_line import CommandLine, loose_words, parse_with_globs
-from tiro.tools.command_risks import hides_others
+from tiro.tools.command_risks import hides_others, is_known
 from tiro.tools.git_settings import READING_HOOKS, local_source, repository_doubt
 from tiro.tools.globs import UncertainError, expanded_words
 from tiro.tools.readers import only_reads
@@ -30,6 +30,7 @@ IN_THE_WAY = (
     "{name} lies there and may not be read; search beside it, or use the tool grep, which leaves it"
     " out"
 )
+LISTS = "{word!r} may name a file to take more words from"
 UNSEEN = "{path} is too large to look at, or cannot be"
 
 
@@ -93,7 +94,7 @@ def command_aims(command: str, folder: Path, rights: Rights) -> Iterator[Command
         if banned is not None and banned.is_named and doubt is None:
             doubt = NOT_READ.format(name=banned.subject.name)
         source = local_source(core, at) if at is not None and core[0] == "git" else None
-        source = LED_ASTRAY if is_astray else source
+        source = LED_ASTRAY if is_astray else source or _list_of_words(core, at)
         is_free, doubt = is_free and source is None, source or doubt
         subject = CommandSubject(
             words, is_free=is_free, doubt=doubt, is_home=is_home, is_fed=is_fed
@@ -227,6 +228,13 @@ def _doubt(words: Sequence[str], folder: Path, hooks: Sequence[str], *, deep: bo
     """Why a command that only reads may do more in this folder, or None."""
     is_git = words[0] == "git" and only_reads(words, deep=deep) is not None
     return repository_doubt(folder, hooks) if is_git else None
+
+
+def _list_of_words(words: Sequence[str], folder: Path | None) -> str | None:
+    """Why a program of which nothing is known may get other words than these, or None."""
+    lists = [word for word in words[1:] if word.startswith("@")] if not is_known(words) else []
+    found = (word for word in lists if folder and os.path.lexists(folder / word[1:]))
+    return next((LISTS.format(word=word) for word in found), None)
 
 
 def _shows_files(words: Sequence[str], folder: Path) -> bool:

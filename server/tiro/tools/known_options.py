@@ -22,6 +22,10 @@ _FROM_FILE = re.compile(r"^(-[^-@=][^@=]*|--[^@=]*=)?@")
 """A word, or the value in it, that names a file to take more words or a text from."""
 
 
+_PACKAGE = re.compile(r"@[\w~-][\w.~-]*/[\w~-][\w.~-]*(@[\w.^~*<>=-]+)?", re.ASCII)
+"""The name of a package in a scope, which is no file."""
+
+
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     """A program whose harmless options are known."""
 
@@ -74,7 +78,10 @@ def unknown_verb(program: Program, words: Sequence[str], named: int) -> str | No
 def unknown_word(program: Program, words: Sequence[str]) -> str | None:
     """The first of these words of a command that may make more of it; None where none does."""
     for word in words:
-        if _FROM_FILE.match(word) or (program.risky and re.search(program.risky, word)):
+        is_package = program is _NODE and _PACKAGE.fullmatch(word)
+        if (_FROM_FILE.match(word) and not is_package) or (
+            program.risky and re.search(program.risky, word)
+        ):
             return word
     first = words.index("--") if "--" in words else len(words)
     behind = words[first + 1 :]
