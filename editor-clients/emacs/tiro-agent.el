@@ -12,6 +12,7 @@
 
 (require 'subr-x)
 (require 'tiro-session)
+(require 'tiro-visible)
 
 (defun tiro-show-current-agent ()
   "Say which agent is selected, or that the default will be used."
@@ -48,15 +49,18 @@
 (defun tiro-agent--read-choice (prompt choices field current)
   "Read the :name of one of CHOICES with PROMPT; FIELD is shown beside it.
 CURRENT is the name that is used now, or nil."
-  (let* ((table (mapcar (lambda (choice) (cons (plist-get choice :name) choice)) choices))
+  (let* ((table (mapcar (lambda (choice)
+                          (cons (tiro-visible-line (plist-get choice :name)) choice))
+                        choices))
          (completion-extra-properties
           (list :annotation-function
                 (lambda (name)
                   (when-let ((text (plist-get (cdr (assoc name table)) field)))
-                    (concat "  " text))))))
-    (completing-read (format-prompt prompt current)
-                     (or table (user-error "Tiro: there is none to choose"))
-                     nil t nil nil current)))
+                    (concat "  " (tiro-visible-line text)))))))
+    (let ((chosen (completing-read (format-prompt prompt current)
+                                   (or table (user-error "Tiro: there is none to choose"))
+                                   nil t nil nil current)))
+      (or (plist-get (cdr (assoc chosen table)) :name) chosen))))
 
 (provide 'tiro-agent)
 ;;; tiro-agent.el ends here

@@ -14,6 +14,7 @@
 
 (require 'thingatpt)
 (require 'tiro-rpc)
+(require 'tiro-visible)
 
 (declare-function flymake-diagnostics "flymake" (&optional beg end))
 (declare-function flymake-diagnostic-beg "flymake" (diag))
@@ -83,7 +84,7 @@
                                  (> (plist-get end :line) first))
                             (1- (plist-get end :line)) ; the region ends before that line
                           (plist-get end :line)))))
-    (concat (if path (file-name-nondirectory (directory-file-name path))
+    (concat (if path (tiro-visible-line (file-name-nondirectory (directory-file-name path)))
               (or (plist-get attachment :kind) "text"))
             (and first last (if (= first last) (format ":%d" (1+ first))
                               (format ":%d-%d" (1+ first) (1+ last)))))))

@@ -25,6 +25,7 @@
 (require 'tiro-prompt)
 (require 'tiro-session)
 (require 'tiro-transcript)
+(require 'tiro-visible)
 (require 'tiro-view)
 
 (defvar tiro-flush-interval)
@@ -144,8 +145,9 @@ A chat buffer that was killed stays so until it is asked for again."
     (if (or (get-buffer "*tiro*") (memq kind '(ask view offer)))
         (with-current-buffer (tiro-chat-buffer) (tiro-chat--show kind value))
       (pcase kind
-        ('notice (message "Tiro: %s" value))
-        ('over (when (consp value) (message "Tiro: %s" (tiro-rpc-error-text value))))))))
+        ('notice (message "Tiro: %s" (tiro-visible-prose value)))
+        ('over (when (consp value)
+                 (message "Tiro: %s" (tiro-visible-prose (tiro-rpc-error-text value)))))))))
 
 (defun tiro-chat--show (kind value)
   "Show that KIND with VALUE happened, in this buffer."
@@ -155,7 +157,11 @@ A chat buffer that was killed stays so until it is asked for again."
     ('view (tiro-chat--draw value))
     ('offer (tiro-chat--offer value))
     ('ask (tiro-transcript-delete-line 'offer)
-          (tiro-message-show-prompt (plist-get value :prompt) (plist-get value :attachments))
+          (tiro-message-show-prompt
+           (string-join (cons (plist-get value :prompt)
+                              (mapcar (lambda (_) "[image]") (plist-get value :images)))
+                        "\n")
+           (plist-get value :attachments))
           (tiro-prompt-remember (plist-get value :prompt)))
     ('told (tiro-message-show-prompt value nil))
     ('over (tiro-chat--over value))
@@ -179,7 +185,8 @@ A chat buffer that was killed stays so until it is asked for again."
                                               (plist-get event :parentToolUseId)))
        ("toolResult" (tiro-message-show-tool-result
                       (plist-get event :toolUseId) (plist-get event :content)
-                      (eq t (plist-get event :isError))))
+                      (eq t (plist-get event :isError))
+                      (plist-get event :seq) (eq t (plist-get event :truncated))))
        ("stored" (tiro-message-stored (plist-get event :seq) (plist-get event :role)))
        ("retry" (tiro-transcript-add
                  'note (format "Trying again in %s s: %s" (plist-get event :waitSeconds)
@@ -208,7 +215,7 @@ A chat buffer that was killed stays so until it is asked for again."
   (let ((text (and (consp err) (tiro-rpc-error-text err))))
     (when text (tiro-transcript-add 'error text))
     (unless (or (eq err 'lost) (tiro-chat-seen-p))
-      (message "Tiro: %s" (or text "the answer is there"))))
+      (message "Tiro: %s" (tiro-visible-prose (or text "the answer is there")))))
   (tiro-transcript-close)
   (tiro-code-later tiro-transcript-end)
   (when tiro-chat--late
@@ -222,14 +229,14 @@ What was told last and nothing came after is not told twice."
   (unless (equal tiro-chat--noticed (cons text (marker-position tiro-transcript-end)))
     (tiro-transcript-add 'note text)
     (setq tiro-chat--noticed (cons text (marker-position tiro-transcript-end))))
-  (unless (tiro-chat-seen-p) (message "Tiro: %s" text)))
+  (unless (tiro-chat-seen-p) (message "Tiro: %s" (tiro-visible-prose text))))
 
 (defun tiro-chat--progress (progress)
   "Show PROGRESS, a plist of :token and :text, in a line of its own."
   (let ((text (plist-get progress :text)))
     (tiro-transcript-put-line (cons 'progress (plist-get progress :token)) 'progress text)
     (unless (tiro-chat-seen-p)
-      (let ((message-log-max nil)) (message "Tiro: %s" text)))))
+      (let ((message-log-max nil)) (message "Tiro: %s" (tiro-visible-line text))))))
 
 (defun tiro-chat--offer (earlier)
   "Offer to resume EARLIER, a plist of :id, :title and :savedAt."
@@ -357,7 +364,7 @@ What is larger than the model takes is not sent: the next prompt makes room."
   "Return the header line: who answers, how full the window is, what runs."
   (string-replace
    "%" "%%"
-   (concat " " (string-join (delq nil (tiro-chat--header-parts)) " · "))))
+   (concat " " (tiro-visible-line (string-join (delq nil (tiro-chat--header-parts)) " · ")))))
 
 (defun tiro-chat--header-parts ()
   "Return the parts of the header line; nil stands for none."

@@ -90,7 +90,8 @@
       (if (or unsaved (not tiro-save-edited-buffers))
           (message "Tiro: %s is changed but not saved" (buffer-name))
         (tiro-edit--save))
-      (tiro-buffer-tell connection buffer))))
+      ;; Hooks may have changed it once more, or killed it: what is there counts.
+      (when (buffer-live-p buffer) (tiro-buffer-tell connection buffer)))))
 
 (defun tiro-edit--range (connection edit)
   "Return EDIT as (BEG END TEXT) in the current buffer, read over CONNECTION."
@@ -114,10 +115,17 @@ The user allowed the change that was shown, and the undo knows no other."
             (before-save-hook nil) (write-contents-functions nil) (write-file-functions nil)
             (require-final-newline nil))
         (when (derived-mode-p 'hexl-mode) (error "Its text is not what the file holds"))
-        (basic-save-buffer))
+        (basic-save-buffer)
+        (tiro-edit--follow))
     ((error quit)
-     (message "Tiro: %s is changed but not saved: %s" (buffer-name)
+     (message "Tiro: %s is changed %s: %s" (buffer-name)
+              (if (buffer-modified-p) "but not saved" "and saved, but what comes then failed")
               (error-message-string err)))))
+
+(defun tiro-edit--follow ()
+  "Show in the current buffer what a hook has made of its file after saving it."
+  (unless (or (buffer-modified-p) (verify-visited-file-modtime (current-buffer)))
+    (revert-buffer t t t)))
 
 (provide 'tiro-edit)
 ;;; tiro-edit.el ends here

@@ -41,7 +41,10 @@ A question that is taken back stands in the prompt again."
   (tiro-session-refresh)
   (let ((asked (and (equal "user" (plist-get first :role))
                     (with-current-buffer (tiro-chat-buffer)
-                      (tiro-prompt-offer (tiro-message-text (plist-get first :content)))))))
+                      (tiro-prompt-offer
+                       (tiro-message-text
+                        (vconcat (tiro-history--of-type
+                                  "text" (tiro-message-blocks (plist-get first :content))))))))))
     (message "Tiro: taken back; no model sees it any more%s"
              (if asked "; your question stands in the prompt again" ""))))
 
@@ -97,7 +100,7 @@ A question that is taken back stands in the prompt again."
               (y-or-n-p "Tools ran for this answer, and what they did stays; ask again? "))
       (tiro-session-call 'tiro/session/rewind (list :toSeq (or before 0)))
       (tiro-session-refresh)
-      (tiro-session-ask (car asked) (cdr asked)))))
+      (tiro-session-ask (car asked) (nth 1 asked) (nth 2 asked)))))
 
 ;;;; Edit
 
@@ -115,16 +118,17 @@ A question that is taken back stands in the prompt again."
      (list (format "%s\n" (if (equal "user" (plist-get message :role)) "You said:"
                             "The answer was:"))
            (cons 'text (car text)))
-     (lambda (texts) (tiro-history--store seq (alist-get 'text texts) (cdr text))))))
+     (lambda (texts)
+       (tiro-history--store seq (alist-get 'text texts) (nth 1 text) (nth 2 text))))))
 
-(defun tiro-history--store (seq text attachments)
-  "Make TEXT with ATTACHMENTS the content of the message SEQ."
+(defun tiro-history--store (seq text attachments images)
+  "Make TEXT with ATTACHMENTS and IMAGES the content of the message SEQ."
   (when (string-blank-p text) (user-error "Tiro: a message needs a word; rewind takes it back"))
   (tiro-session-call
    'tiro/session/editMessage
    (list :seq seq
-         :content (if attachments
-                      (vconcat (list (list :type "text" :text text))
+         :content (if (or attachments images)
+                      (vconcat (list (list :type "text" :text text)) images
                                (mapcar (lambda (it) `(:type "attachment" ,@it)) attachments))
                     text)))
   (tiro-session-refresh)
@@ -132,20 +136,32 @@ A question that is taken back stands in the prompt again."
   (message "Tiro: stored; the model sees the new wording from the next question on"))
 
 (defun tiro-history--editable (message)
-  "Return (TEXT . ATTACHMENTS) of MESSAGE, or refuse one that holds more."
+  "Return (TEXT ATTACHMENTS IMAGES) of MESSAGE, or refuse one that holds more."
   (let* ((blocks (append (tiro-message-blocks (plist-get message :content)) nil))
          (other (cl-find-if-not (lambda (block)
-                                  (member (plist-get block :type) '("text" "attachment")))
+                                  (member (plist-get block :type)
+                                          '("text" "attachment" "image")))
                                 blocks)))
     (when other
       (user-error "Tiro: this message holds a block of type %s, and only text can be edited here"
                   (plist-get other :type)))
-    (cons (tiro-message-text (plist-get message :content))
-          (cl-loop for block in blocks
-                   when (equal "attachment" (plist-get block :type))
-                   collect (cl-loop for key in '(:kind :path :range :text)
-                                    when (plist-get block key)
-                                    nconc (list key (plist-get block key)))))))
+    (list (tiro-message-text (vconcat (tiro-history--of-type "text" blocks)))
+          (mapcar (lambda (block) (tiro-history--fields block '(:kind :path :range :text)))
+                  (tiro-history--of-type "attachment" blocks))
+          (mapcar (lambda (block)
+                    (list :type "image"
+                          :source (tiro-history--fields (plist-get block :source)
+                                                        '(:type :media_type :data :url))))
+                  (tiro-history--of-type "image" blocks)))))
+
+(defun tiro-history--of-type (type blocks)
+  "Return those of BLOCKS that are of TYPE."
+  (seq-filter (lambda (block) (equal type (plist-get block :type))) blocks))
+
+(defun tiro-history--fields (block keys)
+  "Return the KEYS of BLOCK that say something."
+  (cl-loop for key in keys
+           when (plist-get block key) nconc (list key (plist-get block key))))
 
 (provide 'tiro-history)
 ;;; tiro-history.el ends here

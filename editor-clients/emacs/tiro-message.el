@@ -17,6 +17,7 @@
 (require 'tiro-session)
 (require 'tiro-transcript)
 (require 'tiro-view)
+(require 'tiro-visible)
 
 (defun tiro-message-show (message)
   "Show MESSAGE, one of a stored session."
@@ -29,7 +30,8 @@
        (seq-do #'tiro-message--show-block (tiro-message-blocks content))
        (when (eq t (plist-get (plist-get (plist-get message :metadata) :tiro) :interrupted))
          (tiro-transcript-add 'note "[interrupted]")))
-      ("tool" (seq-do #'tiro-message--show-block (tiro-message-blocks content)))
+      ("tool" (seq-do (lambda (block) (tiro-message--show-block block message))
+                      (tiro-message-blocks content)))
       (_ (tiro-transcript-add 'note (format "[%s] %s" role (tiro-message-text content)))))
     (tiro-message-stored (plist-get message :seq) role)))
 
@@ -60,8 +62,9 @@ The line of a tool use is part of the answer that wanted it."
      (tiro-message-text content)
      (seq-filter (lambda (block) (equal (plist-get block :type) "attachment")) blocks))))
 
-(defun tiro-message--show-block (block)
-  "Show BLOCK, a content block of an assistant or tool message."
+(defun tiro-message--show-block (block &optional message)
+  "Show BLOCK, a content block of an assistant or tool message.
+MESSAGE is the one that holds the block, if that is a result."
   (pcase (plist-get block :type)
     ("text" (tiro-transcript-add 'text (plist-get block :text)))
     ("thinking" (tiro-message-show-thinking (or (plist-get block :thinking) "")))
@@ -70,7 +73,9 @@ The line of a tool use is part of the answer that wanted it."
     ("tool_result" (tiro-message-show-tool-result
                     (plist-get block :tool_use_id)
                     (tiro-message-text (plist-get block :content))
-                    (eq t (plist-get block :is_error))))
+                    (eq t (plist-get block :is_error))
+                    (plist-get message :seq)
+                    (plist-get (plist-get (plist-get message :metadata) :tiro) :output_chars)))
     (type (tiro-transcript-add 'note (format "[%s]" type)))))
 
 (defun tiro-message-show-thinking (text)
@@ -161,17 +166,29 @@ has come stands for a new line when its tool is used again."
      key (list :name (concat (and parent "↳ ") (plist-get tool-use :name))
                :input (plist-get tool-use :input) :status status :result (plist-get known :result)))))
 
-(defun tiro-message-show-tool-result (id text is-error)
-  "Show that the tool use ID was answered with TEXT; IS-ERROR if it failed."
+(defun tiro-message-show-tool-result (id text is-error &optional seq cut)
+  "Show that the tool use ID was answered with TEXT; IS-ERROR if it failed.
+SEQ is that of the message, which holds more than TEXT if CUT."
   (when-let* ((key (tiro-transcript-value id))
               (tool (tiro-transcript-value key)))
     (tiro-message--put-tool
      key (list :name (plist-get tool :name) :input (plist-get tool :input)
-               :status (cond ((not is-error) "done")
+               :status (cond ((not (or is-error (tiro-message--failure tool text))) "done")
                              ((member (plist-get tool :status) '("rejected" "cancelled"))
                               (plist-get tool :status))
                              (t "failed"))
-               :result text))))
+               :result text :seq seq :cut cut))))
+
+(defun tiro-message--failure (tool result)
+  "Return how TOOL, if that is a command, failed by the end of RESULT, or nil."
+  (when (string-suffix-p "run_command" (plist-get tool :name))
+    (cl-loop for line in (nreverse (split-string (string-trim-right result) "\n"))
+             when (string-match (concat "\\`\\[\\(exit code [0-9]+\\|ended by the signal [A-Z0-9]+"
+                                        "\\|timed out after [0-9]+ seconds\\).*\\]\\'")
+                                line)
+             return (let ((how (match-string 1 line))) (unless (equal how "exit code 0") how))
+             ;; Notes of the server may follow it.
+             while (string-prefix-p "[" line))))
 
 (defun tiro-message--put-tool (key tool)
   "Draw TOOL, a plist of :name, :input, :status and :result, as the line KEY."
@@ -189,9 +206,17 @@ has come stands for a new line when its tool is used again."
             ": " (plist-get tool :status)
             (and result
                  (pcase (plist-get tool :status)
-                   ("done" (let ((lines (length (split-string (string-trim-right result) "\n"))))
-                             (format ", %d line%s" lines (if (= lines 1) "" "s"))))
-                   ("failed" (concat ": " (tiro-view-one-line (tiro-message--reason result) 160))))))))
+                   ("done" (concat ", " (tiro-message--lines tool)))
+                   ("failed" (let ((how (tiro-message--failure tool result)))
+                               (if how (format ", %s, %s" how (tiro-message--lines tool))
+                                 (concat ": " (tiro-view-one-line (tiro-message--reason result)
+                                                                  160))))))))))
+
+(defun tiro-message--lines (tool)
+  "Say how many lines the result of TOOL has."
+  (let ((lines (length (split-string (string-trim-right (plist-get tool :result)) "\n"))))
+    (format "%s%d line%s" (if (plist-get tool :cut) "more than " "") lines
+            (if (= lines 1) "" "s"))))
 
 (defun tiro-message--reason (result)
   "Return the first line of RESULT, that of a tool that failed."
@@ -212,8 +237,33 @@ has come stands for a new line when its tool is used again."
      "*tiro tool*"
      (concat (plist-get tool :name) ": " (plist-get tool :status) "\n"
              (cl-loop for (key value) on (plist-get tool :input) by #'cddr
-                      concat (format "\n%s: %s" (substring (symbol-name key) 1) value))
-             "\n\n" (or (plist-get tool :result) "(no result yet)")))))
+                      concat (tiro-visible (format "\n%s: %s" (substring (symbol-name key) 1)
+                                                   value)))
+             "\n\n" (tiro-message--whole tool)))))
+
+(defconst tiro-message--shown-chars 2000000 "So much of a result is shown: its two ends.")
+
+(defun tiro-message--whole (tool)
+  "Return the whole result of TOOL; of a very long one its two ends."
+  (let ((seq (plist-get tool :seq)))
+    (cond ((null (plist-get tool :result)) "(no result yet)")
+          ;; The seq is one of the current session.
+          ((and seq (plist-get tool :cut) (eq t tiro-message-session))
+           (let* ((half (/ tiro-message--shown-chars 2))
+                  (head (tiro-message--piece seq 0 half))
+                  (total (plist-get head :totalChars))
+                  (left (- total (* 2 half))))
+             (concat (plist-get head :text)
+                     (when (> left 0) (format "\n[… %d of %d characters are not shown here …]\n"
+                                              left total))
+                     (when (> total half)
+                       (plist-get (tiro-message--piece seq (max half (- total half)) half)
+                                  :text)))))
+          (t (plist-get tool :result)))))
+
+(defun tiro-message--piece (seq offset limit)
+  "Ask for LIMIT characters of the message SEQ from OFFSET on."
+  (tiro-session-call 'tiro/session/content (list :seq seq :offset offset :limit limit)))
 
 (defun tiro-message-button (action)
   "Return text properties that make a line a button for ACTION."

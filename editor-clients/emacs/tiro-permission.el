@@ -16,6 +16,7 @@
 (require 'tiro-chat)
 (require 'tiro-rpc)
 (require 'tiro-transcript)
+(require 'tiro-visible)
 
 (defvar tiro-permission-pending nil
   "Questions that wait, oldest first, each a cons (NUMBER . LATER).")
@@ -91,7 +92,7 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
     (with-current-buffer (get-buffer-create "*tiro diff*")
       (let ((inhibit-read-only t))
         (erase-buffer)
-        (insert preview)
+        (insert (tiro-visible preview))
         (goto-char (point-min)))
       (if (string-prefix-p "--- " preview) (diff-mode) (special-mode))
       (setq buffer-read-only t
@@ -109,8 +110,8 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
   "Return the name of TOOL-USE and its file or its command, short and in one line."
   (let* ((input (plist-get tool-use :input))
          (about (format "%s" (or (plist-get input :command) (plist-get input :path) "")))
-         (lines (split-string (string-trim about) "[\n\r]"))
-         (line (concat (car lines) (and (cdr lines) "…"))))
+         (lines (split-string (string-trim about) "\n"))
+         (line (tiro-visible (concat (car lines) (and (cdr lines) "…")))))
     (string-trim-right
      (concat (plist-get tool-use :name) " " (truncate-string-to-width line 60 nil nil "…")))))
 

@@ -16,6 +16,7 @@
 (require 'tiro-chat)
 (require 'tiro-session)
 (require 'tiro-view)
+(require 'tiro-visible)
 
 (defun tiro-clear-session ()
   "Save the current session and start an empty one.
@@ -52,7 +53,7 @@ Ask first only if it is not saved anywhere, or an answer is being written."
   (when (string-blank-p title) (user-error "Tiro: a title needs a word"))
   (tiro-session-note (tiro-session-call 'tiro/session/configure (list :title title)))
   (tiro-session-tell 'state)
-  (message "Tiro: this session is called %s" title))
+  (message "Tiro: this session is called %s" (tiro-visible-line title)))
 
 (defun tiro-save-session (&optional path)
   "Save the current session; with a prefix argument a copy to PATH."
@@ -190,13 +191,13 @@ The default is the newest that is not the current one."
 
 (defun tiro-saved--name (session)
   "Return the title of SESSION, or its id."
-  (or (plist-get session :title) (plist-get session :id)))
+  (tiro-visible-line (or (plist-get session :title) (plist-get session :id))))
 
 (defun tiro-saved--choice (session)
   "Return SESSION as a choice: its title, then its id, which no other has."
   (if (plist-get session :title)
       (concat (tiro-view-one-line (plist-get session :title) 60) "  " (plist-get session :id))
-    (plist-get session :id)))
+    (tiro-visible-line (plist-get session :id))))
 
 (defun tiro-saved--count (session)
   "Return how many messages SESSION holds, those that left the window included."
@@ -204,7 +205,7 @@ The default is the newest that is not the current one."
 
 (defun tiro-saved--annotation (session)
   "Return what to say beside SESSION in a list to choose from."
-  (if (plist-get session :error) (format "  damaged: %s" (plist-get session :error))
+  (if (plist-get session :error) (format "  damaged: %s" (tiro-visible-line (plist-get session :error)))
     (format "  %s ago, %s%s%s" (tiro-view-age (plist-get session :savedAt))
             (tiro-view-messages (tiro-saved--count session))
             (if (plist-get session :agent) (concat ", " (plist-get session :agent)) "")
@@ -239,9 +240,10 @@ The default is the newest that is not the current one."
                   (vector (tiro-view-age (plist-get session :savedAt))
                           (if (plist-get session :error) ""
                             (number-to-string (tiro-saved--count session)))
-                          (or (plist-get session :agent) "")
-                          (or (plist-get session :error) (plist-get session :title) "")
-                          (or (plist-get session :id) ""))))
+                          (tiro-visible-line (or (plist-get session :agent) ""))
+                          (tiro-visible-line
+                           (or (plist-get session :error) (plist-get session :title) ""))
+                          (tiro-visible-line (or (plist-get session :id) "")))))
           (tiro-saved-sessions)))
 
 ;;;###autoload (autoload 'tiro-list-sessions "tiro" nil t)
@@ -340,7 +342,7 @@ With a prefix argument FOR-GOOD delete it for good, after asking."
                 (plist-get hit :role)
                 (or (plist-get hit :id) "")
                 (concat (if (eq t (plist-get hit :takenBack)) "(taken back) " "")
-                        (plist-get hit :snippet)))))
+                        (tiro-visible-line (plist-get hit :snippet))))))
 
 (defun tiro-saved-load-hit ()
   "Load the session of the message on this line, and go to that message."

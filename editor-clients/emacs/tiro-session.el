@@ -288,17 +288,17 @@ Then tell NOTICE, if there is one."
 
 ;;;; Turns
 
-(defun tiro-session-ask (prompt &optional attachments)
-  "Start a turn with PROMPT and the list of ATTACHMENTS."
+(defun tiro-session-ask (prompt &optional attachments images)
+  "Start a turn with PROMPT and the lists of ATTACHMENTS and IMAGES."
   (tiro-session-check-idle)
-  (when (string-blank-p prompt) (user-error "Tiro: the question is empty"))
+  (when (and (string-blank-p prompt) (null images)) (user-error "Tiro: the question is empty"))
   (tiro-session-sync)
   (let ((connection (tiro-session-live)) (turn (list nil)))
-    (tiro-session-tell 'ask (list :prompt prompt :attachments attachments))
+    (tiro-session-tell 'ask (list :prompt prompt :attachments attachments :images images))
     (setf (tiro-session-turn tiro-session) turn)
     (condition-case err
         (tiro-rpc-send connection 'tiro/turn/start
-                       `( :prompt ,prompt
+                       `( :prompt ,(tiro-session--content prompt images)
                           ,@(and attachments (list :attachments (vconcat attachments))))
                        (lambda (result) (tiro-session--over turn result nil))
                        (lambda (err) (tiro-session--over turn nil err)))
@@ -308,6 +308,11 @@ Then tell NOTICE, if there is one."
                        (lambda () (and (eq turn (tiro-session-turn tiro-session))
                                        (tiro-session-roots tiro-session))))
     (tiro-session-tell 'state)))
+
+(defun tiro-session--content (prompt images)
+  "Return PROMPT as it is sent, with IMAGES behind it."
+  (if (null images) prompt
+    (vconcat (unless (string-blank-p prompt) (list (list :type "text" :text prompt))) images)))
 
 (defun tiro-session-check-idle ()
   "Signal a `user-error' while a turn runs."

@@ -19,6 +19,7 @@
 
 (require 'cl-lib)
 (require 'subr-x)
+(require 'tiro-visible)
 
 (defvar tiro-max-line)
 
@@ -105,6 +106,7 @@
 
 (defun tiro-transcript-add (kind text)
   "Add TEXT of KIND at the end of the transcript."
+  (setq text (if (memq kind '(diff permission)) (tiro-visible text) (tiro-visible-prose text)))
   (unless (eq kind tiro-transcript--kind)
     ;; Models like to begin with empty lines.
     (setq text (string-trim-left text "[\n\r]+")))
@@ -151,7 +153,7 @@ PROPERTIES are text properties of the heading."
   (if (eq kind tiro-transcript--kind) (tiro-transcript-add kind text)
     (tiro-transcript-put-line (make-symbol heading) kind heading properties)
     (tiro-transcript--append
-     (propertize (concat "\n" (string-trim-left text "[\n\r]+"))
+     (propertize (concat "\n" (string-trim-left (tiro-visible-prose text) "\n+"))
                  'face (alist-get kind tiro-transcript--faces) 'tiro-kind kind
                  'invisible 'tiro-fold))))
 
@@ -344,7 +346,7 @@ breaks have the property `tiro-break' and are left out of copies."
 (defun tiro-transcript--one-line (text)
   "Return TEXT as one line of at most 200 characters."
   (truncate-string-to-width
-   (replace-regexp-in-string "[\n\r\t]+" " " (substring text 0 (min 1000 (length text))))
+   (tiro-visible-line (substring text 0 (min 1000 (length text))))
    200 nil nil "..."))
 
 (defun tiro-transcript-copied (beg end delete)

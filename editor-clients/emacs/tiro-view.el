@@ -16,6 +16,7 @@
 (require 'subr-x)
 (require 'tiro-session)
 (require 'tiro-transcript)
+(require 'tiro-visible)
 
 (defvar tiro-view-mode-map
   (let ((map (make-sparse-keymap)))
@@ -39,7 +40,7 @@ MODE is its major mode, `tiro-view-mode' by default."
     (setq-local revert-buffer-function (lambda (&rest _) (when again (funcall again))))
     (let ((inhibit-read-only t))
       (erase-buffer)
-      (insert text)
+      (insert (tiro-visible-prose text))
       (goto-char (point-min))))
   (pop-to-buffer name))
 
@@ -94,7 +95,7 @@ MODE is its major mode, `tiro-view-mode' by default."
 (defun tiro-view-one-line (text width)
   "Return TEXT as one line of at most WIDTH columns."
   (truncate-string-to-width
-   (string-trim (replace-regexp-in-string "[\n\r\t]+" " " (substring text 0 (min 1000 (length text)))))
+   (string-trim (tiro-visible-line (substring text 0 (min 1000 (length text)))))
    width nil nil "..."))
 
 (defun tiro-view-age (time)

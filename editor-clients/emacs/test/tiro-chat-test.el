@@ -182,5 +182,28 @@
     (setf (tiro-session-context-size tiro-session) '(:tokens 12345 :contextWindow nil))
     (should (equal (tiro-chat-mode-line) ":stopped 12k tokens"))))
 
+(ert-deftest tiro-chat-a-command-that-failed-is-not-done ()
+  "Its line says how it ended, and its details are whole."
+  (tiro-testing-with-server
+    (tiro-testing-write "a.txt" "one\n")
+    (tiro-ask "edit a.txt and run seq 100000; exit 3")
+    (dotimes (_ 2)
+      (tiro-testing-wait-for "[y Allow once]")
+      (tiro-testing-allow))
+    (tiro-testing-wait-idle)
+    (should (string-match-p
+             "^\\* run_command seq 100000; exit 3: failed, exit code 3, more than [0-9]+ lines$"
+             (tiro-testing-chat)))
+    (with-current-buffer "*tiro*"
+      (goto-char (point-min))
+      (search-forward "* run_command")
+      (save-window-excursion
+        (push-button)
+        (with-current-buffer "*tiro tool*"
+          (should (string-search "\n50000\n" (buffer-string)))
+          (should (string-suffix-p "\n100000\n[exit code 3]" (buffer-string))))))
+    (tiro-session-refresh)
+    (should (string-search "exit 3: failed, exit code 3, more than " (tiro-testing-chat)))))
+
 (provide 'tiro-chat-test)
 ;;; tiro-chat-test.el ends here

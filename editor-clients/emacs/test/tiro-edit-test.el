@@ -146,6 +146,73 @@
     (should (equal (buffer-string) "ONE\n"))
     (should (buffer-modified-p))))
 
+(defmacro tiro-edit-test-after-save (function &rest body)
+  "Let FUNCTION run after saves while BODY runs."
+  (declare (indent 1) (debug t))
+  `(let ((hook ,function))
+     (add-hook 'after-save-hook hook)
+     (unwind-protect (progn ,@body) (remove-hook 'after-save-hook hook))))
+
+(defun tiro-edit-test-disk ()
+  "Return what a.txt holds on the disk."
+  (with-temp-buffer (insert-file-contents "a.txt") (buffer-string)))
+
+(ert-deftest tiro-edit-is-followed-by-what-a-hook-makes-of-the-file ()
+  "A formatter that runs on the file: the buffer and the server have what is on the disk."
+  (tiro-edit-test-with "one\n"
+    (tiro-edit-test-after-save
+        (lambda ()
+          (write-region "formatted\n" nil buffer-file-name nil 'silent)
+          (set-file-times buffer-file-name (time-add nil 10)))
+      (let ((answer (tiro-edit-test-edit '(0 0 0 3 "ONE"))))
+        (should (equal '(:applied t) answer))))
+    (should (equal "formatted\n" (tiro-edit-test-disk)))
+    (should (equal "formatted\n" (buffer-string)))
+    (should-not (buffer-modified-p))
+    (should (tiro-buffer-as-told-p nil))))
+
+(ert-deftest tiro-edit-model-is-told-that-a-hook-changed-the-file ()
+  (tiro-testing-with-server
+    (with-current-buffer (find-file-noselect (tiro-testing-write "a.txt" "one\n"))
+      (tiro-edit-test-after-save
+          (lambda ()
+            (write-region "ONE, formatted\n" nil buffer-file-name nil 'silent)
+            (set-file-times buffer-file-name (time-add nil 10)))
+        (tiro-ask "edit a.txt")
+        (tiro-testing-wait-for "[y Allow once]")
+        (tiro-testing-allow)
+        (tiro-testing-wait-idle))
+      (should (equal "ONE, formatted\n" (buffer-string)))
+      (should (string-search "it is changed further in the editor by now" (tiro-testing-chat))))))
+
+(ert-deftest tiro-edit-tells-what-a-hook-makes-of-the-buffer ()
+  "What a hook puts into the buffer is no part of the save, and is told."
+  (tiro-edit-test-with "one\n"
+    (tiro-edit-test-after-save (lambda () (goto-char (point-max)) (insert "more\n"))
+      (tiro-edit-test-edit '(0 0 0 3 "ONE")))
+    (should (equal "ONE\n" (tiro-edit-test-disk)))
+    (should (equal "ONE\nmore\n" (buffer-string)))
+    (should (buffer-modified-p))
+    (should (tiro-buffer-as-told-p nil))))
+
+(ert-deftest tiro-edit-is-made-whatever-hooks-do-after-the-save ()
+  (tiro-edit-test-with "one\n"
+    (should (equal "Tiro: a.txt is changed and saved, but what comes then failed: No"
+                   (tiro-edit-test-after-save (lambda () (error "No"))
+                     (tiro-testing-said
+                      (lambda ()
+                        (should (equal '(:applied t) (tiro-edit-test-edit '(0 0 0 3 "ONE")))))))))
+    (should-not (buffer-modified-p)))
+  (let (answer)
+    (tiro-edit-test-with "one\n"
+      (let ((file buffer-file-name))
+        (tiro-edit-test-after-save (lambda () (kill-buffer (find-buffer-visiting file)))
+          (setq answer (tiro-edit-test-edit '(0 0 0 3 "ONE"))))
+        (with-temp-buffer
+          (insert-file-contents file)
+          (should (equal "ONE\n" (buffer-string))))))
+    (should (equal '(:applied t) answer))))
+
 (ert-deftest tiro-edit-counts-as-was-agreed ()
   "Emoji, narrowing, and a place behind the last line."
   (tiro-edit-test-with "a😀b\nlast"

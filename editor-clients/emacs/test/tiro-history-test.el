@@ -97,6 +97,39 @@
     (should (string-search "You: break\n  + text" (tiro-testing-chat)))
     (should (string-search "You said: before" (tiro-testing-chat)))))
 
+(defconst tiro-history-test-image
+  '(:type "image" :source (:type "base64" :media_type "image/png" :data "iVBORw0KGgo="))
+  "A picture in the form of a message.")
+
+(defun tiro-history-test-asked ()
+  "Return the content of the last question."
+  (plist-get (car (last (seq-filter (lambda (message) (equal "user" (plist-get message :role)))
+                                    (tiro-history--window))))
+             :content))
+
+(ert-deftest tiro-history-a-picture-goes-along-again ()
+  "A question with a picture is asked again, and edited, with its picture."
+  (tiro-testing-with-server
+    (tiro-session-ask "what is it" '((:kind "text" :text "beside it")) (list tiro-history-test-image))
+    (tiro-testing-wait-idle)
+    (should (string-search "You: what is it\n[image]\n  + text" (tiro-testing-chat)))
+    (let ((asked (tiro-history-test-asked)))
+      (should (seq-contains-p asked tiro-history-test-image))
+      (tiro-retry)
+      (tiro-testing-wait-idle)
+      (should (equal asked (tiro-history-test-asked)))
+      (save-current-buffer
+        (tiro-history-test-at "You: what is it")
+        (tiro-edit-message))
+      (with-current-buffer "*tiro message*"
+        (let ((places (alist-get 'text tiro-form--fields)))
+          (should (equal "what is it" (buffer-substring (car places) (cdr places))))
+          (goto-char (cdr places))
+          (insert " not"))
+        (tiro-form-apply))
+      (should (equal (tiro-history-test-asked)
+                     (vconcat '((:type "text" :text "what is it not")) (seq-drop asked 1)))))))
+
 (ert-deftest tiro-history-steered-text-is-a-message-of-its-own ()
   "Point on what was said to the running answer finds that message."
   (tiro-testing-with-server
