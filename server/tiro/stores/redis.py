@@ -141,6 +141,7 @@ class Server:
     ) -> None:
         self.clock = clock
         self.keys: Keys = NoKeys()
+        self.busy_seconds = 0.0
         self.address = _without_secrets(url)
         self.prefix = prefix.encode()
         self._url = url
@@ -250,6 +251,10 @@ class Server:
     def lock(self, id: str) -> "_Lease":
         """The lock of a session: a key that is gone a while after its holder."""
         return _Lease(self, self.prefix + b"lock:" + _bytes(id))
+
+    def hurried(self) -> contextlib.AbstractContextManager[None]:
+        """Nothing: a server that does not answer is given up soon."""
+        return contextlib.nullcontext()
 
     def ping(self) -> None:
         """Raise StorageError where nothing can be read."""

@@ -5,6 +5,7 @@ servers share has a lock for their turns besides, and a list.
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -222,6 +223,9 @@ class SharedShelf(Protocol):
 
     keys: Keys
 
+    busy_seconds: float
+    """How long another program may be at it before that is a fault."""
+
     @property
     def trash(self) -> RawTrash:
         """What was deleted from it."""
@@ -253,6 +257,13 @@ class SharedShelf(Protocol):
 
     def lock(self, id: str) -> TurnLock:
         """The lock of the session with this id."""
+        ...
+
+    def hurried(self) -> AbstractContextManager[None]:
+        """Within it this thread waits for no other program that has locked what it needs.
+
+        For as long as a session's lock is held: whoever changes the session waits for that.
+        """
         ...
 
     def ping(self) -> None:

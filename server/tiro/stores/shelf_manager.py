@@ -169,10 +169,11 @@ class ShelfManager(SessionManager):
     def _is_there(self, id: str) -> bool:
         """As in files; what has expired makes room (G4.3)."""
         try:
-            found = self.shelf.find(id) if self.shelf.has(id) else None
-            return found is not None and not (
-                has_expired(found.expires_at, self.now()) and found.delete()
-            )
+            with self.shelf.hurried():
+                found = self.shelf.find(id) if self.shelf.has(id) else None
+                return found is not None and not (
+                    has_expired(found.expires_at, self.now()) and found.delete()
+                )
         except StorageError:
             return False  # a taken id is seen when the session is stored
 

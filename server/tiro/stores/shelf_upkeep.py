@@ -27,6 +27,8 @@ from tiro.stores.upkeep import forget_lost_agent
 
 IDLE_SECONDS = 0.25
 RETRY_SECONDS = 1.0
+PAUSE_SECONDS = 0.1
+"""Between two attempts while another program is at the shelf."""
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +86,8 @@ class ShelfUpkeep:
         self._is_at_rest = False
         """It was brought to rest: nothing is tried again before the next change."""
         self._retry_at = 0.0
+        self._busy_since: float | None = None
+        """Since when another program keeps us from storing, which is not told yet."""
         self._last_change = 0.0
         session.observe(self._changed)
 
@@ -140,7 +144,7 @@ class ShelfUpkeep:
         """
 
         def take() -> bool:
-            with session.lock:
+            with session.lock, self._shelf.hurried():
                 if not self._holds:
                     if not self._take_lock(session):
                         return False
@@ -179,7 +183,7 @@ class ShelfUpkeep:
 
     def take_news(self, session: Core, news: SharedKept) -> None:
         """Take in what was just read, if it is still what stands there; raises StorageError."""
-        with session.lock:
+        with session.lock, self._shelf.hurried():
             kept = self._kept
             if kept is None or self._is_busy(session) or news.birth != kept.birth:
                 return
@@ -193,16 +197,11 @@ class ShelfUpkeep:
     # Storing at other times than at a change
 
     def save(self, session: Core) -> Path:
-        """Store all that is not stored yet; raises StorageError, SessionInUseError."""
-        self.enter(session)
-        try:
-            with session.lock:
-                self._store_all(session)
-        except StorageError as error:
-            self._failed(session, error)
-            raise
-        finally:
-            self.leave(session)
+        """Store all that is not stored yet, as soon as no other program keeps us from it.
+
+        Raises StorageError, SessionInUseError.
+        """
+        self._store_now(session, self._shelf.busy_seconds)
         assert self.path is not None
         return self.path
 
@@ -210,7 +209,7 @@ class ShelfUpkeep:
         """Store what a session at rest should have stored; never raises."""
         if self._home.autosave and not self._is_detached and self._has_anything(session):
             with suppress(StorageError, SessionInUseError):
-                self.save(session)
+                self._store_now(session, 0)
         self._is_at_rest = not self._is_failing
         if self._is_failing:
             self._home.schedule(self, session)
@@ -241,7 +240,7 @@ class ShelfUpkeep:
         if self._is_failing and now >= self._retry_at:
             self._retry(session)
         elif now >= self._last_change + IDLE_SECONDS:
-            with session.lock:
+            with session.lock, self._shelf.hurried():
                 self._fold(session)
 
     # What follows runs under the session's lock. First: storing a change.
@@ -256,7 +255,8 @@ class ShelfUpkeep:
         self._is_at_rest = self._was_folded = False
         if not self._is_failing:
             try:
-                self._store(session, first_n, changes)
+                with self._shelf.hurried():
+                    self._store(session, first_n, changes)
             except StorageError as error:
                 self._failed(session, error)
             except Exception as error:  # a fault of ours must not undo the change just made
@@ -275,6 +275,22 @@ class ShelfUpkeep:
             self._worked(session)
         else:
             self._overtaken(session)
+
+    def _store_now(self, session: Core, patience: float) -> None:
+        until = time.monotonic() + patience
+        while True:
+            self.enter(session)
+            try:
+                with session.lock, self._shelf.hurried():
+                    self._store_all(session)
+                return
+            except StorageError as error:
+                if not _is_locked(error) or time.monotonic() >= until:
+                    self._failed(session, error)
+                    raise
+            finally:
+                self.leave(session)
+            time.sleep(PAUSE_SECONDS)
 
     def _store_all(self, session: Core) -> None:
         """Store the session whole, if anything of it is not stored yet."""
@@ -389,15 +405,25 @@ class ShelfUpkeep:
     def _retry(self, session: Core) -> None:
         self._try_later()
         try:
-            self._shelf.ping()  # nobody waits for the session's lock meanwhile
-            with session.lock:
-                if self._is_failing:
-                    self._store_all(session)
+            with self._shelf.hurried():
+                self._shelf.ping()  # nobody waits for the session's lock meanwhile
+                with session.lock:
+                    if self._is_failing:
+                        self._store_all(session)
         except StorageError as error:
             log.info("Still out of reach: %s", error)
+            self._failed(session, error)
 
     def _failed(self, session: Core, error: StorageError) -> None:
+        """Try again later, and tell it; where another program is at it, only after a while."""
         self._try_later()
+        if _is_locked(error):
+            self._retry_at = time.monotonic() + PAUSE_SECONDS
+            self._busy_since = self._busy_since or time.monotonic()
+            if time.monotonic() < self._busy_since + self._shelf.busy_seconds:
+                self._home.schedule(self, session)
+                return
+            self._try_later()
         reason = error.data.get("reason") or str(error)
         detail = {"path": str(self.path or self.directory), "errno": "EIO", "reason": reason}
         self._home.told("save_failed", session, detail)
@@ -408,7 +434,7 @@ class ShelfUpkeep:
 
     def _worked(self, session: Core) -> None:
         self._stored_n, self.saved_at = session.n, self._home.now()
-        self._is_failing = False
+        self._is_failing, self._busy_since = False, None
         self._home.told("save_resumed", session, {})
 
     def _fold(self, session: Core) -> None:
@@ -429,6 +455,11 @@ class ShelfUpkeep:
 
     def _has_anything(self, session: Core) -> bool:
         return self._id is not None or bool(session.newest_first or session.archive_rows)
+
+
+def _is_locked(error: StorageError) -> bool:
+    """Whether another program is at the shelf, and likely to be done soon."""
+    return error.data.get("errno") == "EBUSY"
 
 
 def _release(lock: TurnLock) -> None:

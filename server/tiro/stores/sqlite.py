@@ -8,6 +8,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -34,7 +35,10 @@ from tiro.stores.sqlite_trash import TABLE as TRASH_TABLE
 from tiro.stores.store import CLEANUP_SECONDS, expires_at
 
 BUSY_SECONDS = 10.0
-"""How long to wait for another process that writes."""
+"""How long to wait for another program that writes."""
+HURRIED_SECONDS = 0.1
+"""The same where others wait for us, and how long nobody else gets at the tables meanwhile."""
+PAUSE_SECONDS = 0.02
 SETTINGS = (
     "journal_mode = WAL",
     "synchronous = FULL",  # what a save has answered survives a loss of power
@@ -121,7 +125,9 @@ class Database:
         self.path = path
         self.clock = clock
         self.keys: Keys = NoKeys()
+        self.busy_seconds = BUSY_SECONDS
         self._lock = threading.RLock()
+        self._here = threading.local()
         self._sql: sqlite3.Connection | None = None
         self._file_id: tuple[int, int] | None = None
 
@@ -188,6 +194,15 @@ class Database:
         """The lock of a session: a file beside the sessions, since the system then drops it."""
         return LockFile(self.path.with_name(self.path.name + ".locks") / file_stem(id))
 
+    @contextlib.contextmanager
+    def hurried(self) -> Iterator[None]:
+        """As `SharedShelf.hurried`."""
+        before, self._here.is_hurried = self._is_hurried(), True
+        try:
+            yield
+        finally:
+            self._here.is_hurried = before
+
     def ping(self) -> None:
         """Raise StorageError where nothing can be read."""
         with self.reading():
@@ -224,8 +239,7 @@ class Database:
             for table in ("snapshots", "changes"):
                 gone = "session NOT IN (SELECT number FROM sessions)"
                 sql.execute(f"DELETE FROM {table} WHERE {gone}")
-        with self._told("written") as sql:
-            sql.execute("VACUUM")
+        with self._begun("VACUUM", "written") as sql:
             sql.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # what others still read stays
 
     def close(self) -> None:
@@ -249,7 +263,7 @@ class Database:
     def reading(self) -> Iterator[sqlite3.Connection]:
         """One state of the file for all that is read inside; a missing one is not made for it."""
         if self._is_there():
-            with self._transaction("BEGIN", "read") as sql:
+            with self._begun("BEGIN", "read") as sql, _all_or_nothing(sql):
                 yield sql
             return
         try:
@@ -262,7 +276,7 @@ class Database:
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """All that is written inside, or nothing of it."""
-        with self._transaction("BEGIN IMMEDIATE", "written") as sql:
+        with self._begun("BEGIN IMMEDIATE", "written") as sql, _all_or_nothing(sql):
             yield sql
 
     def _is_there(self) -> bool:
@@ -272,20 +286,51 @@ class Database:
             raise _failure(self.path, error, "read") from error
 
     @contextlib.contextmanager
-    def _transaction(self, begin: str, verb: str) -> Iterator[sqlite3.Connection]:
-        with self._told(verb) as sql, _all_or_nothing(sql, begin):
-            yield sql
+    def _begun(self, begin: str, verb: str) -> Iterator[sqlite3.Connection]:
+        """The tables, for one thread at a time, when this was done in them first.
 
-    @contextlib.contextmanager
-    def _told(self, verb: str) -> Iterator[sqlite3.Connection]:
-        """The tables, for one thread at a time; what SQLite refuses is a StorageError."""
-        with self._lock:
-            try:
-                yield self._open()
-            except StorageError:
-                raise
-            except (sqlite3.Error, OSError) as error:
-                raise _failure(self.path, error, verb) from error
+        Who waits for another program keeps no thread from them. What SQLite refuses is a
+        StorageError.
+        """
+        until = time.monotonic() + (0 if self._is_hurried() else self.busy_seconds)
+        while (sql := self._tried(begin, verb, until)) is None:
+            time.sleep(PAUSE_SECONDS)
+        try:
+            yield sql
+        except StorageError:
+            raise
+        except (sqlite3.Error, OSError) as error:
+            raise _failure(self.path, error, verb) from error
+        finally:
+            self._lock.release()
+
+    def _tried(self, begin: str, verb: str, until: float) -> sqlite3.Connection | None:
+        """Do this first, and hold the lock then; None where another program is at it."""
+        self._lock.acquire()
+        try:
+            sql = self._open()
+            sql.execute(begin)
+            if begin == "BEGIN":
+                sql.execute("PRAGMA user_version")  # before something is read nothing has begun
+            return sql
+        except (sqlite3.Error, OSError) as error:
+            failure = error if isinstance(error, StorageError) else _failure(self.path, error, verb)
+            self._give_up()
+            if failure.data["errno"] != "EBUSY" or time.monotonic() >= until:
+                raise failure from error
+            return None
+        except BaseException:
+            self._give_up()
+            raise
+
+    def _give_up(self) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            if self._sql is not None and self._sql.in_transaction:
+                self._sql.execute("ROLLBACK")
+        self._lock.release()
+
+    def _is_hurried(self) -> bool:
+        return bool(getattr(self._here, "is_hurried", False))
 
     def _open(self) -> sqlite3.Connection:
         """The tables in the file that is there now; made where it is missing."""
@@ -296,7 +341,7 @@ class Database:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, FILE_MODE))  # for its owner only
             self._file_id = file_id(self.path)
             sql = connect(
-                self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                self.path, timeout=HURRIED_SECONDS, isolation_level=None, check_same_thread=False
             )
             sql.text_factory = _text
             try:
@@ -446,8 +491,9 @@ def _version(sql: sqlite3.Connection) -> int:
 
 
 @contextlib.contextmanager
-def _all_or_nothing(sql: sqlite3.Connection, begin: str) -> Iterator[None]:
-    sql.execute(begin)
+def _all_or_nothing(sql: sqlite3.Connection, begin: str | None = None) -> Iterator[None]:
+    if begin is not None:
+        sql.execute(begin)
     try:
         yield
         sql.execute("COMMIT")
