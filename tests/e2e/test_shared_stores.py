@@ -1,12 +1,17 @@
 """The real server with its sessions in SQLite and on a real Redis server (`store:`)."""
 
+import functools
+import signal
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e import replies
+from tests.e2e.client import Server
 from tests.e2e.command import Tiro
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
@@ -156,3 +161,32 @@ def test_doctor_names_a_redis_that_is_away(home: Home, tiro: Tiro, redis: RedisS
     home.write_config(store={"kind": "redis", "url": redis.url})
     redis.kill()
     assert "could not be read" in tiro("doctor").stdout
+
+
+def is_told(server: Server, text: str) -> bool:
+    return any(text in params["message"] for params in server.named("window/showMessage"))
+
+
+def test_what_a_locked_file_did_not_take_is_kept_when_the_server_is_ended(
+    start: StartServer, home: Home, tiro: Tiro
+) -> None:
+    """By a signal as by `shutdown`: it is told where, then and at the next start."""
+    home.write_config(store={"kind": "sqlite"})
+    for end in ("shutdown", "SIGTERM"):
+        server = start()
+        add(server, "user", "stored")
+        with closing(sqlite3.connect(home.config_dir / "sessions.db", isolation_level=None)) as sql:
+            sql.execute("BEGIN IMMEDIATE")
+            assert add(server, "user", f"not stored before {end}")["stored"] is False
+            if end == "shutdown":
+                assert server.shutdown() == 0
+            else:
+                server.process.send_signal(signal.SIGTERM)
+                assert server.wait_exit() == 1
+        (path,) = (home.config_dir / "rescued").iterdir()
+        assert is_told(server, str(path))
+        again = start()
+        again.wait_until(functools.partial(is_told, again, str(path.parent)), "what waits there")
+        assert tiro("sessions", "import", str(path)).returncode == 0
+        assert latest(again) == ["stored", f"not stored before {end}"]
+        path.unlink()

@@ -31,6 +31,7 @@ from tiro.assistant.messages import Messages
 from tiro.assistant.model_choice import ModelRow, Models, load_adapters
 from tiro.assistant.new_turn import Means, begin_turn
 from tiro.assistant.prompt import Attachment, content_of, is_blank
+from tiro.assistant.rescue import Rescue, waiting
 from tiro.assistant.results import Exported, Status
 from tiro.assistant.running_turn import EventListener, TurnResult, entered
 from tiro.assistant.saved_sessions import SavedSessions
@@ -53,6 +54,9 @@ from tiro.session.transcript import SHOWN_MESSAGES, Statistics, count, summarize
 from tiro.stores.notices import Notice
 from tiro.tools.editor import Editor
 from tiro.tools.workspace import Workspace
+
+CLOSE_SECONDS = 0.5
+"""How long the end waits for the store before it tells what is kept elsewhere."""
 
 LATE_STORE = (
     "`store` can only be set in the user's configuration file, and is read when the server starts:"
@@ -137,21 +141,29 @@ class Assistant:
     async def warm_up(self) -> None:
         """Load what the first prompt will need, in a thread, so that it need not wait for it.
 
-        Then what is too much in the ledger of edits goes.
+        Then what is too much in the ledger of edits goes, and what an earlier end has left is told.
         """
         await asyncio.to_thread(load_adapters)
         await asyncio.to_thread(self.edits.prune)
+        self.tell_all(await asyncio.to_thread(waiting, self._config_dir))
 
     async def shutdown(self) -> None:
         """End the turn, what the models started, and everything that is not yet on the disk."""
         await self.turns.cancel()
         await self.titles.close()
         await self.memory.close()
+        rescue = Rescue(self.manager, self._config_dir)
+        await asyncio.to_thread(rescue.write)
         for models in (*self._former, self.models):
             await models.close()
         await asyncio.to_thread(self.calibrations.save)
         await asyncio.to_thread(self.saved.close)
-        await asyncio.to_thread(self.manager.close)
+        closing = asyncio.ensure_future(asyncio.to_thread(self.manager.close))
+        if (await asyncio.wait({closing}, timeout=CLOSE_SECONDS))[0]:
+            await asyncio.to_thread(rescue.drop_stored)
+        for sentence in rescue.told():
+            self.say(sentence)
+        await closing
 
     # --- the session, for reading ---
 

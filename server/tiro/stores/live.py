@@ -44,6 +44,11 @@ class Live:
         """Whether it was deleted, here or by another process; waits for the disk."""
         return session in self._deleted or self.upkeep_of(session).is_gone()
 
+    def held_back(self) -> Sequence[Core]:
+        """Those in which something was said and that hold more than is stored."""
+        said = [s for s, _ in self.all() if s.newest_first or s.archive_rows]
+        return [session for session in said if self.is_held_back(session)]
+
     def is_held_back(self, session: Core) -> bool:
         """Whether it holds more than is stored, and is to be stored still."""
         upkeep = self.find(session)

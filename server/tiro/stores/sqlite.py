@@ -197,11 +197,11 @@ class Database:
     @contextlib.contextmanager
     def hurried(self) -> Iterator[None]:
         """As `SharedShelf.hurried`."""
-        before, self._here.is_hurried = self._is_hurried(), True
+        before, self._here.patience = getattr(self._here, "patience", self.busy_seconds), 0.0
         try:
             yield
         finally:
-            self._here.is_hurried = before
+            self._here.patience = before
 
     def ping(self) -> None:
         """Raise StorageError where nothing can be read."""
@@ -292,7 +292,7 @@ class Database:
         Who waits for another program keeps no thread from them. What SQLite refuses is a
         StorageError.
         """
-        until = time.monotonic() + (0 if self._is_hurried() else self.busy_seconds)
+        until = time.monotonic() + getattr(self._here, "patience", self.busy_seconds)
         while (sql := self._tried(begin, verb, until)) is None:
             time.sleep(PAUSE_SECONDS)
         try:
@@ -328,9 +328,6 @@ class Database:
             if self._sql is not None and self._sql.in_transaction:
                 self._sql.execute("ROLLBACK")
         self._lock.release()
-
-    def _is_hurried(self) -> bool:
-        return bool(getattr(self._here, "is_hurried", False))
 
     def _open(self) -> sqlite3.Connection:
         """The tables in the file that is there now; made where it is missing."""
