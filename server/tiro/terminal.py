@@ -163,8 +163,8 @@ def request(method: str, params: dict[str, Any]) -> dict[str, Any]:
     return _run(_asked(method, params))
 
 
-def requests(all_of: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The results of requests to one server, in their order; raises at the first that fails."""
+def requests(all_of: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, Any] | TiroError]:
+    """What came of each request to one server, in their order."""
     return _run(_asked_all(all_of))
 
 
@@ -309,9 +309,15 @@ async def _asked(method: str, params: dict[str, Any]) -> dict[str, Any]:
 
 async def _asked_all(
     requests: Sequence[tuple[str, dict[str, Any]]],
-) -> list[dict[str, Any]]:
+) -> list[dict[str, Any] | TiroError]:
+    results: list[dict[str, Any] | TiroError] = []
     async with _server() as client:
-        return [await client.request(method, params) for method, params in requests]
+        for method, params in requests:
+            try:
+                results.append(await client.request(method, params))
+            except RemoteError as error:
+                results.append(raised_there(error))
+    return results
 
 
 # --- one server ----------------------------------------------------------------------------
@@ -328,6 +334,12 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
         raise TiroError("The server ended unexpectedly; what it said stands above") from error
 
 
+def hear_warnings(method: str, params: Any) -> None:
+    """Show what is wrong with the configuration, which decides where sessions are."""
+    if method == "window/showMessage":
+        tell(str(params.get("message")))
+
+
 def raised_there(error: RemoteError) -> TiroError:
     """The error that the server raised, with its words."""
     if error.kind in ERRORS:
@@ -339,7 +351,7 @@ def raised_there(error: RemoteError) -> TiroError:
 
 @asynccontextmanager
 async def _server(
-    hear: OnNotification | None = None, settings: dict[str, Any] = SETTINGS
+    hear: OnNotification | None = hear_warnings, settings: dict[str, Any] = SETTINGS
 ) -> AsyncGenerator[Client, None]:
     with _its_log() as log:
         client = await Client.start(stderr=log, on_notification=hear, on_request=_answer)

@@ -284,7 +284,7 @@ def test_verify_tells_what_is_damaged_and_repairs_it(tiro: Tiro, home: Home) -> 
     assert problem.startswith(f"{path}: ")
     assert remedy.startswith("  --repair: ")
     told = json.loads(tiro("sessions", "verify", "--json").stdout)
-    assert [(f["path"], f["is_repaired"]) for f in told["findings"]] == [(str(path), False)]
+    assert [(f["path"], f["isRepaired"]) for f in told["findings"]] == [(str(path), False)]
     mended = tiro("sessions", "verify", "--repair")
     assert (mended.returncode, "1 message" in mended.stdout) == (DONE, True)
     assert tiro("sessions", "verify").stdout == ""
@@ -303,8 +303,19 @@ def test_verify_looks_where_the_sessions_are_kept(tiro: Tiro, home: Home) -> Non
         told = json.loads(done.stdout)
         (finding,) = told["findings"]
         assert (done.returncode, told["sessions"]) == (code, 1)
-        assert (finding["path"].startswith(str(path)), finding["is_repaired"]) == (True, not code)
+        assert (finding["path"].startswith(str(path)), finding["isRepaired"]) == (True, not code)
     assert tiro("sessions", "verify").returncode == DONE
+
+
+@pytest.mark.parametrize("command", ["list", "verify", "vacuum"])
+def test_a_mistyped_store_is_told_where_sessions_are_looked_for(
+    tiro: Tiro, home: Home, command: str
+) -> None:
+    """Those in files would be taken for all of them."""
+    home.write_config(store={"kind": "reddis"})
+    done = tiro("sessions", command)
+    assert done.returncode == DONE
+    assert "store.kind must be files, redis or sqlite, not 'reddis'" in done.stderr
 
 
 def test_empty_list_says_so_beside_the_list(tiro: Tiro) -> None:
@@ -405,10 +416,10 @@ def test_sessions_are_searched_exported_and_imported(
     assert out.stdout == f"Exported to {home.workspace / 'talk.json'}\n"
     taken = tiro("sessions", "import", "talk.json")
     assert taken.returncode == DONE
-    new, _, rest = taken.stdout.partition(":")
-    assert rest == " 2 messages\n"
-    assert new != id
-    assert "Which colour?" in tiro("sessions", "show", new).stdout
+    assert (taken.stdout, "here already" in taken.stderr) == (f"{id}: 2 messages\n", True)
+    home.write("mine.json", json.dumps({"messages": [{"role": "user", "content": "Mine?"}]}))
+    new = tiro("sessions", "import", "mine.json").stdout.partition(":")[0]
+    assert tiro("sessions", "show", new).stdout == "[user] Mine?\n"
     assert tiro("sessions", "export", id, "--format", "word").returncode == WRONG_USE
     lossy = tiro("sessions", "export", id, "--format", "magent")
     assert json.loads(lossy.stdout)["messages"][0] == {"role": "user", "content": "Which colour?"}

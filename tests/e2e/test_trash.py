@@ -179,6 +179,20 @@ def aged(home: Home, id: str, days: float, text: str = "hi") -> Path:
     return path
 
 
+def test_one_that_cannot_be_restored_or_deleted_stops_no_other(tiro: Tiro, home: Home) -> None:
+    for id in ("one", "two"):
+        aged(home, id, 1, "some words")
+    for command, told in (("delete", "is in the trash"), ("restore", "is back")):
+        done = tiro("sessions", command, "one", "none", "two")
+        assert done.returncode == Exit.FAILED
+        assert [line.split()[0] for line in done.stdout.splitlines()] == ["one", "two"]
+        assert done.stdout.count(told) == 2
+        assert "'none'" in done.stderr
+    held = tiro("sessions", "delete", "one", "../x")
+    assert (held.returncode, held.stdout[:3]) == (Exit.FAILED, "one")
+    assert tiro("sessions", "delete", "../x").returncode == Exit.WRONG_USE
+
+
 def test_a_dry_run_says_exactly_what_then_goes(start: StartServer) -> None:
     server = start()
     for id_, days in (("new", 1), ("old", 91), ("older", 400)):

@@ -194,7 +194,7 @@ class SavedSessions:
         notes = [*imported.notes, *_losses(imported.stored)]
         given = imported.stored.fields["id"] or ""
         await self.clear()
-        twins = await asyncio.to_thread(_twins, self._manager)
+        twins = await asyncio.to_thread(_twins, self._manager, imported.stored, path)
         twin = await asyncio.to_thread(twins.of, imported.stored)
         notes += await asyncio.to_thread(self._adopt_others, imported.others, twins)
         if is_once and twin is not None and twin.holds_all:
@@ -323,9 +323,14 @@ class SavedSessions:
 
 def _rename(manager: SessionManager, id: str, title: str | None) -> None:
     session = manager.load_id(id)
-    with manager.changing(session):
-        session.change(title=title)
-        manager.save(session)
+    try:
+        with manager.changing(session):
+            session.change(title=title)
+            if not manager.is_stored(session):
+                manager.save(session)
+    except BaseException:  # what was refused does not happen later on
+        manager.live.upkeep_of(session).detach(session)
+        raise
     manager.end(session)
 
 
@@ -357,14 +362,13 @@ def _import(path: Path | None, text: str, format: str | None) -> "Imported":
     chosen = None if format is None else registry.named(format)
     if path is not None:
         return exports.read_import(path, chosen)
-    imported = (chosen or registry.recognised(text)).loads(text)
-    exports.date(imported.stored, None)
-    return imported
+    return (chosen or registry.recognised(text)).loads(text)
 
 
-def _twins(manager: SessionManager) -> "Twins":
+def _twins(manager: SessionManager, stored: StoredSession, path: Path | None) -> "Twins":
     from tiro.stores import exports
 
+    exports.date(stored, path)
     return exports.Twins(manager)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tiro import output
 from tiro.arguments import SESSIONS_EXAMPLES, Commands, add_command, count, days, size
-from tiro.errors import InvalidInputError
+from tiro.errors import InvalidInputError, TiroError
 from tiro.exits import Exit
 from tiro.screen_text import counted, flat, size_text
 
@@ -53,25 +53,30 @@ def sessions_delete(given: argparse.Namespace) -> int:
         return Exit.FAILED
     how = {"forGood": True} if given.for_good else {}
     answers = terminal.requests([("tiro/session/delete", {"id": id, **how}) for id in given.id])
+    code = Exit.DONE
     for id, answer in zip(given.id, answers, strict=True):
-        if not answer["deleted"]:
-            output.note(f"tiro: There is no session {id!r}")
+        if isinstance(answer, TiroError) or not answer["deleted"]:
+            code = _failed(given.id, answer, f"There is no session {id!r}")
         elif given.for_good:
             output.write(f"{id} is deleted for good\n")
         else:
             output.write(f"{id} is in the trash; `tiro sessions restore {id}` takes it back\n")
-    return Exit.DONE if all(answer["deleted"] for answer in answers) else Exit.FAILED
+    return code
 
 
 def sessions_restore(given: argparse.Namespace) -> int:
-    """Bring sessions back from the trash; what has another id now is told."""
+    """Bring sessions back from the trash, and tell of another id; 1 when one was not there."""
     from tiro import terminal
 
     answers = terminal.requests([("tiro/trash/restore", {"id": id}) for id in given.id])
+    code = Exit.DONE
     for id, answer in zip(given.id, answers, strict=True):
+        if isinstance(answer, TiroError):
+            code = _failed(given.id, answer)
+            continue
         told = f" as {answer['id']}, since its own id is taken" if answer["renamed"] else ""
         output.write(f"{id} is back{told}\n")
-    return Exit.DONE
+    return code
 
 
 def sessions_prune(given: argparse.Namespace) -> int:
@@ -137,14 +142,27 @@ def _empty(*, is_asked: bool) -> int:
     return Exit.DONE
 
 
+def _failed(ids: Sequence[str], answer: object, sentence: str = "") -> Exit:
+    """Tell of one that failed; alone it ends the command, and among several no other one."""
+    if isinstance(answer, TiroError) and len(ids) == 1:
+        raise answer
+    output.note(f"tiro: {flat(str(answer)) if isinstance(answer, TiroError) else sentence}")
+    return Exit.FAILED
+
+
 def _are_unwanted(ids: Sequence[str]) -> bool:
     """Whether the person at the terminal wants these gone; InvalidInputError where nobody is."""
     from tiro import terminal
 
-    saved, deleted = terminal.requests(
+    lists = terminal.requests(
         [("tiro/session/list", {"limit": EVERYTHING}), ("tiro/trash/list", {"limit": EVERYTHING})]
     )
-    found = [row for row in (*saved["sessions"], *deleted["sessions"]) if row["id"] in ids]
+    rows = []
+    for answer in lists:
+        if isinstance(answer, TiroError):
+            raise answer
+        rows += answer["sessions"]
+    found = [row for row in rows if row["id"] in ids]
     return not found or _says_yes(FOR_GOOD, found)  # else there is nothing to ask about
 
 

@@ -3,7 +3,7 @@
 import argparse
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tiro import output
 from tiro.arguments import SESSIONS_EXAMPLES, Commands, add_command
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def add_stored(group: Commands) -> None:
     """The commands of this file, among those of `sessions`."""
-    whole = add_command(group, "verify", sessions_verify, "are all sound?", SESSIONS_EXAMPLES)
+    whole = add_command(group, "verify", sessions_verify, "look for damage", SESSIONS_EXAMPLES)
     whole.add_argument("--repair", action="store_true", help="mend what can be; deletes nothing")
     whole.add_argument("--json", action="store_true", help="print JSON")
     about = "remove what nobody needs any more"
@@ -29,8 +29,6 @@ def add_stored(group: Commands) -> None:
 
 def sessions_verify(given: argparse.Namespace) -> int:
     """Read every saved session and all that belongs to it; 1 when something is damaged."""
-    import msgspec
-
     from tiro.session.times import utc_now
     from tiro.stores.shelf_verify import repair_shelf, verify_shelf
     from tiro.stores.verify import repair, verify
@@ -42,22 +40,21 @@ def sessions_verify(given: argparse.Namespace) -> int:
         else:
             found = (repair_shelf if given.repair else verify_shelf)(place, now=now)
     if given.json:
-        output.write_json(msgspec.to_builtins(found))
+        output.write_json(_camel(found))
     else:
         for finding in found.findings:
             output.write(f"{flat(finding.path)}: {flat(finding.problem)}\n")
             if finding.remedy is not None:
                 does = "" if given.repair else "--repair: "
                 output.write(f"  {does}{flat(finding.remedy)}\n")
-        all_of = f"{counted(found.sessions, 'session')} read"
-        output.note(f"{all_of}; {counted(len(found.findings), 'thing')} to tell")
+        damaged = f"{len(found.findings)} damaged or lost, see above"
+        told = damaged if found.findings else "all is sound"
+        output.note(f"{counted(found.sessions, 'session')} read; {told}")
     return Exit.DONE if found.is_sound() else Exit.FAILED
 
 
 def sessions_vacuum(given: argparse.Namespace) -> int:
     """Remove expired sessions and large values that no session needs; say how much that is."""
-    import msgspec
-
     from tiro.session.times import utc_now
     from tiro.stores.vacuum import unneeded, vacuum
 
@@ -68,15 +65,28 @@ def sessions_vacuum(given: argparse.Namespace) -> int:
         else:
             done = (place.unneeded if given.dry_run else place.vacuum)(now=now)
     if given.json:
-        output.write_json(msgspec.to_builtins(done))
+        output.write_json(_camel(done))
     else:
         verb = "would be removed" if given.dry_run else "removed"
         expired = counted(done.expired, "expired session")
         values = counted(done.values, "large value")
-        output.write(f"{expired} and {values} that nothing needs {verb}; {done.bytes:,} bytes\n")
+        room = f"{done.bytes:,} bytes {'would be' if given.dry_run else 'are'} free"
+        output.write(f"{expired} and {values} that nothing needs {verb}; {room}\n")
         if done.in_use:
             output.note(f"{counted(done.in_use, 'large value')} stay while a session is answering")
     return Exit.DONE
+
+
+def _camel(value: object) -> Any:
+    """A value as the other commands print such ones."""
+    import msgspec
+
+    from tiro.protocol.wire import camel
+
+    fields = msgspec.to_builtins(value)
+    if isinstance(fields, dict):
+        return {camel(name): _camel(item) for name, item in fields.items()}
+    return [_camel(item) for item in fields] if isinstance(fields, list) else fields
 
 
 @contextmanager
@@ -86,7 +96,10 @@ def _stored() -> "Iterator[Path | RawShelf]":
     from tiro.config.files import load
     from tiro.stores.shared import place_of, raw_shelf
 
-    directory, store = sessions_directory(), load().settings.store  # no workspace may set it
+    found = load()
+    for problem in found.problems:
+        output.note(flat(problem))
+    directory, store = sessions_directory(), found.settings.store  # no workspace may set it
     if store.kind == "files":
         yield directory
         return

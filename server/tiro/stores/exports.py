@@ -89,7 +89,6 @@ def read_import(path: Path, format: Format | None) -> Imported:
             core = Core()
             read_session(path).restore(core)
             imported.stored = read_snapshot(encode(core.snapshot()))
-        date(imported.stored, path)
         return imported
     except SessionFormatError as error:
         raise _unreadable(path, error.data["reason"], error.data["recovered"]) from error
