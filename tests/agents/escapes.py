@@ -443,6 +443,15 @@ sed 's/a/touch X/e' a.txt
 sed '1e touch X' a.txt
 sed e a.txt
 sed -n '/a/w X' a.txt
+sed -n '/a/p;w X' a.txt
+sed -n '1p;e touch X' a.txt
+sed -n '/[/p;w X]/p' a.txt
+sed -n '/a/,/b/w X' a.txt
+sed 's/[/]/;s/w X/q/' a.txt
+sed -n '/a/{w X' a.txt
+sed '1q;r .env' a.txt
+sed 's/a/b/;s/b/touch X/e' a.txt
+sed -n '\\,a,w X' a.txt
 sed --in-place s/a/b/ a.txt
 sed -f evil.sed a.txt
 sed -e '1e touch X' a.txt
@@ -565,6 +574,15 @@ which ls; touch X
 xxd -r a.txt X
 xxd -- a.txt --
 xxd -- a.txt X
+xxd -r a.txt
+xxd --r a.txt X
+xxd -c 16 a.txt X
+xxd -c16 a.txt X
+xxd -i a.txt X
+xxd -C a.txt X
+hexdump -f .env a.txt
+hexdump -C .env
+column -t .env
 ls 2>X
 ls 2>&1 >X
 ls 2>/dev/null >X
@@ -1277,6 +1295,11 @@ sort -t/ -k2 a.txt
 echo "== /api =="
 printf '%-9s|%3d\n' /api 5
 npm -v
+sed -n '/a/,/^b$/p' a.txt
+sed -n '1,50p;60q' a.txt
+sed '/^[a-z]*$/d; s/a/b/' a.txt
+sed 's/[[:space:]]*$//' a.txt
+xxd -l16 a.txt | head -2
 strings a.txt
 strings @nothing
 uniq -c a.txt

@@ -31,7 +31,7 @@ _LINKERS = word_set("ln gln link rsync ditto")
 """What puts a link wherever it is told, or copies those that it finds unless it is told not to."""
 _LINKING = Option("sl", "symbolic-link link")
 _KEEPS_LINKS = Option("RrdaP", "recursive archive no-dereference preserve")
-_OF_TEXT = word_set("tar curl bat xxd gcc rustc javac black isort ruff tsc")
+_OF_TEXT = word_set("tar curl bat gcc rustc javac black isort ruff tsc")
 """Known programs that do no more than their words say; the others run code of the workspace."""
 
 

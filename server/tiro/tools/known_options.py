@@ -185,7 +185,6 @@ PROGRAMS: dict[str, Program] = {
         text="l",
         long="plain number language line-range style color theme wrap",
     ),
-    "xxd": _program(single="a b e i p ps u C", valued="cglso", most=1),
     "pytest": _program(
         flags="vqxslh",
         text="krmn",

@@ -128,6 +128,9 @@ READERS: dict[str, Reader] = {
     "fold": Reader(shows="text", flags="bs", valued="w", long="width spaces"),
     "rev": Reader(shows="text"),
     "od": Reader(shows="text", flags="abcdfiloxv", valued="AtjNw"),
+    "hexdump": Reader(shows="text", flags="Cbcdovx", valued="ns"),
+    "xxd": Reader(shows="text", flags="abeipu", valued="cgls", most=1),
+    "column": Reader(shows="text", flags="tx", valued="sc"),
     "cmp": Reader(shows="text", flags="bls", valued="n"),
     "comm": Reader(shows="text", flags="123", long="check-order nocheck-order total"),
     "md5sum": Reader(shows="text", flags="bt"),
@@ -324,13 +327,21 @@ _HANDED_TO = word_set(
 )
 """Readers that look at what they are handed and at nothing else, whichever word of theirs it is."""
 
+_REGEX = r"/(?:[^/\\\[\]]|\[[^/\\\[\]]+\])*/"
+"""Written so that every sed finds its end in the same place."""
+_LINE = rf"(?:\d+|\$|{_REGEX})"
+_SED_COMMAND = (
+    rf"(?:(?:{_LINE}(?:,(?:{_LINE}|\+\d+))?)?[pdq]"
+    rf"|(?:\d+(?:,(?:\d+|\$))?)?s{_REGEX}[^/\\]*/[gIip0-9]*)"
+)
 _SED_SCRIPT = re.compile(
-    r"(\d+|\$)?(,(\d+|\$|\+\d+))?[pdq]|(\d+(,(\d+|\$))?)?s/[^/\\]*/[^/\\]*/[gIip0-9]*"
+    rf"{_SED_COMMAND}(?:; *{_SED_COMMAND})*"
+    r"|(?:\d+(?:,(?:\d+|\$))?)?s/[^/\\]*/[^/\\]*/[gIip0-9]*"
 )
 
 
 def _sed(words: Sequence[str], deep: bool) -> Reading | None:
-    """sed: one script that prints, leaves out or replaces; any other may write and run."""
+    """sed: a script that prints, leaves out or replaces; any other may write and run."""
     options = [word for word in words[1:] if word.startswith("-")]
     others = [word for word in words[1:] if not word.startswith("-")]
     if any(option not in ("-n", "-E", "-r", "-s", "-u", "--quiet") for option in options):
