@@ -307,7 +307,7 @@ def heard(stream: bytes) -> list[Any]:
     reader = FrameReader(
         read_end,
         on_message=told.append,
-        on_unreadable=lambda: told.append("unreadable"),
+        on_unreadable=lambda body: told.append("unreadable"),
         on_end=end,
     )
     reader.start()

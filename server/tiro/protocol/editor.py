@@ -19,7 +19,7 @@ import msgspec
 from tiro.protocol import types
 from tiro.protocol.buffer_edits import change_buffer
 from tiro.protocol.buffers import Buffers, path_of
-from tiro.protocol.rpc import ClientRefusedError, TiroProtocol
+from tiro.protocol.rpc import ClientRefusedError, TiroProtocol, UnreadableAnswerError
 from tiro.protocol.wire import displayed, from_wire_diagnostic
 from tiro.tools.editor import Diagnostic, PermissionAnswer, PermissionRequest
 
@@ -35,6 +35,7 @@ MESSAGE_TYPES = {"error": 1, "warning": 2, "info": 3}
 LONG_TEXT_CHARS = 400
 QUESTION_CHARS = 1000
 QUESTION_CUT = " … [{more:,} more characters]"
+UNREADABLE = "The answer about {} cannot be read; it counts as a refusal, and nothing was run"
 ANSWER_SECONDS = 3.0
 DIAGNOSTICS_SECONDS = 10.0
 
@@ -109,9 +110,12 @@ class ClientEditor:
                 await self.show_text("question.diff", what)
             choice = await self.choose(_question(request), [ONCE, ALWAYS, REJECT])
             return PermissionAnswer(ANSWERS.get(choice or REJECT, "reject"))
+        except (UnreadableAnswerError, msgspec.ValidationError) as error:
+            logger.warning("A permission request was answered in an unknown way: %s", error)
+            self.say(UNREADABLE.format(request.name))
         except Exception as error:
             logger.warning("A permission request was not answered: %s", error)
-            return PermissionAnswer("reject")
+        return PermissionAnswer("reject")
 
     def can_diagnose(self) -> bool:
         """Whether the client announced that it can be asked for them."""

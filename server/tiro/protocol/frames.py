@@ -7,6 +7,7 @@ no message; `rpc.py` does. It imports little, so that `keep_stdout` can run befo
 
 import collections
 import json
+import operator
 import os
 import re
 import select
@@ -141,6 +142,28 @@ def decode_body(body: bytes) -> Any:
     if brackets > MAX_NESTING and json_text.is_nested_deeper(value, MAX_NESTING):
         raise ValueError("The message is nested too deeply")
     return value
+
+
+def answered_id(body: bytes) -> int | None:
+    """Which request of ours a body answers that cannot be decoded; None where it is no answer."""
+    depth, name = 0, b""
+    fields: dict[bytes, bytes] = {}
+    for word in map(operator.itemgetter(0), _WORDS.finditer(body)):
+        if word[:1] in b"[{":
+            depth += len(word)
+        elif word[:1] in b"]}":
+            depth -= len(word)
+        elif depth == 1 and word == b",":
+            name = b""
+        elif depth == 1 and word != b":":
+            fields[name or word] = word if name else b""
+            name = name or word
+    id = fields.get(b'"id"', b"")
+    return int(id) if id.isdigit() and len(id) < 20 and b'"method"' not in fields else None
+
+
+_WORDS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]++|[\]}]++|[:,]|[^\s"\[\]{}:,]++', re.DOTALL)
+"""The words of JSON, brackets of one direction together."""
 
 
 def _decode(body: bytes) -> Any:
@@ -313,8 +336,8 @@ def is_hung_up(fd: int) -> bool:
 class FrameReader:
     """A thread that reads, frames and decodes; all callbacks run in that thread.
 
-    `on_body` gets each body as it came, then `on_message` its decoded value or `on_unreadable` the
-    word that it is no JSON; `on_end` is called once, with the error when the stream can no longer
+    `on_body` gets each body as it came, then `on_message` its decoded value, or `on_unreadable` the
+    one that is no JSON; `on_end` is called once, with the error when the stream can no longer
     be trusted.
     """
 
@@ -323,7 +346,7 @@ class FrameReader:
         fd: int,
         *,
         on_message: Callable[[Any], None],
-        on_unreadable: Callable[[], None],
+        on_unreadable: Callable[[bytes], None],
         on_end: Callable[[BrokenFrameError | None], None],
         on_body: Callable[[bytes], None] = lambda body: None,
     ) -> None:
@@ -353,6 +376,6 @@ class FrameReader:
         try:
             value = decode_body(body)
         except ValueError:
-            self._on_unreadable()
+            self._on_unreadable(body)
         else:
             self._on_message(value)

@@ -16,7 +16,14 @@ from typing import Any, Protocol
 
 from tiro.protocol import types
 from tiro.protocol.closing import ANSWER_SECONDS
-from tiro.protocol.frames import BrokenFrameError, FrameReader, FrameWriter, Stdio, is_hung_up
+from tiro.protocol.frames import (
+    BrokenFrameError,
+    FrameReader,
+    FrameWriter,
+    Stdio,
+    answered_id,
+    is_hung_up,
+)
 from tiro.protocol.service import Service
 from tiro.protocol.watch import EditorWatch, end_process_after
 
@@ -36,6 +43,7 @@ MAX_OPEN_REQUESTS = 5000
 
 ROOM_SECONDS = 0.02
 PARSE_ERROR = -32700
+UNREADABLE = "The message is not valid JSON"
 EXITS = ({"jsonrpc": "2.0", "method": "exit"}, {"jsonrpc": "2.0", "method": "exit", "params": None})
 SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT")
 
@@ -76,7 +84,7 @@ class Lifetime:
         self._reader = FrameReader(
             stdio.read_fd,
             on_message=self._received,
-            on_unreadable=lambda: self._call(self._unreadable),
+            on_unreadable=self._not_decoded,
             on_end=self._end_of_stdin,
             on_body=listener.received if listener else _nobody,
         )
@@ -150,6 +158,9 @@ class Lifetime:
                 return
         self._call(self._protocol.handle_message, message)
 
+    def _not_decoded(self, body: bytes) -> None:
+        self._call(self._unreadable, UNREADABLE, answered_id(body))
+
     def _has_room(self) -> bool:
         if self._protocol.open_requests > MAX_OPEN_REQUESTS:
             time.sleep(ROOM_SECONDS)
@@ -168,8 +179,10 @@ class Lifetime:
     def _when_idle(self, callback: Callable[[], None]) -> bool:
         return self._writer.when_idle(functools.partial(self._call, callback))
 
-    def _unreadable(self, why: str = "The message is not valid JSON") -> None:
-        self._protocol.send_error(None, types.ErrorObject(PARSE_ERROR, why))
+    def _unreadable(self, why: str, answers: int | None = None) -> None:
+        """Say so, unless it answers a request of ours: then whoever waits for it hears of it."""
+        if answers is None or not self._protocol.refuse_answer(answers):
+            self._protocol.send_error(None, types.ErrorObject(PARSE_ERROR, why))
 
 
 def _is_nohup(number: int) -> bool:

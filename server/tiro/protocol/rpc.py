@@ -72,6 +72,13 @@ class ClientRefusedError(Exception):
     """The client answered a request of ours with an error, or will never answer it."""
 
 
+class UnreadableAnswerError(ClientRefusedError):
+    """The client answered a request of ours in a way that nobody can read."""
+
+    def __init__(self) -> None:
+        super().__init__("The client's answer cannot be read")
+
+
 class LateConverter:
     """pygls' converter, made when somebody asks for it: an ordinary start does without."""
 
@@ -127,8 +134,13 @@ class TiroProtocol(LanguageServerProtocol):
             self.refuse(message, rpc.JsonRpcInternalError("The server failed; its log says why"))
 
     def refuse(self, message: Any, error: rpc.JsonRpcException) -> None:
-        """Answer what cannot be run: under its id if it has a legal one, else under null."""
+        """Answer what cannot be run: under its id if it has a legal one, else under null.
+
+        Where it should have been an answer, nobody waits for that any more.
+        """
         fields = message if isinstance(message, dict) else {}
+        if "method" not in fields and self.refuse_answer(fields.get("id")):
+            return
         is_notification = "id" not in fields and isinstance(fields.get("method"), str)
         if is_notification and fields.get("jsonrpc") == "2.0":
             is_unknown = isinstance(error, rpc.JsonRpcMethodNotFound)
@@ -322,6 +334,14 @@ class TiroProtocol(LanguageServerProtocol):
         for future in self._asked.values():
             if not future.done():
                 future.set_exception(ClientRefusedError("The connection is being closed"))
+
+    def refuse_answer(self, id_: Any) -> bool:
+        """The answer to this request of ours cannot be read; False where nobody waits for it."""
+        future = self._asked.get(id_) if type(id_) is int else None
+        if future is None or future.done():
+            return False
+        future.set_exception(UnreadableAnswerError())
+        return True
 
     def _asking(self) -> "tuple[int, asyncio.Future[Any]]":
         key = next(self._keys)
