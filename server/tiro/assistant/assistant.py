@@ -51,6 +51,7 @@ from tiro.session.secrets import KnownSecrets
 from tiro.session.session import Session
 from tiro.session.settings import positive_or_none
 from tiro.session.transcript import SHOWN_MESSAGES, Statistics, count, summarize
+from tiro.stores.leftovers import remove_leftovers
 from tiro.stores.notices import Notice
 from tiro.tools.editor import Editor
 from tiro.tools.workspace import Workspace
@@ -141,10 +142,12 @@ class Assistant:
     async def warm_up(self) -> None:
         """Load what the first prompt will need, in a thread, so that it need not wait for it.
 
-        Then what is too much in the ledger of edits goes, and what an earlier end has left is told.
+        Then what is too much in the ledger of edits goes, and what killed processes left beside
+        sessions; what an earlier end has left is told.
         """
         await asyncio.to_thread(load_adapters)
         await asyncio.to_thread(self.edits.prune)
+        await asyncio.to_thread(remove_leftovers, self.manager.directory, self.manager.disk)
         self.tell_all(await asyncio.to_thread(waiting, self._config_dir))
 
     async def shutdown(self) -> None:

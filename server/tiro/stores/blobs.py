@@ -320,7 +320,7 @@ def _bring(disk: Disk, source: Path, target: Path) -> None:
 
 def _remove_stale(blobs: Path) -> None:
     for name in os.listdir(blobs):
-        if is_stale(name):
+        if is_stale(blobs / name):
             with suppress(OSError):
                 os.unlink(blobs / name)
 

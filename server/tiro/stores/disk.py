@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tiro.stores.processes import is_alive, is_left, mark
+
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
 NO_LINKS = {
@@ -200,30 +202,25 @@ def remove_stale(target: Path) -> None:
     prefix = f".{target.name}."
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
-            if entry.name.startswith(prefix) and is_stale(entry.name):
+            if entry.name.startswith(prefix) and is_stale(Path(entry.path)):
                 with contextlib.suppress(OSError):
                     os.unlink(entry.path)
 
 
-def is_stale(name: str) -> bool:
-    """Whether a file of this name is a temporary one whose process is dead."""
+def is_stale(path: Path) -> bool:
+    """Whether this is a temporary file whose process is dead.
+
+    What runs on another machine that uses the directory, or in another container, is not known
+    here: of that, only what was left for a day.
+    """
+    name = path.name
     if not (name.startswith(".") and name.endswith(".tmp")):
         return False
-    owner = name[: -len(".tmp")].rpartition(".")[2].partition("-")[0]
-    return owner.isdecimal() and not is_alive(int(owner))
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process with this number runs on this machine."""
-    if sys.platform == "win32":
-        return True  # asking there would end the process; stale files stay until a Unix sees them
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
+    owner, *rest = name[: -len(".tmp")].rpartition(".")[2].split("-")
+    marks = [word for word in rest if word.startswith("m")]
+    if not owner.isdecimal():
         return False
-    except PermissionError:
-        return True
-    return True
+    return is_left(path) if marks and marks != [mark()] else not is_alive(int(owner))
 
 
 def is_empty(path: Path) -> bool:
@@ -281,14 +278,15 @@ def _bad_name(path: Path, stamp: str) -> Path:
 
 
 def _open_temporary(disk: Disk, target: Path) -> tuple[int, Path]:
-    """A new file `.<name>.<pid>-<thread>.tmp`, with a number where that is there already.
+    """A new file `.<name>.<pid>-<thread>-<machine>.tmp`, with a number where that is there already.
 
     A name that two threads used in turn would be removed by the first one after its file has been
     put in place, when it is the second one's.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    where = f"-{here}" if (here := mark()) else ""
     for number in range(100):
-        owner = f"{os.getpid()}-{threading.get_native_id()}" + (f"-{number}" if number else "")
+        owner = f"{os.getpid()}-{threading.get_native_id()}{where}{f'-{number}' if number else ''}"
         path = target.with_name(f".{target.name}.{owner}.tmp")
         try:
             return disk.open(path, flags), path

@@ -347,7 +347,7 @@ def _looking_at(directory: Path) -> Iterator[tuple[_Entries, _Entries]]:
                     snapshots[name] = entry
                 elif name.endswith(JOURNAL_ENDING):
                     journals[name[:-8]] = entry
-                elif is_stale(name):  # left by a kill before its session had a file
+                elif is_stale(directory / name):  # left by a kill before its session had a file
                     with suppress(OSError):
                         os.unlink(directory / name)
     except (FileNotFoundError, NotADirectoryError):

@@ -280,7 +280,7 @@ class Ledger:
 
     def _remove_unnamed(self, named: set[str]) -> None:
         for name in self._sizes():
-            if name not in named and (len(name) == _HASH_LENGTH or is_stale(name)):
+            if name not in named and (len(name) == _HASH_LENGTH or is_stale(self._texts / name)):
                 self._disk.unlink(self._texts / name)
 
 

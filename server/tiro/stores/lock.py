@@ -18,6 +18,7 @@ import msgspec
 from tiro.errors import SessionInUseError
 from tiro.session.json_text import encode
 from tiro.stores.disk import FILE_MODE
+from tiro.stores.processes import machine
 
 WAIT_SECONDS = 1.0
 """How long one process waits for another: longer than any write, shorter than any patience."""
@@ -163,21 +164,21 @@ def this_process() -> Holder:
 
 def is_gone(holder: Holder) -> bool:
     """Whether it was a process of this machine that has ended; False where that is not known."""
-    machine = _machine()
-    if not holder.pid or holder.life is None or machine is None:
+    here = machine()
+    if not holder.pid or holder.life is None or here is None:
         return False
-    if not holder.life.startswith(f"{machine}/"):
+    if not holder.life.startswith(f"{here}/"):
         return False
     stat = _stat(holder.pid)
     if stat is None:
         return not _exists(holder.pid)  # of another user, it may be hidden in /proc
     is_dead = stat[0] in (b"Z", b"X")  # its parent has not asked for its end yet
-    return is_dead or holder.life != f"{machine}/{stat[_START].decode()}"
+    return is_dead or holder.life != f"{here}/{stat[_START].decode()}"
 
 
 def _life() -> str | None:
-    machine, stat = _machine(), _stat(os.getpid())
-    return f"{machine}/{stat[_START].decode()}" if machine and stat else None
+    here, stat = machine(), _stat(os.getpid())
+    return f"{here}/{stat[_START].decode()}" if here and stat else None
 
 
 def _stat(pid: int) -> list[bytes] | None:
@@ -198,18 +199,6 @@ def _exists(pid: int) -> bool:
     except OSError:
         return True
     return True
-
-
-def _machine() -> str | None:
-    """What tells this start of this machine from others, and containers on it from each other."""
-    try:
-        if os.readlink("/proc/self") != str(os.getpid()):
-            return None  # the numbers there are not ours
-        spaces = [os.readlink(f"/proc/self/ns/{name}") for name in ("pid", "time")]
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except (OSError, ValueError):
-        return None
-    return "/".join([boot, *spaces])
 
 
 def write_holder(path: Path) -> None:
