@@ -27,6 +27,8 @@ from tiro.stores.upkeep import forget_lost_agent
 
 IDLE_SECONDS = 0.25
 RETRY_SECONDS = 1.0
+REFUSED = (StorageError, SessionFormatError)
+"""What a shelf raises that cannot be written: it is out of reach, or a newer Tiro's."""
 PAUSE_SECONDS = 0.1
 """Between two attempts while another program is at the shelf."""
 
@@ -208,7 +210,7 @@ class ShelfUpkeep:
     def finish(self, session: Core) -> None:
         """Store what a session at rest should have stored; never raises."""
         if self._home.autosave and not self._is_detached and self._has_anything(session):
-            with suppress(StorageError, SessionInUseError):
+            with suppress(*REFUSED, SessionInUseError):
                 self._store_now(session, 0)
         self._is_at_rest = not self._is_failing
         if self._is_failing:
@@ -257,7 +259,7 @@ class ShelfUpkeep:
             try:
                 with self._shelf.hurried():
                     self._store(session, first_n, changes)
-            except StorageError as error:
+            except REFUSED as error:
                 self._failed(session, error)
             except Exception as error:  # a fault of ours must not undo the change just made
                 log.exception("A change could not be stored")
@@ -284,7 +286,7 @@ class ShelfUpkeep:
                 with session.lock, self._shelf.hurried():
                     self._store_all(session)
                 return
-            except StorageError as error:
+            except REFUSED as error:
                 if not _is_locked(error) or time.monotonic() >= until:
                     self._failed(session, error)
                     raise
@@ -410,11 +412,11 @@ class ShelfUpkeep:
                 with session.lock:
                     if self._is_failing:
                         self._store_all(session)
-        except StorageError as error:
+        except REFUSED as error:
             log.info("Still out of reach: %s", error)
             self._failed(session, error)
 
-    def _failed(self, session: Core, error: StorageError) -> None:
+    def _failed(self, session: Core, error: StorageError | SessionFormatError) -> None:
         """Try again later, and tell it; where another program is at it, only after a while."""
         self._try_later()
         if _is_locked(error):
@@ -457,7 +459,7 @@ class ShelfUpkeep:
         return self._id is not None or bool(session.newest_first or session.archive_rows)
 
 
-def _is_locked(error: StorageError) -> bool:
+def _is_locked(error: StorageError | SessionFormatError) -> bool:
     """Whether another program is at the shelf, and likely to be done soon."""
     return error.data.get("errno") == "EBUSY"
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from sqlite3 import connect
 from typing import Any
 
+from tiro import __version__
 from tiro.errors import SessionFormatError, StorageError
 from tiro.session.changes import Change
 from tiro.session.core import Core
@@ -474,7 +475,10 @@ def _migrate(sql: sqlite3.Connection, path: Path) -> None:
     with _all_or_nothing(sql, "BEGIN IMMEDIATE"):  # another process may be at it
         version = _version(sql)
         if version > len(MIGRATIONS):
-            reason = f"a newer Tiro wrote it (version {version} of its tables); update Tiro"
+            reason = (
+                f"a newer Tiro has brought its tables to version {version}, and Tiro {__version__}"
+                f" knows those up to {len(MIGRATIONS)}; update Tiro, or {OTHER_PATH}"
+            )
             raise SessionFormatError(f"{str(path)!r} cannot be read: {reason}", path=str(path))
         for statements in MIGRATIONS[version:]:
             for statement in statements:

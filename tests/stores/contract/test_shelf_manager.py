@@ -19,7 +19,14 @@ from tests.stores.conftest import Notices
 from tests.stores.contract.redis_server import RedisServer
 from tests.stores.contract.test_contract import until
 from tests.stores.look import texts
-from tiro import Session, SessionExistsError, SessionInUseError, SessionNotFoundError, StorageError
+from tiro import (
+    Session,
+    SessionExistsError,
+    SessionInUseError,
+    SessionNotFoundError,
+    StorageError,
+    __version__,
+)
 from tiro.errors import InvalidSessionIdError
 from tiro.stores.exports import stored_form
 from tiro.stores.manager import SessionManager
@@ -427,6 +434,25 @@ def test_a_place_that_cannot_be_written_fails_no_change(tmp_path: Path, notices:
     session.add_message("user", "three")
     assert everything(manager) == {"x": ["one", "two", "three"]}
     manager.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_what_a_newer_tiro_has_opened_is_named_and_left_alone(
+    manager: ShelfManager, open_manager: Open, place: Path, notices: Notices
+) -> None:
+    """U7.3: the session goes on in memory, and the user hears what to do."""
+    said(manager, "one")
+    manager.close()
+    with closing(sqlite3.connect(place)) as sql:
+        sql.execute("PRAGMA user_version = 99")
+    session = open_manager().create()
+    session.add_message("user", "two")
+    [notice] = [notice for notice in notices if notice.reason == "save_failed"]
+    for part in ("version 99", f"Tiro {__version__}", "up to 2", "update Tiro"):
+        assert part in notice.detail["reason"]
+    assert texts(session) == ["two"]
+    with closing(sqlite3.connect(place)) as sql:
+        assert sql.execute("SELECT id FROM sessions").fetchall() == [("x",)]
 
 
 def test_where_no_lock_can_be_had_the_numbers_of_changes_do(
