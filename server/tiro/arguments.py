@@ -136,7 +136,7 @@ def add_command(
     """A command that is done by `act`; of the examples those that are its own are shown."""
     made = commands.add_parser(name, help=about, **described(_sentence(about), examples))
     own = "\n".join(line for line in examples.split("\n") if made.prog in line)
-    made.epilog = f"examples:\n{own}\n{EXIT_CODES}"
+    made.epilog = f"examples:\n{own}\n\n{EXIT_CODES}"
     made.set_defaults(act=act, parser=made)
     return made
 
@@ -162,7 +162,7 @@ def described(description: str, examples: str) -> dict[str, Any]:
     """How a parser tells what it is, with examples and exit codes."""
     return {
         "description": description,
-        "epilog": f"examples:\n{examples}\n{EXIT_CODES}",
+        "epilog": f"examples:\n{examples}\n\n{EXIT_CODES}",
         "formatter_class": argparse.RawDescriptionHelpFormatter,
     }
 

@@ -277,7 +277,7 @@ REASONS: list[tuple[str, str, list[str]]] = [
         "only reached with what no use here has",
         "`tests/stores/contract/test_sqlite.py`",
         [
-            "stores/sqlite.py `_all_or_nothing` sql.execute (3)",
+            "stores/sqlite_tables.py `all_or_nothing` sql.execute (3)",
             "stores/lock_file.py `_is_in_place` file_id",
             "stores/sqlite.py `count` sql.execute",
             "stores/sqlite.py `delete` sql.execute (2)",

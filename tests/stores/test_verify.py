@@ -82,12 +82,24 @@ def test_damage_in_a_snapshot_costs_the_line_it_hits(make_manager: Make, directo
     assert path.read_bytes() == damaged, "a look changes nothing"
     (mended,) = look(directory, repair=True).findings
     assert (mended.problem, mended.is_repaired) == (finding.problem, True)
-    assert "4 messages" in (mended.remedy or "")
+    told = "the session has 4 messages; gone: message 2; what was there is kept"
+    assert told in (mended.remedy or "")
     core = read(path)
     assert said(path) == ["eins", "drei ü", "later 0", "later 1"]
     assert (core.id, core.state, core.next_seq) == ("mine", {"k": 1}, 6)
     assert damaged in kept(directory).values()
     assert look(directory).findings == []
+
+
+def test_a_repair_says_which_fields_and_messages_are_gone(
+    make_manager: Make, directory: Path
+) -> None:
+    path = saved(make_manager)
+    data = path.read_bytes().replace(b'"state":{', b'"state":\xff{')
+    path.write_bytes(data[: data.index(b'"drei')])
+    (mended,) = look(directory, repair=True).findings
+    assert "2 messages; gone: message 3, the state; what" in (mended.remedy or "")
+    assert said(path) == ["eins", "zwei"]
 
 
 def test_a_file_of_another_layout_gives_what_stands_before_the_damage(directory: Path) -> None:
@@ -175,7 +187,8 @@ def test_a_bad_line_in_a_journal_costs_itself(make_manager: Make, directory: Pat
     journal.write_bytes(damaged)
     (finding,) = look(directory).findings
     assert (finding.path, "1 line" in finding.problem) == (str(journal), True)
-    assert look(directory, repair=True).is_sound()
+    (mended,) = look(directory, repair=True).findings
+    assert "5 messages; gone: message 5; what" in (mended.remedy or "")
     assert said(path) == [*SAID, "later 0", "later 2"]
     assert list(kept(directory).values()) == [damaged]
     assert journal.stat().st_size == 0
@@ -191,7 +204,8 @@ def test_a_journal_without_its_session_file_becomes_one(
     path.unlink()
     (finding,) = look(directory).findings
     assert (finding.path, "2 messages" in finding.problem) == (str(journal), True)
-    assert look(directory, repair=True).is_sound()
+    (mended,) = look(directory, repair=True).findings
+    assert "2 messages; gone: messages 1-3; what" in (mended.remedy or "")
     assert (said(path), read(path).id) == (["later 0", "later 1"], "mine")
     assert list(kept(directory).values()) == [data]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from tiro import output
 from tiro.arguments import SESSIONS_EXAMPLES, Commands, add_command, count, days, size
+from tiro.commands.session_rows import messages_of, note_more, size_of, write_rows
 from tiro.errors import InvalidInputError, TiroError
 from tiro.exits import Exit
 from tiro.screen_text import counted, flat, size_text
 
-TRASH_ROW = "{:<26} {:<16} {:>8}  {}\n"
 EVERYTHING = 1_000_000
 """More sessions than anybody has."""
 FOR_GOOD = "Delete for good? Nothing brings it back. [y/N] "
@@ -26,16 +26,19 @@ def add_trash(group: Commands) -> None:
         "--for-good", action="store_true", help="remove it, from the trash too; asks first"
     )
     gone.add_argument("--yes", action="store_true", help="do not ask first; for scripts")
-    back = add_command(group, "restore", sessions_restore, "out of the trash", SESSIONS_EXAMPLES)
+    about = "take out of the trash"
+    back = add_command(group, "restore", sessions_restore, about, SESSIONS_EXAMPLES)
     back.add_argument("id", nargs="+", help="their ids")
-    old = add_command(group, "prune", sessions_prune, "old ones to the trash", SESSIONS_EXAMPLES)
+    about = "move old or large ones to the trash"
+    old = add_command(group, "prune", sessions_prune, about, SESSIONS_EXAMPLES)
     old.add_argument("--older-than", type=days, metavar="90d", help="those saved before that")
     old.add_argument(
         "--keep-under", type=size, metavar="500MB", help="all but the newest that take so much"
     )
     old.add_argument("--dry-run", action="store_true", help="only say what would go")
     old.add_argument("--json", action="store_true", help="print JSON")
-    some = add_command(group, "trash", sessions_trash, "what was deleted", SESSIONS_EXAMPLES)
+    about = "list the trash, or empty it"
+    some = add_command(group, "trash", sessions_trash, about, SESSIONS_EXAMPLES)
     some.add_argument("--limit", type=count, default=100, help="how many at most (100)")
     some.add_argument("--empty", action="store_true", help="remove all of it for good; asks first")
     some.add_argument("--yes", action="store_true", help="do not ask first; for scripts")
@@ -90,11 +93,7 @@ def sessions_prune(given: argparse.Namespace) -> int:
         output.write_json(result)
         return code
     rows, verb = result["sessions"], "would go" if given.dry_run else "went"
-    output.headings(TRASH_ROW, "ID", "SAVED (UTC)", "SIZE", "TITLE")
-    for row in rows:
-        when = (row["savedAt"] or "")[:16].replace("T", " ")
-        about = flat(row["title"] or "")
-        output.write(TRASH_ROW.format(flat(row["id"]), when, size_text(row["bytes"]), about))
+    write_rows(rows, "savedAt", "SIZE", size_of)
     output.note(
         f"{counted(len(rows), 'session')} {verb} to the trash, {size_text(result['bytes'])} in all,"
         f" free once that is emptied; {result['kept']} stay"
@@ -114,15 +113,10 @@ def sessions_trash(given: argparse.Namespace) -> int:
     if given.json:
         output.write_json(result)
         return Exit.DONE
-    output.headings(TRASH_ROW, "ID", "DELETED (UTC)", "SIZE", "TITLE")
-    for row in result["sessions"]:
-        about = row["error"] or row["title"] or ""
-        when = row["deletedAt"][:16].replace("T", " ")
-        output.write(TRASH_ROW.format(flat(row["id"]), when, size_text(row["bytes"]), flat(about)))
+    write_rows(result["sessions"], "deletedAt", "SIZE", size_of)
     if not result["total"]:
         output.note(EMPTY)
-    if left := result["total"] - len(result["sessions"]):
-        output.note(f"… and {left} more, see --limit")
+    note_more(result)
     return Exit.DONE
 
 
@@ -171,7 +165,7 @@ def _says_yes(question: str, about: Sequence[dict[str, Any]] = ()) -> bool:
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         raise InvalidInputError("Nobody is here to be asked, so nothing is deleted; say --yes")
     for row in about:
-        said = counted(row["messages"] + row["archived"], "message")
+        said = counted(messages_of(row), "message")
         output.note(f"  {row['id']}  {said}  {flat(row['error'] or row['title'] or '')}")
     output.tell(question)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -24,7 +24,7 @@ ENDINGS = (".json", ".jsonl", ".yaml", ".yml", ".md", ".org", ".txt")
 
 def add_import(group: Commands) -> None:
     """The command `import`."""
-    made = add_command(group, "import", sessions_import, "files as sessions", SESSIONS_EXAMPLES)
+    made = add_command(group, "import", sessions_import, "take over files", SESSIONS_EXAMPLES)
     made.add_argument(
         "file",
         nargs="+",

@@ -13,38 +13,38 @@ from tiro.arguments import (
 )
 from tiro.commands.deleted_sessions import add_trash
 from tiro.commands.imports import add_import
+from tiro.commands.session_rows import messages_of, note_more, write_rows
 from tiro.commands.stored_sessions import add_stored
 from tiro.exits import Exit
 from tiro.screen_text import flat
 
-SESSION_ROW = "{:<26} {:<16} {:>8}  {}\n"
 NO_SESSION = "No session is saved yet; `tiro ask` or an editor begins one"
 
 
 def add_sessions(commands: Commands) -> None:
     """The command `sessions` and those in it."""
     group = add_group(commands, "sessions", "the saved sessions", SESSIONS_EXAMPLES)
-    some = add_command(group, "list", sessions_list, "newest first", SESSIONS_EXAMPLES)
+    some = add_command(group, "list", sessions_list, "list them, newest first", SESSIONS_EXAMPLES)
     some.add_argument("query", nargs="?", help="only those whose id or title holds this")
     some.add_argument("--limit", type=count, default=100, help="how many at most (100)")
     some.add_argument("--json", action="store_true", help="print JSON")
-    one = add_command(group, "show", sessions_show, "one session as text", SESSIONS_EXAMPLES)
+    one = add_command(group, "show", sessions_show, "show one as text", SESSIONS_EXAMPLES)
     one.add_argument("id", help="its id, or `latest`")
     form = one.add_mutually_exclusive_group()
     form.add_argument("--summary", action="store_true", help="the last 20 messages, a line each")
     form.add_argument("--json", action="store_true", help="print all of it as JSON")
-    found = add_command(group, "search", sessions_search, "where it was said", SESSIONS_EXAMPLES)
+    found = add_command(group, "search", sessions_search, "find what was said", SESSIONS_EXAMPLES)
     found.add_argument("query", help='words and "quoted phrases" that are all in one message')
     found.add_argument("--limit", type=count, default=20, help="how many at most (20)")
     found.add_argument("--json", action="store_true", help="print JSON")
-    out = add_command(group, "export", sessions_export, "in another format", SESSIONS_EXAMPLES)
+    out = add_command(group, "export", sessions_export, "write one in a format", SESSIONS_EXAMPLES)
     out.add_argument("id", help="its id, or `latest`")
     about = "markdown, json, yaml, jsonl, nanobot, …; else what PATH ends in, else markdown"
     out.add_argument("--format", help=about)
     out.add_argument("--out", metavar="PATH", help="the file to write; else, or for -, stdout")
     add_import(group)
     add_stored(group)
-    named = add_command(group, "rename", sessions_rename, "another title", SESSIONS_EXAMPLES)
+    named = add_command(group, "rename", sessions_rename, "give a title", SESSIONS_EXAMPLES)
     named.add_argument("id", help="its id, or `latest`")
     named.add_argument("title", help="its title; an empty one: the first line of its first prompt")
     add_trash(group)
@@ -58,20 +58,12 @@ def sessions_list(given: argparse.Namespace) -> int:
     if given.json:
         output.write_json(result)
         return Exit.DONE
-    output.headings(SESSION_ROW, "ID", "SAVED (UTC)", "MESSAGES", "TITLE")
-    for row in result["sessions"]:
-        about = row["error"] or row["title"] or ""
-        if until := row.get("expiresAt"):
-            about += f" (until {until[:16].replace('T', ' ')})"
-        when = (row["savedAt"] or "")[:16].replace("T", " ")
-        said = row["messages"] + row["archived"]
-        output.write(SESSION_ROW.format(flat(row["id"]), when, said, flat(about)))
+    write_rows(result["sessions"], "savedAt", "MESSAGES", messages_of)
     if not result["total"]:
         output.note(
             f"No session has {given.query!r} in its id or title" if given.query else NO_SESSION
         )
-    if left := result["total"] - len(result["sessions"]):
-        output.note(f"… and {left} more, see --limit")
+    note_more(result)
     return Exit.DONE
 
 

@@ -6,13 +6,19 @@ Of a file in another layout the fields and messages up to the damage are taken.
 
 import json
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 
+from tiro.session.core import Core
 from tiro.session.json_text import decode, encode
-from tiro.session.messages import Message
+from tiro.session.messages import Message, seq_of
 from tiro.session.snapshot import FIELDS, LISTS, SCHEMA_VERSION
+
+NOTED = ("title", "agent", "model", "memo", "summary", "state", "metadata", "pins", "settings")
+"""The fields that people would miss."""
 
 
 class Salvaged(msgspec.Struct, frozen=True):
@@ -32,10 +38,33 @@ class Salvaged(msgspec.Struct, frozen=True):
         noted = ("memo", "summary", "state", "metadata")
         return self.count > 0 or any(self.fields.get(name) for name in noted)
 
+    @property
+    def lost(self) -> list[str]:
+        """The fields that are not in it; a file of ours has all of them, of others nobody knows."""
+        is_ours = len(self.fields) > len(FIELDS) / 2
+        return [name for name in NOTED if name not in self.fields] if is_ours else []
+
     def encoded(self, id: str | None) -> bytes:
         """A session file made of it, of the session with this id; None: of its file's name."""
         whole = {"schema_version": SCHEMA_VERSION, **self.fields, **self.lists, "id": id}
         return encode(whole)
+
+
+def told_of(core: Core, kept: str, lost: Sequence[str] = ()) -> str:
+    """What a repair says of a session: what it has, what is gone, and where that is `kept`.
+
+    Messages are known to be gone by their numbers; `lost` are fields.
+    """
+    rows = (*core.archive_rows, *core.newest_first)
+    numbers = sorted({0, core.next_seq, *map(seq_of, rows)})
+    gaps = [(one + 1, next - 1) for one, next in pairwise(numbers) if next - one > 1]
+    runs = ", ".join(f"{one}" if one == last else f"{one}-{last}" for one, last in gaps)
+    is_one = sum(last - one + 1 for one, last in gaps) == 1
+    gone = [f"{'message' if is_one else 'messages'} {runs}"] if gaps else []
+    gone += [f"the {name}" for name in lost]
+    told = f"; gone: {', '.join(gone)}" if gone else ""
+    messages = "1 message" if len(rows) == 1 else f"{len(rows)} messages"
+    return f"the session has {messages}{told}; what was there is kept as {kept}"
 
 
 def salvaged(data: bytes) -> Salvaged:

@@ -9,6 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from tiro.errors import SessionNotFoundError, StorageError
 from tiro.session.core import Core
 from tiro.session.session import Session
@@ -107,14 +109,9 @@ class ShelfManager(SessionManager):
         return SavedSession(
             id=id,
             path=str(self.path_of_id(id)),
-            title=about.title,
-            agent=about.agent,
-            messages=about.messages,
-            archived=about.archived,
-            saved_at=about.saved_at,
-            bytes=about.bytes,
             error=None,
             expires_at=expires_at,
+            **msgspec.structs.asdict(about),
         )
 
     def kept(self, id: str) -> SharedKept | None:

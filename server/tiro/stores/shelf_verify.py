@@ -14,11 +14,11 @@ from tiro.session.snapshot import StoredSession, read_snapshot
 from tiro.stores.journal import header_line, read_journal
 from tiro.stores.lock import Holder, held_by, wait_for
 from tiro.stores.reading import restore_lenient
-from tiro.stores.salvage import salvaged
+from tiro.stores.salvage import salvaged, told_of
 from tiro.stores.shelf import TurnLock, replay
 from tiro.stores.store import has_expired
 from tiro.stores.vacuum import Vacuumed
-from tiro.stores.verify import Damage, Finding, Verified, counted, mended, told
+from tiro.stores.verify import Damage, Finding, Verified, mended, told
 
 
 class Found(NamedTuple):
@@ -169,8 +169,8 @@ class _Look:
             raise SessionInUseError("Others wrote to it just now; try again")
         if session is None:
             return f"nothing of it could be read: what was there is kept as {kept!r}"
-        count = len(session.newest_first) + len(session.archive_rows)
-        return f"the session has {counted(count, 'message')}; what was there is kept as {kept!r}"
+        data = found.snapshot or b""
+        return told_of(session, repr(kept), () if _stored(data) else salvaged(data).lost)
 
 
 def _stored(data: bytes) -> StoredSession | None:

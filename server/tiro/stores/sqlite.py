@@ -15,8 +15,7 @@ from pathlib import Path
 from sqlite3 import connect
 from typing import Any
 
-from tiro import __version__
-from tiro.errors import SessionFormatError, StorageError
+from tiro.errors import StorageError
 from tiro.session.changes import Change
 from tiro.session.core import Core
 from tiro.session.times import Clock, rfc3339, utc_now
@@ -31,8 +30,8 @@ from tiro.stores.search import Hit, Search
 from tiro.stores.session_files import encode_snapshot
 from tiro.stores.shelf import KeptTexts, Keys, NoKeys, Row
 from tiro.stores.shelf_manager import ShelfManager
+from tiro.stores.sqlite_tables import OTHER_PATH, all_or_nothing, check_own, migrate
 from tiro.stores.sqlite_trash import ABOUT, EXPIRY, TrashTable
-from tiro.stores.sqlite_trash import TABLE as TRASH_TABLE
 from tiro.stores.store import CLEANUP_SECONDS, expires_at
 
 BUSY_SECONDS = 10.0
@@ -46,24 +45,6 @@ SETTINGS = (
     "foreign_keys = ON",
     "secure_delete = ON",
 )
-MIGRATIONS: list[tuple[str, ...]] = [
-    (
-        # A number is never given twice, so it also tells a session from a later one of its id.
-        "CREATE TABLE sessions (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
-        " n INTEGER NOT NULL, expires_at REAL, title TEXT, agent TEXT, messages INTEGER NOT NULL,"
-        " archived INTEGER NOT NULL, saved_at TEXT NOT NULL, bytes INTEGER NOT NULL)",
-        "CREATE INDEX sessions_by_expiry ON sessions (expires_at) WHERE expires_at IS NOT NULL",
-        "CREATE TABLE snapshots (session INTEGER PRIMARY KEY"
-        " REFERENCES sessions ON DELETE CASCADE, data BLOB NOT NULL)",
-        "CREATE TABLE changes (session INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,"
-        " first_n INTEGER NOT NULL, lines BLOB NOT NULL, PRIMARY KEY (session, first_n))"
-        " WITHOUT ROWID",
-    ),
-    (TRASH_TABLE,),
-]
-"""What leads from one version of the tables to the next; `user_version` says how many were done."""
-TABLES = {"sessions", "snapshots", "changes"}
-"""What every version has."""
 LISTED = f"CAST(id AS TEXT), number, CAST(n AS INTEGER), {EXPIRY}, {ABOUT}"
 """The columns of a list."""
 ERRNO_NAMES = {
@@ -75,7 +56,6 @@ ERRNO_NAMES = {
     sqlite3.SQLITE_LOCKED: "EBUSY",
 }
 """The names of the system for SQLite's primary codes; all others are EIO."""
-OTHER_PATH = "name another path for the sessions"
 
 
 class SQLiteStore(KeptStore):
@@ -264,12 +244,12 @@ class Database:
     def reading(self) -> Iterator[sqlite3.Connection]:
         """One state of the file for all that is read inside; a missing one is not made for it."""
         if self._is_there():
-            with self._begun("BEGIN", "read") as sql, _all_or_nothing(sql):
+            with self._begun("BEGIN", "read") as sql, all_or_nothing(sql):
                 yield sql
             return
         try:
             with contextlib.closing(connect(":memory:")) as sql:
-                _migrate(sql, self.path)
+                migrate(sql, self.path)
                 yield sql
         except sqlite3.Error as error:
             raise _failure(self.path, error, "read") from error
@@ -277,7 +257,7 @@ class Database:
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """All that is written inside, or nothing of it."""
-        with self._begun("BEGIN IMMEDIATE", "written") as sql, _all_or_nothing(sql):
+        with self._begun("BEGIN IMMEDIATE", "written") as sql, all_or_nothing(sql):
             yield sql
 
     def _is_there(self) -> bool:
@@ -344,10 +324,10 @@ class Database:
             sql.text_factory = _text
             try:
                 if self.path.stat().st_size:  # who makes it now must not be kept from it
-                    _check_own(sql, self.path)
+                    check_own(sql, self.path)
                 for setting in SETTINGS:
                     sql.execute(f"PRAGMA {setting}")
-                _migrate(sql, self.path)
+                migrate(sql, self.path)
             except BaseException:
                 sql.close()
                 raise
@@ -435,21 +415,6 @@ class _KeptRows(KeptTexts):
         return done.rowcount > 0
 
 
-def _check_own(sql: sqlite3.Connection, path: Path) -> None:
-    """StorageError where another program's tables are in the file; nothing is set in it before."""
-    with _all_or_nothing(sql, "BEGIN"):
-        version = _version(sql)
-        rows = sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        tables = {name for (name,) in rows}
-    if tables >= TABLES if version else not tables:
-        return
-    raise StorageError(
-        f"{str(path)!r} is another program's database; {OTHER_PATH}",
-        path=str(path),
-        errno="EEXIST",
-    )
-
-
 def _text(data: bytes) -> str:
     """What a column says, also where somebody's hand left what is no text."""
     return data.decode("utf-8", "replace")
@@ -466,39 +431,3 @@ def _failure(path: Path, error: sqlite3.Error | OSError, verb: str) -> StorageEr
     why = getattr(error, "strerror", None) or error
     sentence = f"The sessions in {str(path)!r} could not be {verb}: {why}{hint}"
     return StorageError(sentence, path=str(path), errno=name)
-
-
-def _migrate(sql: sqlite3.Connection, path: Path) -> None:
-    """Bring older tables to the form of today; SessionFormatError for those of a newer Tiro."""
-    if _version(sql) == len(MIGRATIONS):
-        return
-    with _all_or_nothing(sql, "BEGIN IMMEDIATE"):  # another process may be at it
-        version = _version(sql)
-        if version > len(MIGRATIONS):
-            reason = (
-                f"a newer Tiro has brought its tables to version {version}, and Tiro {__version__}"
-                f" knows those up to {len(MIGRATIONS)}; update Tiro, or {OTHER_PATH}"
-            )
-            raise SessionFormatError(f"{str(path)!r} cannot be read: {reason}", path=str(path))
-        for statements in MIGRATIONS[version:]:
-            for statement in statements:
-                sql.execute(statement)
-        sql.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-
-
-def _version(sql: sqlite3.Connection) -> int:
-    version: int = sql.execute("PRAGMA user_version").fetchone()[0]
-    return version
-
-
-@contextlib.contextmanager
-def _all_or_nothing(sql: sqlite3.Connection, begin: str | None = None) -> Iterator[None]:
-    if begin is not None:
-        sql.execute(begin)
-    try:
-        yield
-        sql.execute("COMMIT")
-    except BaseException:
-        if sql.in_transaction:
-            sql.execute("ROLLBACK")
-        raise

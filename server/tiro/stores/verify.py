@@ -5,7 +5,7 @@ nothing that could be read is renamed so. A session that another process is usin
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from tiro.stores.reading import (
     read_session,
     storage_error,
 )
-from tiro.stores.salvage import salvaged
+from tiro.stores.salvage import salvaged, told_of
 from tiro.stores.session_files import encode_snapshot
 
 HASH_CHARACTERS = 64
@@ -210,7 +210,7 @@ class _Look:
             if journal is not None:
                 copy_aside(self._disk, journal.path, self._stamp)
             replace_file(self._disk, path, data)
-            return self._write(path, read_session(path), journal)
+            return self._write(path, read_session(path), journal, found.lost)
 
     def _remake(self, path: Path) -> str:
         journal = Journal(beside(path, JOURNAL_ENDING), self._disk)
@@ -227,15 +227,16 @@ class _Look:
         finally:
             journal.close()
 
-    def _write(self, path: Path, reading: Reading, journal: Journal | None) -> str:
+    def _write(
+        self, path: Path, reading: Reading, journal: Journal | None, lost: Sequence[str] = ()
+    ) -> str:
         """Write what was read as the snapshot; large values stay where they lie."""
         core = Core()
         reading.restore_stored(core)
         replace_file(self._disk, path, encode_snapshot(core, self._now))
         if journal is not None:
             journal.cut(0)
-        count = len(core.newest_first) + len(core.archive_rows)
-        return f"the session has {counted(count, 'message')}; what was there is kept as `.bad-…`"
+        return told_of(core, "`.bad-…`", lost)
 
     def _set_aside(self, path: Path) -> str:
         return f"it is set aside as {set_aside(self._disk, path, self._stamp).name!r}"

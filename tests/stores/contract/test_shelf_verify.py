@@ -169,7 +169,10 @@ def test_damage_costs_what_it_hits(
     assert (place.everything(), place.kept()) == (before, [])
     found = place.verify(repair=True)
     assert (found.sessions, found.is_sound()) == (2, True)
-    assert f"{len(left)} messages" in (found.findings[0].remedy or "")
+    remedy = found.findings[0].remedy or ""
+    assert f"{len(left)} messages" in remedy
+    gone = [str(n) for n, text in enumerate(SAID, 1) if text not in left]
+    assert all(number in remedy.partition("gone: message")[2] for number in (gone[0], gone[-1]))
     assert place.verify() == Verified(2, [])
     assert texts(place.store.get("x")) == left
     assert texts(place.store.get("y")) == SAID

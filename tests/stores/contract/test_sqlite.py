@@ -9,7 +9,7 @@ import pytest
 
 from tests.stores.look import mode, texts
 from tiro import SessionFormatError, SessionNotFoundError, StorageError
-from tiro.stores import sqlite
+from tiro.stores import sqlite, sqlite_tables
 from tiro.stores.sqlite import Database, SQLiteStore
 
 
@@ -83,7 +83,7 @@ def test_older_tables_are_brought_up_to_date(path: Path, monkeypatch: pytest.Mon
     with SQLiteStore(path) as store:
         store.create("x").set("k", 1)
     added = ("ALTER TABLE sessions ADD COLUMN more TEXT", "CREATE TABLE others (number INTEGER)")
-    monkeypatch.setattr(sqlite, "MIGRATIONS", [*sqlite.MIGRATIONS, added])
+    monkeypatch.setattr(sqlite_tables, "MIGRATIONS", [*sqlite_tables.MIGRATIONS, added])
     with SQLiteStore(path) as store:
         assert store.get("x").id == "x"
     monkeypatch.undo()
@@ -112,7 +112,7 @@ def test_a_file_of_the_first_version_is_brought_up_to_date(path: Path) -> None:
         store.save(session)
         assert texts(store.get("x")) == ["Which?", "This one"]
     with closing(sqlite3.connect(path)) as sql:
-        assert sql.execute("PRAGMA user_version").fetchone() == (len(sqlite.MIGRATIONS),)
+        assert sql.execute("PRAGMA user_version").fetchone() == (len(sqlite_tables.MIGRATIONS),)
 
 
 FIRST_VERSION = (
@@ -135,7 +135,7 @@ def test_a_migration_that_fails_leaves_all_as_it_was(
     with SQLiteStore(path) as store:
         store.create("x")
     bad = ("CREATE TABLE others (number INTEGER)", "no statement")
-    monkeypatch.setattr(sqlite, "MIGRATIONS", [*sqlite.MIGRATIONS, bad])
+    monkeypatch.setattr(sqlite_tables, "MIGRATIONS", [*sqlite_tables.MIGRATIONS, bad])
     with SQLiteStore(path) as store, pytest.raises(StorageError):
         store.get("x")
     monkeypatch.undo()
