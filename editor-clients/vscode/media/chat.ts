@@ -121,8 +121,7 @@ for (const [id, command] of [
   });
 }
 
-prompt.value = vscode.getState()?.draft ?? "";
-fitPrompt();
+giveBack(vscode.getState()?.draft ?? ""); // somebody may have typed before this script came
 post({ type: "ready" });
 
 function post(message: FromView): void {
@@ -279,7 +278,7 @@ function label(button: HTMLElement, text: string, meaning: string): void {
 
 /** A prompt that was not taken comes back, before whatever was typed since. */
 function giveBack(text: string): void {
-  prompt.value = prompt.value === "" ? text : `${text}\n${prompt.value}`;
+  prompt.value = [text, prompt.value].filter((part) => part !== "").join("\n");
   draftChanged();
 }
 

@@ -81,10 +81,10 @@ export class Ui {
     return this.page.locator(".pane-header .description").filter({ hasText: text }).first();
   }
 
-  /** Show the Tiro view by its icon in the activity bar. */
+  /** Show the Tiro view by its icon in the activity bar, and wait until its script takes keys. */
   async openView() {
     await this.page.getByRole("tab", { name: "Tiro" }).first().click();
-    await this.prompt.waitFor();
+    await this.view.locator("body[data-state]").waitFor();
   }
 
   /** Show the files instead of the Tiro view. */
@@ -227,9 +227,9 @@ export class Ui {
     return last;
   }
 
-  /** Wait until no turn is running. */
+  /** Wait until the page knows that no turn is running. */
   async idle() {
-    await this.view.locator("body:not([data-state='answering'])").waitFor();
+    await this.view.locator("body[data-state]:not([data-state='answering'])").waitFor();
   }
 
   /** Change settings of the machine and wait until the window goes by them: its title is one of them. */
