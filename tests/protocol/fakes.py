@@ -265,6 +265,7 @@ class FakeAssistant:
             SimpleNamespace(
                 id=id_, path=f"/{id_}.json", title=f"About {id_}", agent=None, messages=1,
                 archived=0, saved_at="2026-01-01T00:00:00.000Z", bytes=1, error=None,
+                expires_at=None,
             )
             for id_ in self.files
         ]  # fmt: skip
@@ -307,8 +308,10 @@ class FakeAssistant:
         text = None if path else self.exported
         return SimpleNamespace(path=path, text=text, was_redacted=False, losses=[])
 
-    async def import_from(self, path: Path | None, text: str | None, format: Any) -> Any:
-        await self._step("import_from", path, text, format)
+    async def import_from(
+        self, path: Path | None, text: str | None, format: Any, is_once: bool
+    ) -> Any:
+        await self._step("import_from", path, text, format, is_once)
         await self._end_turn()
         return self.session, ["a note"]
 

@@ -129,7 +129,7 @@ async def test_export_and_import_take_a_path() -> None:
     calls = [call for call in client.assistant.calls if call[0] in ("export", "import_from")]
     assert [str(call) for call in calls] == [
         str(("export", "yaml", None, Path("/s/out.yaml"), None)),
-        str(("import_from", Path("/s/out.yaml"), None, None)),
+        str(("import_from", Path("/s/out.yaml"), None, None, False)),
     ]
 
 
