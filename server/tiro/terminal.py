@@ -29,6 +29,7 @@ from tiro.protocol.client import (
     ServerSilentError,
 )
 from tiro.screen_text import flat
+from tiro.session.hidden import visible
 from tiro.session.messages import Message
 from tiro.session.redact import redact_shapes
 from tiro.session.times import from_rfc3339
@@ -383,12 +384,12 @@ async def _answer(method: str, params: Any) -> Any:
         return None
     use = params["toolUse"]
     shown = params.get("preview") or json.dumps(use["input"], ensure_ascii=False)
-    tell(f"{use['name']} ({params['rule']}): {shown}")
+    tell(visible(f"{use['name']} ({params['rule']}): {shown}"))
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         tell(nobody_asked(params))
         return {"decision": "reject", "message": "Nobody was there to be asked"}
     for line in lasting(params):
-        tell(line)
+        tell(visible(line))
     decisions = {"y": "once", **({"a": "always"} if params["always"] else {})}
     output.tell(f"Allow this? [y]es, {f'{LASTS}, ' if params['always'] else ''}[N]o: ")
     word = (await _typed_line()).strip().lower()[:1]

@@ -26,9 +26,9 @@ def add_local(commands: Commands) -> None:
     pull = add_command(group, "pull", local_pull, "bring one", LOCAL_EXAMPLES)
     pull.add_argument("name", nargs="?", help="a known name, a GGUF file, or an address of one")
     use = add_command(group, "use", local_use, "choose the one that answers", LOCAL_EXAMPLES)
-    use.add_argument("name")
+    use.add_argument("name", help="as `tiro local list` tells it")
     remove = add_command(group, "remove", local_remove, "delete one's file", LOCAL_EXAMPLES)
-    remove.add_argument("name")
+    remove.add_argument("name", help="as `tiro local list` tells it")
 
 
 def local_list(given: argparse.Namespace) -> int:

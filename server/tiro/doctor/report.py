@@ -1,18 +1,20 @@
 """What was found, as a person reads it; the last line says what to do next."""
 
+import os
 from collections.abc import Iterator
 
 from tiro.doctor.findings import Findings, ProviderFound
 from tiro.session.hidden import harmless
 
 MAX_NAMES = 3
+RELATIVE = "TIRO_CONFIG_DIR is relative: started in another folder it is another directory"
 
 
 def report(found: Findings) -> str:
     """The whole report: a heading and its words on each line."""
     lines = [
         f"Tiro        {found.version}, Python {found.python}, {found.platform}",
-        f"Config      {', '.join(found.config_files) or f'no file in {found.config_directory}'}",
+        f"Config      {_config(found)}",
         *(f"Problem     {problem}" for problem in found.problems),
         *_sessions(found),
         *map(_provider, found.providers),
@@ -23,6 +25,13 @@ def report(found: Findings) -> str:
         found.next_step,
     ]
     return "".join(harmless(line.replace("\n", " ")) + "\n" for line in lines)
+
+
+def _config(found: Findings) -> str:
+    """The files; where the directory depends on this folder, that too."""
+    files = ", ".join(found.config_files) or f"no file in {found.config_directory}"
+    given = os.path.expanduser(os.environ.get("TIRO_CONFIG_DIR") or "/")
+    return files if os.path.isabs(given) else f"{files} ({RELATIVE})"
 
 
 def _sessions(found: Findings) -> Iterator[str]:
