@@ -61,6 +61,7 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
                        (plist-get toolUse :name) effect
                        (if rule (format "; rule %s" rule) ""))
                (if preview "" (concat "\n" (tiro-permission--input (plist-get toolUse :input))))))
+      (tiro-permission--begin key)
       (when preview
         (tiro-transcript-add 'diff (tiro-permission--beginning preview)))
       (unless (seq-empty-p always)
@@ -74,6 +75,14 @@ ALWAYS are the rules that this answer adds, PREVIEW shows what it would do."
                  (tiro-permission-key 'tiro-next-attention))))
     (force-mode-line-update t)
     later))
+
+(defun tiro-permission--begin (key)
+  "Note that the question KEY starts behind the gap above it."
+  (save-excursion
+    (let ((start (tiro-transcript-value key)))
+      (goto-char start)
+      (skip-chars-forward "\n")
+      (set-marker start (point)))))
 
 (defun tiro-permission--beginning (preview)
   "Return the lines of PREVIEW that the chat shows."

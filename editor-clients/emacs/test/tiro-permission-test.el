@@ -28,6 +28,14 @@ Always adds bash: ls -la allow
                            (tiro-testing-chat)))
     (should (string-prefix-p ":approve?" (tiro-chat-mode-line)))))
 
+(ert-deftest tiro-permission-begins-with-its-own-words ()
+  "What stands above it need not be on the screen for it to be seen."
+  (tiro-permission-test-with
+    (with-current-buffer "*tiro*"
+      (goto-char (tiro-permission--start
+                  (tiro-transcript-place (cons 'permission (caar tiro-permission-pending)))))
+      (should (looking-at "Tiro (build) asks")))))
+
 (ert-deftest tiro-permission-commands-answer ()
   (pcase-dolist (`(,command ,decision ,text)
                  '((tiro-allow-once "once" "-> allowed once")
