@@ -493,6 +493,54 @@ def test_who_loads_a_session_in_the_moment_it_is_made_loses_nothing(
     assert not [name for name in names(directory) if ".bad-" in name]
 
 
+def test_who_loads_a_session_that_a_turn_has_just_made_waits_for_its_end(
+    make_manager: Make, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """U9.8: the turn holds the session from the moment in which others can see it."""
+    at_once = functools.partial(wait_for, seconds=0)
+    monkeypatch.setattr("tiro.stores.autosave.wait_for", at_once)
+    disk, tried = Claimed(), threading.Event()
+    manager, other = make_manager(disk=disk), make_manager()
+    session = manager.create(id="x")
+
+    def load() -> None:
+        theirs = other.load_id("x")
+        with pytest.raises(SessionInUseError), other.writing(theirs):
+            pass
+        tried.set()
+
+    disk.then = load
+    with manager.writing(session):
+        session.add_message("user", "one")
+        assert tried.is_set()
+        session.add_message("user", "two")
+    with other.writing(other.load_id("x")):
+        pass
+    for one in (manager, other):
+        one.close()
+    assert names(directory) == ["x.json"]
+    assert texts(make_manager().load_id("x")) == ["one", "two"]
+
+
+def test_a_turn_whose_session_finds_its_name_taken_leaves_nothing_there(
+    make_manager: Make, directory: Path
+) -> None:
+    """The other one made it between the look at the name and the claim."""
+
+    class Taken(Disk):
+        def link(self, source: Path, target: Path) -> None:
+            if target.name == "x.json" and not target.exists():
+                target.write_text('{"id": "x", "messages": []}')
+            super().link(source, target)
+
+    manager = make_manager(disk=Taken())
+    session = manager.create(id="x")
+    with manager.writing(session):
+        session.add_message("user", "one")
+        assert names(directory) == ["x-01.journal", "x-01.json", "x-01.lock", "x.json"]
+    assert names(directory) == ["x-01.json", "x.json"]
+
+
 def test_a_journal_in_which_somebody_writes_is_not_set_aside(
     make_manager: Make, directory: Path
 ) -> None:

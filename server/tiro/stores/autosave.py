@@ -90,7 +90,11 @@ class Autosave(Saving):
                 is_first = not self._turns.is_held
                 taken = self._turns.try_hold()
                 if taken and is_first:
-                    self._catch_up(session)
+                    try:
+                        self._catch_up(session)
+                    except BaseException:
+                        self._turns.release()
+                        raise
                 return taken
 
         if not wait_for(take, is_given_up=is_given_up):

@@ -218,7 +218,7 @@ class Saving:
                 with self.silent():
                     session.change(id=id)
             with self._encoded(session) as (data, n):
-                if files.claim(data, n, self._stamp()):
+                if files.claim(data, n, self._stamp(), for_turn=self._turns.is_kept):
                     return files
         raise AssertionError("suffixes never end")
 

@@ -104,15 +104,23 @@ class SessionFiles:
         """The size of the snapshot."""
         return self.snapshot.size if self.snapshot else 0
 
-    def claim(self, data: bytes, n: int, stamp: str) -> bool:
+    def claim(self, data: bytes, n: int, stamp: str, *, for_turn: bool = False) -> bool:
         """Make the snapshot, up to change `n`, as a new file; False where its name is taken.
 
         A journal that a deleted session left there is set aside first: once the snapshot is
-        there, others may load it and write to its journal.
+        there, others may load it and write to its journal. A turn has the lock by then.
         """
         if not self._set_leftover_aside(stamp):
             return False
-        written = claim_file(self.disk, self.path, data)
+        if for_turn and not self._has_lock():
+            return False
+        written = None
+        try:
+            written = claim_file(self.disk, self.path, data)
+        finally:
+            if written is None and for_turn:
+                self.tidy()
+                self.journal.close()
         if written is None:
             return False
         self.snapshot, self.snapshot_n, self.stored_n = written, n, n
@@ -196,6 +204,13 @@ class SessionFiles:
             with contextlib.suppress(OSError):
                 os.unlink(self.journal.path)
         remove_holder(self.holder_path)  # that of a killed process
+
+    def _has_lock(self) -> bool:
+        """Take the lock; where none can be had, the signatures must do."""
+        try:
+            return self.journal.try_lock()
+        except OSError:
+            return True
 
     def _set_leftover_aside(self, stamp: str) -> bool:
         """Clear the journal's name; False where somebody writes there or has the name by now."""

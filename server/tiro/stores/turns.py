@@ -25,6 +25,11 @@ class Turns:
         """Whether a turn, or a change that asked for the lock, is going on."""
         return self._holds > 0
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether it is held, by a lock that others see."""
+        return self.is_held and self._makes_journal()
+
     def move_to(self, files: SessionFiles | None) -> None:
         """Let the lock be that of these files; a hold goes on there."""
         self._give_back()
@@ -32,7 +37,7 @@ class Turns:
             self.files.journal.close()
         self.files = files
         if self.is_held:
-            self.try_lock()
+            wait_for(self.try_lock)
             if self._is_named:
                 self.name_holder()
 
