@@ -228,6 +228,11 @@ def export(id: str, format: str, path: str | None) -> dict[str, Any]:
     return _run(_exported(id, {"format": format, "path": path}))
 
 
+def rename(id: str, title: str | None) -> str:
+    """Give a saved session another title; its id, also of the latest."""
+    return _run(_renamed(id, title))
+
+
 def import_files(
     files: Sequence[str],
     format: str | None,
@@ -256,6 +261,15 @@ async def _imported(
                 show(file, result)
             except RemoteError as error:
                 show(file, raised_there(error))
+
+
+async def _renamed(id: str, title: str | None) -> str:
+    async with _server() as client:
+        if id == "latest":
+            found = await client.request("tiro/session/load", {"latest": True, "limit": 0})
+            id = found["id"]
+        await client.request("tiro/session/rename", {"id": id, "title": title})
+        return id
 
 
 async def _exported(id: str, how: dict[str, Any]) -> dict[str, Any]:

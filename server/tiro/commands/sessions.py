@@ -39,7 +39,10 @@ def add_sessions(commands: Commands) -> None:
     found.add_argument("--json", action="store_true", help="print JSON")
     out = add_command(group, "export", sessions_export, "write one in a format", SESSIONS_EXAMPLES)
     out.add_argument("id", help="its id, or `latest`")
-    about = "markdown, json, yaml, jsonl, nanobot, …; else what PATH ends in, else markdown"
+    about = (
+        "markdown, json, yaml, jsonl, agently, agently-yaml, go-agent, magent, nanobot; else what"
+        " PATH ends in, else markdown"
+    )
     out.add_argument("--format", help=about)
     out.add_argument("--out", metavar="PATH", help="the file to write; else, or for -, stdout")
     add_import(group)
@@ -83,11 +86,8 @@ def sessions_rename(given: argparse.Namespace) -> int:
     """Give a saved session another title."""
     from tiro import terminal
 
-    id = given.id
-    if id == "latest":
-        id = terminal.request("tiro/session/load", {"latest": True, "limit": 0})["id"]
     title = given.title.strip() or None
-    terminal.request("tiro/session/rename", {"id": id, "title": title})
+    id = terminal.rename(given.id, title)
     output.write(f"{id} is called {flat(title)}\n" if title else f"{id} has no title now\n")
     return Exit.DONE
 

@@ -48,11 +48,6 @@ HIDDEN = "must not hold the control character {}"
 
 COUNTS_AS_DENY = "it counts as deny"
 
-NOT_YET: dict[tuple[str, ...], str] = {
-    ("session", "ttl_seconds"): "null",
-}
-"""Keys that may be set already, and what holds whatever they say."""
-
 
 class Source(msgspec.Struct, frozen=True):
     """Settings from one place, in the form of the file."""
@@ -224,8 +219,6 @@ class Merge:
             self._tell(source, here, HIDDEN.format(odd))
             return
         into[key] = taken
-        if value is not None and value != (only := NOT_YET.get(here, value)):
-            self._tell(source, here, f"has no effect yet; for now it is always {only}")
 
     def _address(
         self, value: Any, here: tuple[str, ...], source: Source, into: dict[str, Any]
