@@ -30,6 +30,8 @@ from tiro.stores.lock import wait_for
 SNAPSHOT_ENDING = ".json"
 JOURNAL_ENDING = ".journal"
 _READ_ATTEMPTS = 5
+READ_SECONDS = 10.0
+"""How long one that is written without a pause is tried to be read."""
 
 
 class Reading(msgspec.Struct):
@@ -211,7 +213,7 @@ def read_session(path: Path) -> Reading:
         return reading is not None
 
     try:
-        wait_for(take)
+        wait_for(take, READ_SECONDS)
     finally:
         journal.close()
     if reading is None:
@@ -254,7 +256,8 @@ def _read_once(path: Path) -> Reading | None:
     """None where the two files were not read as they belong together, for others are writing.
 
     A snapshot is replaced before its journal is cut. So the journal is one of this snapshot where
-    that was there before and after; but one that was cut while it was read may look damaged.
+    that was there before and after, or holds nothing that is not in it; but one that was cut while
+    it was read may look damaged.
     """
     journal_path = beside(path, JOURNAL_ENDING)
     try:
@@ -266,8 +269,6 @@ def _read_once(path: Path) -> Reading | None:
         raise SessionNotFoundError(missing, path=str(path)) from error
     except OSError as error:
         raise storage_error(path, error, "read") from error
-    if snapshot != before:
-        return None
     try:
         with _collector_paused():
             stored = read_snapshot(data)
@@ -279,7 +280,8 @@ def _read_once(path: Path) -> Reading | None:
     if stored.fields["id"] is None:
         stored.fields["id"] = path.name.removesuffix(SNAPSHOT_ENDING)
     text = _journal_of(stored, journal_data)
-    if text.bad and not _is_same(journal_path, journal):
+    is_of_it = snapshot == before or not (text.changes or text.bad)
+    if not is_of_it or (text.bad and not _is_same(journal_path, journal)):
         return None
     return Reading(path, stored, text.changes, snapshot, journal, text.size, text.bad)
 
