@@ -179,6 +179,24 @@ def test_a_command_is_held_to_rules_about_writing_a_file(room: Path, line: str) 
             assert ran(room, {key: {"kept.txt": "deny"}}, line, agent).kind == "deny"
 
 
+def test_a_folder_that_is_denied_is_found_by_what_lies_in_it(room: Path) -> None:
+    """B49: find names the files, and not the folder."""
+    config = {"bash": "allow", "read": {"keys": "deny"}}
+    for line in ("find . -name k -exec cat {} +", "cd keys && rg x", "cd keys/deep && grep -r x ."):
+        assert ran(room, config, line).kind == "ask", line
+    assert ran(room, config, "find . -name n -exec cat {} +").kind == "allow"
+
+
+def test_a_variable_of_a_line_leads_where_it_leads(
+    room: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLACE", str(room.parent / "home"))
+    config = {**OUTSIDE_TOO, "bash": "allow", "read": {"~/keys": "deny"}}
+    for line in ("cat $HOME/keys/k", "cat ${PLACE}/keys/k", "cat ~/keys/k", "cat ~/k*/k > x"):
+        assert ran(room, config, line).kind == "ask", line
+    assert ran(room, config, "cat ~/notes/n").kind == "allow"
+
+
 @pytest.mark.parametrize(
     "line", ["cat kept.txt", "grep x kept.txt src/kept.txt", "head -1 kept.txt", "ls -l kept.txt"]
 )
@@ -192,11 +210,12 @@ def test_who_may_not_write_a_file_may_read_it(room: Path, line: str) -> None:
     "line",
     [
         *("rm -r src", "rm -rf ./src/", "chmod -R a-w src", "mv src there", "cp src/a.py kept.txt"),
-        *("cp -r src/. .", "rm -r .", "mv src/kept.txt ."),
+        *("cp -r src/. .", "rm -r .", "mv src/kept.txt .", "find -P src -name '*' -delete"),
+        *("find . -delete", "find src -type f -delete", "find . ( -name x -o -name y ) -delete"),
     ],
 )
 def test_a_command_that_changes_a_folder_is_held_to_what_is_in_it(room: Path, line: str) -> None:
-    table = dict.fromkeys(("rm", "chmod", "mv", "cp"), "allow")
+    table = dict.fromkeys(("rm", "chmod", "mv", "cp", "find * -delete", "find"), "allow")
     for pattern in ("kept.txt", "src/kept.txt"):
         config = {"bash": table, "edit": {pattern: "deny"}}
         is_other = (pattern, line) == ("src/kept.txt", "cp src/a.py kept.txt")
@@ -210,7 +229,9 @@ def test_a_command_that_changes_a_folder_is_held_to_what_is_in_it(room: Path, li
     [
         *("cat secret.txt", "head ./secret.txt", "grep x < secret.txt", "cp secret.txt b"),
         *("cd src && cat ../secret.txt", "grep -r x .", "tar cf a.tar .", "diff -r . src"),
-        *("cat secret*", "sed p secret.txt", "sh -c 'cat secret.txt'"),
+        *("cat secret*", "sed p secret.txt", "sh -c 'cat secret.txt'", "cat {secret,x}.txt"),
+        *("cat secre[t].txt", "cat secret.tx?", "for f in sec*; do cat $f; done", "cat $PWD/sec*"),
+        *("find . -name 'secret.*' -exec cat {} +", "zip -r a.zip .", "rsync -a . there"),
     ],
 )
 def test_a_command_is_held_to_rules_that_ask_about_reading(room: Path, line: str) -> None:

@@ -4,10 +4,11 @@ A word counts as a path wherever it could be one. Only a plain line tells its wo
 other they are guessed, on the side of asking.
 """
 
+import itertools
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,7 +21,7 @@ from tiro.tools.command_core import within_git
 from tiro.tools.command_line import CommandLine, loose_words, parse_with_globs
 from tiro.tools.command_risks import hides_others, is_known
 from tiro.tools.git_settings import READING_HOOKS, local_source, repository_doubt
-from tiro.tools.globs import UncertainError, expanded_words
+from tiro.tools.globs import UncertainError, expanded_words, possible_names
 from tiro.tools.readers import only_reads
 from tiro.tools.shell import is_reading
 
@@ -66,7 +67,8 @@ def command_aims(command: str, folder: Path, rights: Rights) -> Iterator[Command
     line = _expanded(parse_with_globs(command), folder)
     if line.unplain is not None:
         words = tuple(loose_words(command))
-        yield from _paths_of(line.text, words, folder, rights.paths, shows=False)
+        names = itertools.chain(words, possible_names(command, folder))
+        yield from _paths_of(line.text, names, folder, rights.paths, shows=False)
         yield from _unseen(line.text, folder, rights.paths)
         yield CommandAim(line=line.text, command=CommandSubject(words, is_plain=False))
         return
@@ -181,15 +183,19 @@ def _folders(line: CommandLine, folder: Path) -> list[Path | None]:
 
 
 def _paths_of(
-    line: str, words: Sequence[str], folder: Path, rights: PathRights, *, shows: bool
+    line: str, words: Iterable[str], folder: Path, rights: PathRights, *, shows: bool
 ) -> Iterator[CommandAim]:
     """The paths among words that lie outside the workspace, or that rules are against.
 
     `shows` is for a command that does nothing but read.
     """
-    for piece in dict.fromkeys(piece for word in words for piece in _pieces(word)):
+    seen: set[str] = set()
+    for piece in (piece for word in words for piece in _pieces(word)):
         if not rights.budget.spend():
             return
+        if piece in seen:
+            continue
+        seen.add(piece)
         named = folder / piece
         path = Path(os.path.realpath(named))
         if not rights.is_inside(path):
@@ -203,7 +209,8 @@ def _paths_of(
 def _pieces(word: str) -> Iterator[str]:
     """All in a word that may be a path: `-I/usr`, `--file=../x`, `-d@.env`, `x::test`, `-sKx`."""
     bare = _WEB.sub("", word)
-    found = [bare[mark.end() :] for mark in _MARKS.finditer(bare)]
+    marks = (mark.end() for mark in _MARKS.finditer(bare))
+    found = [bare[at:] for at in marks if len(bare) - at <= _LONGEST]
     found += _MARKS.split(bare)
     found.append(word)  # behind `--`, or where options do not come last, `-b` is a file
     for option in [piece for piece in found if piece.startswith("-")]:
@@ -211,9 +218,11 @@ def _pieces(word: str) -> Iterator[str]:
         found += [option[at:] for at in range(2, letters.end() + 1)] if letters else []
         head = _MARKS.split(option)[0]
         found += [option[at:] for sign in ("/", "..") if (at := head.find(sign)) > 0]
-    return (piece for piece in found if piece and piece != NOWHERE)
+    return (piece for piece in found if 0 < len(piece) <= _LONGEST and piece != NOWHERE)
 
 
+_LONGEST = 4096
+"""No system takes a longer path."""
 _PROGRAM = re.compile(r"[A-Za-z][\w.+-]*")
 """The name of a program, which is no path."""
 _WEB = re.compile(r"https?://[^\s,;<>]*", re.IGNORECASE)

@@ -5,6 +5,7 @@ it copies, through links that lie there already. So these folders are walked bef
 run, up to a limit. An unpacked archive and a patch write by names that nobody sees.
 """
 
+import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -32,7 +33,7 @@ MOVERS = word_set("mv gmv")
 CHANGERS = word_set("rm chmod chown chgrp grm gchmod gchown gchgrp setfacl chattr")
 """What changes or removes all below a folder, when it is told to."""
 _TARS = word_set("tar bsdtar gtar")
-PACKERS = _TARS | word_set("7z 7za pax diff")
+PACKERS = _TARS | word_set("7z 7za pax diff zip rsync scp ditto")
 """What else reads all below a folder that it is given."""
 UNPACKERS = word_set("unzip cpio patch pax 7z 7za")
 _FOLLOWING = {
@@ -61,6 +62,10 @@ _PATTERN = re.compile("-[A-Za-z]*[ef]|--regexp|--file")
 """With such a word the pattern is its value."""
 
 
+_LISTED_AT_ONCE = 10
+"""So many names in a list cost what one in a folder costs."""
+
+
 class Found(msgspec.Struct, frozen=True):
     """Something that a command comes upon."""
 
@@ -87,6 +92,9 @@ def found_in_folders(words: Sequence[str], folder: Path, rights: PathRights) -> 
         yield from look.read([*named, *odd, *here], folder)
     elif name in PACKERS:
         yield from look.read([*named, *odd], folder)
+    elif name == "find" and "-delete" in rest:
+        starts = [*itertools.takewhile(lambda word: word[:1] not in "-(!", named)] or ["."]
+        yield from look.read(starts, folder, reads=False, writes=True)
     elif name == "find" and (found := find_of(words)) is not None and found.commands:
         yield from look.handed(found, folder, writes=only_reads(words, deep=True) is None)
     if name in MOVERS or (name in CHANGERS and _DEEP.is_given(rest)):
@@ -159,8 +167,9 @@ class _Look:
         for start in dict.fromkeys(Path(os.path.realpath(folder / name)) for name in named):
             if not self._rights.is_inside(start):
                 continue  # it is asked about as it is named
+            yield from self._of_rules(start, reads=reads, writes=writes)
             for entry in self._below(start):
-                yield from self._of_entry(entry, reads, writes)
+                yield from self._of_entry(entry, reads, writes, follows=self._follows)
             if self._budget.is_spent:
                 yield Found(start, "unseen")
                 return
@@ -170,9 +179,10 @@ class _Look:
         for start in (Path(os.path.realpath(folder / name)) for name in find.starts or ["."]):
             below = self._below(start) if self._rights.is_inside(start) else iter(())
             for entry in filter(lambda entry: find.may_hand_over(entry.name), below):
-                if not (find.finds_files_only and entry.is_symlink()):
-                    for path in dict.fromkeys((entry, Path(os.path.realpath(entry)))):
-                        yield from self._of_path(path, True, writes)
+                if entry.is_symlink() and not find.finds_files_only:
+                    yield from self._of_entry(entry, True, writes, follows=True)
+                elif not entry.is_symlink():
+                    yield from self._of_rules(Path(entry.path), reads=True, writes=writes)
             if self._budget.is_spent:
                 yield Found(start, "unseen")
 
@@ -200,7 +210,7 @@ class _Look:
             start = folder / source
             is_walked = is_deep and self._rights.is_inside(start)
             below = self._below(start) if is_walked else iter(())
-            ends = [Path(), *(entry.relative_to(start) for entry in below)]
+            ends = ["", *(entry.path[len(str(start)) + 1 :] for entry in below)]
             heads = dict.fromkeys(("", source.lstrip("/"), basename(os.path.normpath(source))))
             for target in targets:
                 for head in heads:
@@ -213,17 +223,19 @@ class _Look:
         if only_reads(words, deep=True) is None:
             return
         try:
-            for path in followed_paths(folder):
-                if not self._budget.spend():
+            for at, path in enumerate(followed_paths(folder)):
+                if not (at % _LISTED_AT_ONCE or self._budget.spend()):
                     yield Found(folder, "unseen")
                     return
+                if not self._rights.may_name(path):
+                    continue
                 if found := [*self._of_rules(path, reads=True, writes=False)]:
                     yield from found
                     return
         except (OSError, ValueError):
             yield Found(folder, "unseen")
 
-    def _written(self, place: Path, ends: Sequence[Path]) -> Iterator[Found]:
+    def _written(self, place: Path, ends: Sequence[str]) -> Iterator[Found]:
         if not os.path.lexists(place):
             ends = ends[:1]
         for end in ends:
@@ -234,25 +246,27 @@ class _Look:
                 yield Found(path, "outside")
             yield from self._of_rules(path, reads=False, writes=True)
 
-    def _of_entry(self, entry: Path, reads: bool, writes: bool) -> Iterator[Found]:
-        if entry.is_symlink() and not self._follows and not writes:
-            return
-        path = Path(os.path.realpath(entry)) if self._follows else entry
-        yield from self._of_path(path, reads, writes)
-
-    def _of_path(self, path: Path, reads: bool, writes: bool) -> Iterator[Found]:
-        if not self._rights.is_inside(path):
-            yield Found(path, "outside")
-        yield from self._of_rules(path, reads=reads, writes=writes)
+    def _of_entry(
+        self, entry: os.DirEntry[str], reads: bool, writes: bool, *, follows: bool
+    ) -> Iterator[Found]:
+        if not entry.is_symlink():
+            if self._rights.may_concern(entry):
+                yield from self._of_rules(Path(entry.path), reads=reads, writes=writes)
+        elif follows or writes:
+            path = Path(os.path.realpath(entry.path) if follows else entry.path)
+            if not self._rights.is_inside(path):
+                yield Found(path, "outside")
+            for one in dict.fromkeys((path, Path(entry.path))):
+                yield from self._of_rules(one, reads=reads, writes=writes)
 
     def _of_rules(self, path: Path, *, reads: bool, writes: bool) -> Iterator[Found]:
         """What rules have against it."""
         for one in self._rights.objections(path, reads=reads, writes=writes):
             yield Found(path, "guarded" if one.is_guarded else "banned", one)
 
-    def _below(self, start: Path) -> Iterator[Path]:
+    def _below(self, start: Path) -> Iterator[os.DirEntry[str]]:
         """All below a folder, links as they are and, where they are followed, what they lead to."""
-        waiting, seen = [start], {os.path.realpath(start)}
+        waiting, seen = [str(start)], {os.path.realpath(start)}
         while waiting:
             try:
                 with os.scandir(waiting.pop()) as entries:
@@ -262,10 +276,14 @@ class _Look:
             for entry in found:
                 if not self._budget.spend():
                     return
-                yield Path(entry.path)
+                yield entry
                 is_link = entry.is_symlink()
-                real = os.path.realpath(entry.path) if is_link else entry.path
-                is_entered = not is_link or (self._follows and self._rights.is_inside(Path(real)))
-                if is_entered and os.path.isdir(real) and real not in seen:
+                if is_link:
+                    real = os.path.realpath(entry.path)
+                    is_entered = self._follows and self._rights.is_inside(Path(real))
+                    is_entered = is_entered and os.path.isdir(real)
+                else:
+                    real, is_entered = entry.path, entry.is_dir(follow_symlinks=False)
+                if is_entered and real not in seen:
                     seen.add(real)
-                    waiting.append(Path(entry.path))
+                    waiting.append(entry.path)

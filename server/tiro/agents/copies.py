@@ -51,7 +51,7 @@ _SHAPES = tuple(
 )
 
 _SIGNS = frozenset("~#%!;,() \u200b")
-_SAYING_COPY = ("cop", "kop", "cóp", "копия", "コピー", "副本", "복사본")
+_SAYING_SO = re.compile("|".join((*_PACKERS, *_MERGED, "cop|kop|cóp|копия|コピー|副本|복사본")))
 _BEGINNINGS = ("backup",)
 _ENDINGS = (*_WORDS, "___", ".", *"0123456789")
 
@@ -74,7 +74,7 @@ def _may_be_one(name: str) -> bool:
         or not _SIGNS.isdisjoint(name)
         or folded[-4:-2] == ".s"
         or folded.startswith(_BEGINNINGS)
-        or any(part in folded for part in (*_PACKERS, *_MERGED, *_SAYING_COPY))
+        or _SAYING_SO.search(folded) is not None
     )
 
 

@@ -6,7 +6,7 @@ the workspace, and where the rules' patterns lead outside. What is not found by 
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from tiro.agents.path_patterns import names_in
@@ -29,58 +29,63 @@ class OtherNames:
         budget: Budget,
     ) -> None:
         self._roots, self._matters, self._budget = roots, matters, budget
-        self._written = {
-            head: rest for one in patterns for head, rest in names_in(one, [*map(str, roots)])
-        }
+        heads = {head for one in patterns for head in names_in(one, [*map(str, roots)])}
+        self._heads = sorted(heads)
         self._links = [
             (Path(real), Path(head))
-            for head in self._written
+            for head in self._heads
             if (real := os.path.realpath(head)) != head
         ]
-        self._linked: dict[Inode, list[Path]] | None = None
+        self._names: dict[int, list[str]] | None = None
 
     def of(self, path: Path) -> list[Path]:
-        """The other names of what has this real path that may matter."""
-        led = [
-            head / path.relative_to(real) for real, head in self._links if path.is_relative_to(real)
-        ]
+        """The other names of what has this real path that a rule may mean."""
+        links = ((real, head) for real, head in self._links if path.is_relative_to(real))
+        led = [head / path.relative_to(real) for real, head in links]
         inode = inode_of(path)
         if inode is None:
             return led
-        if self._linked is None:
-            self._linked = self._look()
-        return [*led, *(one for one in self._linked.get(inode, ()) if one != path)]
+        if self._names is None:
+            self._names = self._look()
+        others = (Path(name) for name in self._names.get(inode[1], ()) if name != str(path))
+        meant = (one for one in others if any(map(self._matters, one.parts)))
+        return [*led, *(one for one in meant if inode_of(one) == inode)]
 
-    def _look(self) -> dict[Inode, list[Path]]:
-        """The names of files with several that may matter, by file."""
-        found: dict[Inode, list[Path]] = {}
-        starts = [(Path(head), rest in ("", "**")) for head, rest in self._written.items()]
-        for path, _ in starts:
-            if (inode := inode_of(path)) is not None:
-                found.setdefault(inode, []).append(path)
-        waiting = [*starts, *((root, False) for root in self._roots)]
-        for path in self._walk(waiting):
-            if (inode := inode_of(path)) is not None:
-                found.setdefault(inode, []).append(path)
-        return found
+    def may_have(self, entry: os.DirEntry[str]) -> bool:
+        """Whether what lies in a folder may have another name; no more is asked than its status."""
+        if any(entry.path.startswith(str(real)) for real, _ in self._links):
+            return True
+        try:
+            return (
+                entry.is_file(follow_symlinks=False)
+                and entry.stat(follow_symlinks=False).st_nlink > 1
+            )
+        except OSError:
+            return False
 
-    def _walk(self, waiting: list[tuple[Path, bool]]) -> Iterator[Path]:
-        left, seen = MAX_LOOKED_AT, {path for path, _ in waiting}
-        for folder, is_named in waiting:
+    def _look(self) -> dict[int, list[str]]:
+        """The names of all files, by their number on their disk."""
+        found: dict[int, list[str]] = {}
+        for head in self._heads:
+            if (inode := inode_of(Path(head))) is not None:
+                found.setdefault(inode[1], []).append(head)
+        left, waiting = MAX_LOOKED_AT, dict.fromkeys([*self._heads, *map(str, self._roots)])
+        while waiting:
+            folder = next(iter(waiting))
+            del waiting[folder]
             try:
                 with os.scandir(folder) as entries:
                     for entry in entries:
                         left -= 1
                         if left < 0 or not self._budget.spend():
-                            return
-                        is_taken = is_named or self._matters(entry.name)
-                        if not entry.is_dir(follow_symlinks=False):
-                            yield from [Path(entry.path)] if is_taken else []
-                        elif (path := Path(entry.path)) not in seen:
-                            seen.add(path)
-                            waiting.append((path, is_taken))
+                            return found
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting[entry.path] = None
+                        else:
+                            found.setdefault(entry.inode(), []).append(entry.path)
             except OSError:
                 continue
+        return found
 
 
 def inode_of(path: Path) -> Inode | None:

@@ -77,18 +77,15 @@ def exact_pattern(name: str) -> str:
     return "./" + glob.escape(posixpath.normpath(name)).replace("{", "[{]")
 
 
-def names_in(pattern: str, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The folders or files that a pattern writes out before its first wildcard, absolute.
-
-    Each with what is behind it in the pattern, empty where it is all of it.
-    """
+def names_in(pattern: str, roots: Sequence[str]) -> Iterator[str]:
+    """The folders or files that a pattern writes out before its first wildcard, absolute."""
     for form in _forms(pattern):
         absolute = [form] if posixpath.isabs(form) else [posixpath.join(r, form) for r in roots]
         for one in absolute:
-            head = one[: mark.start()] if (mark := _WILD.search(one)) else one
-            head = head if mark is None else head.rpartition("/")[0]
+            mark = _WILD.search(one)
+            head = one if mark is None else one[: mark.start()].rpartition("/")[0]
             if head.strip("/"):
-                yield posixpath.normpath(head), one[len(head) :].strip("/")
+                yield posixpath.normpath(head)
 
 
 def last_parts(pattern: str) -> list[str]:

@@ -5,7 +5,9 @@ same file that rules speak of. A command that reads or writes what a rule names 
 that a tool would be held to; a rule that names no path (`write: ask`) says nothing about commands.
 """
 
+import fnmatch
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +19,6 @@ from tiro.agents.other_names import OtherNames
 from tiro.agents.path_patterns import PathSubject, folded, last_parts
 from tiro.agents.permissions import PermissionDecision, Rules, strictest
 from tiro.agents.walks import Budget
-from tiro.tools.patterns import path_pattern
 from tiro.tools.workspace import Workspace
 
 
@@ -42,7 +43,8 @@ class PathRights:
         self.budget = budget or Budget()
         self._rules, self._workspace = rules, workspace
         patterns = sorted({*rules.narrowing_patterns()} - {"*"})
-        self._lasts = {folded(part) for one in patterns for part in last_parts(one)}
+        lasts = {folded(part) for one in patterns for part in last_parts(one)}
+        self._lasts = re.compile("|".join(map(fnmatch.translate, sorted(lasts))) or "(?!)")
         self._is_open = rules.decide("read", None).kind == "allow"
         self._matter: dict[str, bool] = {}
         self._others = OtherNames(patterns, self.roots, self.may_matter, self.budget)
@@ -99,13 +101,25 @@ class PathRights:
         """Whether a rule that denies or asks may name a file or folder like this."""
         found = self._matter.get(name)
         if found is None:
-            forms = [folded(one) for one in (name, *copied(name))]
-            found = any(path_pattern(last).matches([one]) for last in self._lasts for one in forms)
-            self._matter[name] = found
+            forms = map(folded, (name, *copied(name)))
+            found = self._matter[name] = any(map(self._lasts.match, forms))
         return found
+
+    def may_name(self, path: Path) -> bool:
+        """Whether a rule may name a path, or a folder that it lies in."""
+        return not self._is_open or any(map(self.may_matter, str(path).split(os.sep)))
+
+    def may_concern(self, entry: os.DirEntry[str]) -> bool:
+        """Whether a rule may be against this, while none is against the folder that it is in."""
+        return (
+            not self._is_open
+            or self.may_matter(entry.name)
+            or guarded_name(entry.name) is not None
+            or self._others.may_have(entry)
+        )
 
     def _is_nothing(self, path: Path) -> bool:
         """Whether no rule can be against what lies here, as its names say; a quick look."""
         if not self._is_open or guarded_name(self.subject(path).name):
             return False
-        return not any(map(self.may_matter, path.parts)) and not self._others.of(path)
+        return not self.may_name(path) and not self._others.of(path)

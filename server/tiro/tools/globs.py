@@ -3,6 +3,7 @@
 Law: what shells may disagree about, or what depends on an order that is not certain, is no answer.
 """
 
+import glob
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -12,11 +13,17 @@ from tiro.tools.command_core import within_git
 from tiro.tools.command_line import SPECIAL, CommandLine, word_set
 from tiro.tools.given_options import is_option
 from tiro.tools.known_options import program_of
+from tiro.tools.patterns import alternatives
 from tiro.tools.readers import READERS, only_reads
 
 MAX_NAMES = 2000
 """So many names are looked at for one pattern; one that needs more asks."""
 
+_QUOTES = re.compile(r"[\"'\\]")
+_BREAKS = re.compile(r"[\s;&|()<>`]+")
+_MARKS = re.compile(r"[*?\[{~$]|^/")
+_HERE = re.compile(r"\$PWD\b|\$\{PWD\}")
+_WILD = re.compile(r"[*?\[]")
 _LAST_IS_TARGET = word_set("cp mv install ln")
 
 
@@ -46,6 +53,25 @@ def expanded_words(line: CommandLine, at: int, folder: Path | None) -> tuple[str
             raise UncertainError(SPECIAL.format(character="*"))
         found += names
     return tuple(found)
+
+
+def possible_names(text: str, folder: Path) -> Iterator[str]:
+    """What the words of any line may stand for that hold a wildcard, braces, `~` or a variable.
+
+    Asks the disk; for the side of asking, where a shell may see it otherwise.
+    """
+    words = _BREAKS.split(_HERE.sub(lambda _: str(folder), _QUOTES.sub("", text)))
+    for word in dict.fromkeys(word for word in words if _MARKS.search(word)):
+        try:
+            forms = alternatives(word)
+        except ValueError:
+            forms = [word]
+        for form in dict.fromkeys((*forms, *(one.partition("=")[2] for one in forms))):
+            path = os.path.expanduser(os.path.expandvars(form))
+            if _WILD.search(path):
+                yield from glob.iglob(path, root_dir=folder)
+            elif path:
+                yield path
 
 
 def _takes_any_order(words: Sequence[str], place: int) -> bool:
