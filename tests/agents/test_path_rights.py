@@ -9,6 +9,7 @@ import pytest
 from tests.agents.every_tool import tools_by_name
 from tests.agents.turns import a_turn, run, statuses, told
 from tests.fakes import RecordingEditor, says, uses
+from tiro.agents import walks
 from tiro.agents.built_in import built_in_agents
 from tiro.agents.gate import Gate
 from tiro.agents.permissions import OPEN_SET, STRICT_SET, PermissionDecision, Rules
@@ -177,6 +178,23 @@ def test_a_command_is_held_to_rules_about_writing_a_file(room: Path, line: str) 
                 assert told in [one.decision.rule for one in reasons], (key, kind)
         for agent in ("plan", "explore"):
             assert ran(room, {key: {"kept.txt": "deny"}}, line, agent).kind == "deny"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cat " + "".join(f"{{{letter},X}}" for letter in "secret") + ".t{x,X}t{,X}",
+        "for f in /*/*/*/*/*/zzz*; do cat $f; done",
+        "cat > x " + "/*" * 90,
+    ],
+)
+def test_a_line_that_may_stand_for_too_much_asks(
+    room: Path, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B49: nothing hides in many alternatives, and no pattern holds up the gate."""
+    monkeypatch.setattr(walks, "MAX_ENTRIES", 500)
+    config = {**OUTSIDE_TOO, "bash": "allow", "read": {"secret.txt": "deny"}}
+    assert ran(room, config, line).kind == "ask"
 
 
 def test_a_folder_that_is_denied_is_found_by_what_lies_in_it(room: Path) -> None:

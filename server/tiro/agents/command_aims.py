@@ -67,7 +67,7 @@ def command_aims(command: str, folder: Path, rights: Rights) -> Iterator[Command
     line = _expanded(parse_with_globs(command), folder)
     if line.unplain is not None:
         words = tuple(loose_words(command))
-        names = itertools.chain(words, possible_names(command, folder))
+        names = itertools.chain(words, possible_names(command, folder, rights.paths.budget.spend))
         yield from _paths_of(line.text, names, folder, rights.paths, shows=False)
         yield from _unseen(line.text, folder, rights.paths)
         yield CommandAim(line=line.text, command=CommandSubject(words, is_plain=False))

@@ -3,10 +3,12 @@
 Law: what shells may disagree about, or what depends on an order that is not certain, is no answer.
 """
 
-import glob
+import contextlib
+import fnmatch
 import os
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tiro.tools.command_core import within_git
@@ -16,6 +18,8 @@ from tiro.tools.known_options import program_of
 from tiro.tools.patterns import alternatives
 from tiro.tools.readers import READERS, only_reads
 
+MAX_PARTS = 100
+"""No pattern for more folders within folders is looked into."""
 MAX_NAMES = 2000
 """So many names are looked at for one pattern; one that needs more asks."""
 
@@ -55,23 +59,46 @@ def expanded_words(line: CommandLine, at: int, folder: Path | None) -> tuple[str
     return tuple(found)
 
 
-def possible_names(text: str, folder: Path) -> Iterator[str]:
+def possible_names(text: str, folder: Path, spend: Callable[[int], bool]) -> Iterator[str]:
     """What the words of any line may stand for that hold a wildcard, braces, `~` or a variable.
 
-    Asks the disk; for the side of asking, where a shell may see it otherwise.
+    Asks the disk, until `spend`, which hears how many names are looked at, is false. Meant for the
+    side of asking: a shell may see it otherwise.
     """
     words = _BREAKS.split(_HERE.sub(lambda _: str(folder), _QUOTES.sub("", text)))
     for word in dict.fromkeys(word for word in words if _MARKS.search(word)):
         try:
             forms = alternatives(word)
         except ValueError:
-            forms = [word]
+            spend(sys.maxsize)
+            return
         for form in dict.fromkeys((*forms, *(one.partition("=")[2] for one in forms))):
             path = os.path.expanduser(os.path.expandvars(form))
             if _WILD.search(path):
-                yield from glob.iglob(path, root_dir=folder)
+                parts = os.path.join(folder, path).split("/")[1:]
+                yield from _fitting("", parts, spend) if len(parts) <= MAX_PARTS else ()
             elif path:
                 yield path
+
+
+def _fitting(place: str, parts: Sequence[str], spend: Callable[[int], bool]) -> Iterator[str]:
+    """The paths below a place that fit the parts of a pattern, as most shells find them."""
+    if not parts:
+        yield place
+        return
+    part, rest = parts[0], parts[1:]
+    for name in _listed(place, part, spend) if _WILD.search(part) else [part]:
+        yield from _fitting(f"{place}/{name}", rest, spend)
+
+
+def _listed(place: str, part: str, spend: Callable[[int], bool]) -> Iterator[str]:
+    test = re.compile(fnmatch.translate(part)).match
+    with contextlib.suppress(OSError), os.scandir(place or "/") as entries:
+        for entry in entries:
+            if not spend(1):
+                return
+            if test(entry.name) and (part.startswith(".") or not entry.name.startswith(".")):
+                yield entry.name
 
 
 def _takes_any_order(words: Sequence[str], place: int) -> bool:
