@@ -85,6 +85,27 @@ def test_what_git_follows_counts_only_where_all_of_it_is_shown(
     assert decided(room, line).kind == kind
 
 
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        *(("git diff", "ask"), ("git diff -- .", "ask"), ("git blame src/a.py", "allow")),
+        *(("git diff --stat", "allow"), ("git status", "allow"), ("git log --stat", "allow")),
+    ],
+)
+def test_a_repository_above_the_workspace_has_files_outside(
+    room: Path, line: str, kind: str
+) -> None:
+    """B48: its text is shown by no rule for git alone; its names are."""
+    (room / "keys/k.pem").unlink()
+    for command in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", *command], cwd=room.parent, check=True)
+    table: Any = {"<read-only>": "allow", "git diff": "allow", "git blame": "allow"}
+    gate = Gate(Rules(config={"bash": table}, default=STRICT_SET), Workspace(RecordingEditor(room)))
+    decision = gate.decide(gate.look(TOOLS["run_command"], {"command": line}))
+    assert decision.kind == kind
+    assert kind == "allow" or "external_directory" in decision.rule
+
+
 @pytest.fixture
 def big(room: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The workspace with a folder that is too large to look at."""

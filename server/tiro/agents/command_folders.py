@@ -219,14 +219,21 @@ class _Look:
             yield Found(folder, "unseen")
 
     def followed(self, words: Sequence[str], folder: Path) -> Iterator[Found]:
-        """The files that git follows and must not be read, where it shows the text of files."""
+        """The files that git follows and must not be read, where it shows the text of files.
+
+        A repository may begin above the workspace; then it has files outside.
+        """
         if only_reads(words, deep=True) is None:
             return
+        outside: Path | None = None
         try:
             for at, path in enumerate(followed_paths(folder)):
                 if not (at % _LISTED_AT_ONCE or self._budget.spend()):
                     yield Found(folder, "unseen")
                     return
+                if outside is None and not self._rights.is_inside(path):
+                    outside = path
+                    yield Found(path, "outside")
                 if not self._rights.may_name(path):
                     continue
                 if found := [*self._of_rules(path, reads=True, writes=False)]:
