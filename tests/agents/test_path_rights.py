@@ -47,9 +47,11 @@ def decided(
     return gate.decide(gate.look(TOOLS[tool], given))
 
 
-def ran(room: Path, config: Any, line: str, agent: str = "build") -> PermissionDecision:
+def ran(
+    room: Path, config: Any, line: str, agent: str = "build", **given: Any
+) -> PermissionDecision:
     line = line.replace("{base}", str(room.parent))
-    return decided(room, config, "run_command", {"command": line}, agent)
+    return decided(room, config, "run_command", {"command": line, **given}, agent)
 
 
 # What a pattern means
@@ -146,6 +148,39 @@ def test_a_rule_of_one_root_holds_in_no_other(room: Path) -> None:
         for root, wanted in ((room, "ask"), (other, kind)):
             use = gate.look(TOOLS["read_file"], {"path": str(root / "keys/k")})
             assert gate.decide(use).kind == wanted
+
+
+@pytest.mark.parametrize(
+    "pattern", ["~/keys", "{base}/home/keys/**", "../home", "~/mine", "keys", "**/keys/**", "~"]
+)
+@pytest.mark.parametrize("key", ["external_directory", "*"])
+def test_a_place_outside_may_be_denied_by_each_of_its_names(
+    room: Path, pattern: str, key: str
+) -> None:
+    """M5.6: the condition `external_directory`."""
+    (room.parent / "home/mine").symlink_to(room.parent / "home/keys")
+    table = {pattern.replace("{base}", str(room.parent)): "deny", "*": "allow"}
+    config = {"bash": "allow", key: table}
+    for path in ("../home/keys/k", "~/keys/k"):
+        assert decided(room, config, "read_file", {"path": path}).kind == "deny"
+        assert ran(room, config, f"cat {path}").kind != "allow"
+    assert ran(room, config, "cat k", cwd="../home/keys").kind != "allow"
+    assert decided(room, config, "read_file", {"path": "../beside/notes/n"}).kind == "allow"
+    assert ran(room, config, "cat ../beside/notes/n").kind == "allow"
+
+
+def test_a_root_within_another_is_held_to_what_both_mean(room: Path) -> None:
+    for roots in ((room, room / "sub"), (room / "sub", room)):
+        for pattern, path, kind in (
+            ("keys/**", "sub/keys/k", "deny"),
+            ("sub/keys/**", "sub/keys/k", "deny"),
+            ("keys/**", "keys/k", "deny"),
+            ("sub/keys/**", "keys/k", "allow"),
+        ):
+            rules = Rules(config={"read": {pattern: "deny"}}, default=OPEN_SET)
+            gate = Gate(rules, Workspace(RecordingEditor(*roots)))
+            use = gate.look(TOOLS["read_file"], {"path": str(room / path)})
+            assert gate.decide(use).kind == kind, (roots, pattern, path)
 
 
 # Commands
@@ -273,6 +308,15 @@ def test_a_rule_that_names_no_file_says_nothing_about_commands(room: Path) -> No
         for kind in ("ask", "deny"):
             for rule in (kind, {"*": kind}, {"src/**": "allow", "*": kind}):
                 assert ran(room, {"bash": "allow", key: rule}, "touch x").kind == "allow"
+
+
+@pytest.mark.parametrize(
+    "line", ["git add .env.example", "cp .env.example b", "touch x.env.example"]
+)
+def test_what_the_default_asks_of_tools_it_asks_of_no_command(room: Path, line: str) -> None:
+    (room / ".env.example").touch()
+    config = {"bash": dict.fromkeys(("git add", "cp", "touch"), "allow")}
+    assert ran(room, config, line).kind == "allow"
 
 
 def test_what_a_tool_may_write_a_command_may(room: Path) -> None:

@@ -16,6 +16,7 @@ import msgspec
 from tiro.agents.command_folders import About, Found, found_in_folders
 from tiro.agents.command_order import LED_ASTRAY, led_astray
 from tiro.agents.command_rules import CommandSubject, fed_commands, stand_alone
+from tiro.agents.path_patterns import PathSubject
 from tiro.agents.path_rights import Objection, PathRights
 from tiro.tools.command_core import within_git
 from tiro.tools.command_line import CommandLine, loose_words, parse_with_globs
@@ -43,6 +44,8 @@ class CommandAim(msgspec.Struct, frozen=True, kw_only=True):
     command: CommandSubject | None = None
     path: Path | None = None
     about: About = "outside"
+    outside: PathSubject | None = None
+    """One of its names outside the workspace."""
     objection: Objection | None = None
     """What a rule has against the path."""
     bound_to: str = ""
@@ -142,7 +145,12 @@ def _come_upon(
             subject = msgspec.structs.replace(subject, is_free=False, doubt=doubt)
             continue
         aim = CommandAim(
-            line=line, path=one.path, about=one.about, objection=one.objection, bound_to=one.about
+            line=line,
+            path=one.path,
+            about=one.about,
+            outside=rights.paths.subject(one.path) if one.about == "outside" else None,
+            objection=one.objection,
+            bound_to=one.about,
         )
         if aim.objection is not None and aim.is_banned and subject.doubt is None:
             told = IN_THE_WAY if seeks else NOT_READ
@@ -197,10 +205,10 @@ def _paths_of(
             continue
         seen.add(piece)
         named = folder / piece
-        path = Path(os.path.realpath(named))
+        path, written = Path(os.path.realpath(named)), Path(os.path.normpath(named))
         if not rights.is_inside(path):
-            yield CommandAim(line=line, path=path, about="outside", bound_to=str(path))
-        written = Path(os.path.normpath(named))
+            for name in rights.outside(path, written):
+                yield CommandAim(line=line, path=path, outside=name, bound_to=str(path))
         for one in rights.objections(path, written, writes=not shows, shows=shows):
             about: About = "guarded" if one.is_guarded else "banned"
             yield CommandAim(line=line, path=path, about=about, objection=one, bound_to=str(path))

@@ -257,7 +257,8 @@ class Gate(msgspec.Struct, frozen=True):
         for place in places:
             exactly, written = (str(place.path),), self.workspace.full(place.given)
             if place.root is None:
-                aims.append(Aim("external_directory", rights.subject(place.path), exactly))
+                outside = rights.outside(place.path, written)
+                aims += [Aim("external_directory", name, exactly) for name in outside]
             for name in rights.subjects(place.path, written):
                 is_other = Path(name.full) not in (place.path, written)
                 why = ALSO.format(name=name.name) if is_other else None
@@ -269,8 +270,8 @@ class Gate(msgspec.Struct, frozen=True):
         aims: list[Aim] = []
         rights = PathRights(self.rules, self.workspace)
         if folder.root is None:
-            exactly = (str(folder.path),)
-            aims.append(Aim("external_directory", rights.subject(folder.path), exactly))
+            outside = rights.outside(folder.path)
+            aims += [Aim("external_directory", name, (str(folder.path),)) for name in outside]
         command = given[tool.subject_field or ""]
         found = command_aims(command, folder.path, Rights(rights, self._forbids))
         return [*aims, *(self._aim_of(one, folder.path) for one in found)]
@@ -284,7 +285,7 @@ class Gate(msgspec.Struct, frozen=True):
         if found.about == "unseen":
             return Aim("bash", None, exactly, asks=UNSEEN)
         if found.objection is None:
-            return Aim("external_directory", PathSubject(str(found.path)), exactly)
+            return Aim("external_directory", found.outside, exactly)
         key, subject = found.objection.key, found.objection.subject
         is_met = found.bound_to == found.about
         why = COME_UPON.format(name=subject.name) if is_met else NAMED

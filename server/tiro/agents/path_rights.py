@@ -45,24 +45,33 @@ class PathRights:
         patterns = sorted({*rules.narrowing_patterns()} - {"*"})
         lasts = {folded(part) for one in patterns for part in last_parts(one)}
         self._lasts = re.compile("|".join(map(fnmatch.translate, sorted(lasts))) or "(?!)")
-        self._is_open = rules.decide("read", None).kind == "allow"
+        self._unnamed = rules.decide("read", None)
+        self._is_open = self._unnamed.kind == "allow"
         self._matter: dict[str, bool] = {}
         self._others = OtherNames(patterns, self.roots, self.may_matter, self.budget)
 
-    def subject(self, path: Path) -> PathSubject:
-        """A path as the subject of rules, by this one name."""
-        roots = tuple(map(str, self.roots))
-        root = next((root for root in self.roots if path.is_relative_to(root)), None)
+    def subject(self, path: Path, root: Path | None = None) -> PathSubject:
+        """A path as the subject of rules, by this one name, within the first root that it is in."""
+        root = root or next((root for root in self.roots if path.is_relative_to(root)), None)
         name = (path if root is None else path.relative_to(root)).as_posix()
-        return PathSubject(name, path.as_posix(), roots)
+        return PathSubject(name, path.as_posix(), tuple(map(str, self.roots)))
 
     def subjects(self, path: Path, *written: Path) -> list[PathSubject]:
         """All names of what has this real path, those in which it is written first."""
-        names = dict.fromkeys([*written, path, *self._others.of(path)])
-        return [self.subject(name) for name in names]
+        found: list[PathSubject] = []
+        for name in dict.fromkeys([*written, path, *self._others.of(path)]):
+            roots = [root for root in self.roots if name.is_relative_to(root)]
+            found += [self.subject(name, root) for root in roots or [None]]
+        return found
+
+    def outside(self, path: Path, *written: Path) -> list[PathSubject]:
+        """The names outside the workspace of what has a real path there."""
+        return [one for one in self.subjects(path, *written) if one.is_outside]
 
     def reading(self, path: Path) -> PermissionDecision:
         """Whether the text of the file with this real path may be shown."""
+        if not self.may_name(path) and not self._others.of(path):
+            return self._unnamed
         return strictest(*(self._rules.decide("read", one) for one in self.subjects(path)))
 
     def is_inside(self, path: Path) -> bool:

@@ -148,10 +148,13 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         return strictest(winner, *filter(None, (narrower, self.unread, above)))
 
     def against(self, key: str, path: PathSubject) -> PermissionDecision | None:
-        """What a rule that names a path says against it; None where none does."""
+        """What a rule that names a path says against it; None where none does.
+
+        What asks by default asks about all that is not written by a command.
+        """
         opinions = self._opinions(key, path)
         found = [one for one in opinions if one.kind == "deny" and one.by_name]
-        found += opinions[:1]
+        found += [one for one in opinions[:1] if one.source != "default"]
         narrower = _in_table(self.workspace, key, path, "workspace")
         above = None if self.caller is None else self.caller.against(key, path)
         found += filter(None, (narrower, above))
@@ -161,7 +164,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     def narrowing_patterns(self) -> Iterator[str]:
         """The patterns with which some table denies or asks about paths, some more than once."""
         for table in map(_as_table, self._tables()):
-            for value in (table.get(key) for key in PATH_KEYS if key in table):
+            for value in (table.get(key) for key in (*PATH_KEYS, "*")):
                 pairs = () if value is None or isinstance(value, str) else _pairs(value)
                 yield from (pattern for pattern, kind in pairs if kind != "allow")
         yield from self.caller.narrowing_patterns() if self.caller else ()
