@@ -60,8 +60,8 @@ class PathRights:
         """All names of what has this real path, those in which it is written first."""
         found: list[PathSubject] = []
         for name in dict.fromkeys([*written, path, *self._others.of(path)]):
-            roots = [root for root in self.roots if name.is_relative_to(root)]
-            found += [self.subject(name, root) for root in roots or [None]]
+            around = [root for root in self.roots if name.is_relative_to(root)]
+            found += [self.subject(name, root) for root in around] or [self.subject(name)]
         return found
 
     def outside(self, path: Path, *written: Path) -> list[PathSubject]:
