@@ -69,11 +69,7 @@ def command_aims(command: str, folder: Path, rights: Rights) -> Iterator[Command
     """All that a command line, run in this folder, is about; asks the disk."""
     line = _expanded(parse_with_globs(command), folder)
     if line.unplain is not None:
-        words = tuple(loose_words(command))
-        names = itertools.chain(words, possible_names(command, folder, rights.paths.budget.spend))
-        yield from _paths_of(line.text, names, folder, rights.paths, shows=False)
-        yield from _unseen(line.text, folder, rights.paths)
-        yield CommandAim(line=line.text, command=CommandSubject(words, is_plain=False))
+        yield from _of_any_line(command, line.text, folder, rights.paths)
         return
     places, hooks = _folders(line, folder), () if is_reading(command) else READING_HOOKS
     astray, fed = led_astray(line, places, rights.paths.budget), fed_commands(line)
@@ -81,11 +77,7 @@ def command_aims(command: str, folder: Path, rights: Rights) -> Iterator[Command
     for words, at, is_astray, is_fed in zip(line.commands, places, astray, fed, strict=True):
         text = shlex.join(words) if alone else line.text
         (core, inner), is_home = within_git(words), at in rights.paths.roots
-        reading = None if line.globs else only_reads(words, deep=True)
-        named = words[1:] if reading is None else reading.paths
-        if hides_others(words):  # a line may be a word of another
-            named = (*named, *(one for word in named if " " in word for one in loose_words(word)))
-        named = named if _PROGRAM.fullmatch(words[0]) else (words[0], *named)
+        named = _paths_among(words, is_written_out=not line.globs)
         outer = [*named, inner] if inner else named
         shows = only_reads(words, deep=True) is not None
         paths = list(_paths_of(text, outer, at or folder, rights.paths, shows=shows))
@@ -106,6 +98,24 @@ def command_aims(command: str, folder: Path, rights: Rights) -> Iterator[Command
         )
         yield from _come_upon(text, subject, at or folder, rights)
     yield from _unseen(line.text, folder, rights.paths)
+
+
+def _of_any_line(command: str, text: str, folder: Path, rights: PathRights) -> Iterator[CommandAim]:
+    """What a line is about that is not plain: all that may be a word in it."""
+    words = tuple(loose_words(command))
+    names = itertools.chain(words, possible_names(command, folder, rights.budget.spend))
+    yield from _paths_of(text, names, folder, rights, shows=False)
+    yield from _unseen(text, folder, rights)
+    yield CommandAim(line=text, command=CommandSubject(words, is_plain=False))
+
+
+def _paths_among(words: Sequence[str], *, is_written_out: bool) -> Sequence[str]:
+    """The words of a command that may be paths; a line may be a word of another."""
+    reading = only_reads(words, deep=True) if is_written_out else None
+    named = words[1:] if reading is None else reading.paths
+    if hides_others(words):
+        named = (*named, *(one for word in named if " " in word for one in loose_words(word)))
+    return named if _PROGRAM.fullmatch(words[0]) else (words[0], *named)
 
 
 def _unseen(line: str, folder: Path, rights: PathRights) -> Iterator[CommandAim]:
