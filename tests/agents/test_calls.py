@@ -11,6 +11,7 @@ from tests.agents.turns import a_turn, finished, run, statuses
 from tests.fakes import RecordingEditor, fake_tool, says, uses
 from tiro.agents.calls import MOST_IN_TURN, Call, call_of, in_vain
 from tiro.agents.permissions import STRICT_SET, Rules
+from tiro.errors import ToolError
 from tiro.tools.editor import PermissionAnswer, PermissionRequest
 from tiro.tools.workspace import Workspace
 
@@ -193,3 +194,39 @@ def test_steps_that_fail_in_turn_end_the_turn() -> None:
 def test_longer_rounds_are_left_to_the_limit_of_steps() -> None:
     row = "".join(chr(97 + at) for at in range(MOST_IN_TURN + 1)) * 5
     assert rounds(row) == -1
+
+
+def counted(answer: Any, times: int) -> Any:
+    """How a turn ends whose model calls the same with another number in each step."""
+    given = [{"path": f"part-{at}.md", "at": at} for at in range(times)]
+    scripts = [uses((f"c{at}", "fake", one)) for at, one in enumerate(given)]
+    tool = fake_tool(answer=answer)
+    turn = a_turn(*scripts, says("done"), tools=[tool], rules=Rules(config="allow"))
+    return finished(run(turn))
+
+
+def failing(text: str) -> Any:
+    def answer(given: dict[str, Any]) -> str:
+        raise ToolError(text.format(**given))
+
+    return answer
+
+
+def test_failures_that_differ_in_a_number_alone_end_a_turn() -> None:
+    """M5.6: a model that counts on without end is stuck, too."""
+    last = counted(failing("There is no {path!r}"), 20)
+    assert last.outcome.stop_reason == "error"
+    assert "with other numbers" in str(last.error)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda given: f"text of {given['path']}",
+        lambda given: "nothing found",
+        failing("{path}: other words each time" + "{at:>{at}}"),
+    ],
+)
+def test_work_in_parts_ends_none(answer: Any) -> None:
+    """What works, and what fails in another way, goes on."""
+    assert counted(answer, 20).outcome.stop_reason == "end_turn"

@@ -12,6 +12,7 @@ for does, begins anew.
 
 import hashlib
 import posixpath
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ T = TypeVar("T")
 TIMES_IN_A_ROW = 3
 MOST_IN_TURN = 4
 """So many different calls, one after the other, are taken for a round that comes again."""
+_NUMBERS = re.compile(rb"\d+")
 PATHS = ("path", "cwd")
 """The fields of an input that hold a path."""
 
@@ -37,6 +39,8 @@ class Call(msgspec.Struct, frozen=True):
     input: Any
     result: str | None = None
     """A hash of what it has brought, when it was run and has ended."""
+    outline: str | None = None
+    """The same of that without its numbers."""
 
     def is_same(self, other: "Call") -> bool:
         """Whether the same is called."""
@@ -48,10 +52,17 @@ class Call(msgspec.Struct, frozen=True):
             None in (self.result, other.result) or self.result == other.result
         )
 
+    def counts_on(self, other: "Call") -> bool:
+        """Whether only numbers differ, in what is called and in what that has brought."""
+        numbers = [_NUMBERS.sub(b"0", encode(call.input)) for call in (self, other)]
+        is_alike = (self.name, self.outline) == (other.name, other.outline)
+        return is_alike and numbers[0] == numbers[1]
+
     def brought(self, output: ToolOutput) -> "Call":
         """The same call, with its result."""
         told = output.content.encode("utf-8", "replace") + encode([*output.images])
-        return msgspec.structs.replace(self, result=hashlib.sha256(told).hexdigest())
+        hashes = (hashlib.sha256(one).hexdigest() for one in (told, _NUMBERS.sub(b"0", told)))
+        return msgspec.structs.replace(self, result=next(hashes), outline=next(hashes))
 
     @property
     def digest(self) -> str:
