@@ -376,8 +376,9 @@ What is larger than the model takes is not sent: the next prompt makes room."
           (and size (tiro-chat-size-text size))
           (tiro-chat-state)
           (and tiro-attached (format "%d attached" (length tiro-attached)))
-          (or (tiro-session-title tiro-session) (tiro-session-id tiro-session)
-              "new session"))))
+          (tiro-view-one-line (or (tiro-session-title tiro-session)
+                                  (tiro-session-id tiro-session) "new session")
+                              100))))
 
 (provide 'tiro-chat)
 ;;; tiro-chat.el ends here

@@ -208,7 +208,7 @@ class NewParams(Wire, frozen=True):
     id: str | None = None
     title: str | None = None
     agent: str | None = None
-    max_history: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    max_history: Annotated[int, msgspec.Meta(ge=1, le=MAX_INTEGER)] | None = None
 
 
 class ClearResult(Wire, frozen=True):
@@ -270,7 +270,7 @@ class LimitParams(Wire, frozen=True):
 class ConfigureParams(Wire, frozen=True):
     """Missing means unchanged, null off (limits) or unset."""
 
-    max_history: Annotated[int, msgspec.Meta(ge=1)] | UnsetType | None = UNSET
+    max_history: Annotated[int, msgspec.Meta(ge=1, le=MAX_INTEGER)] | UnsetType | None = UNSET
     title: str | UnsetType | None = UNSET
     mode: Literal["lite", "memo"] | UnsetType = UNSET
     limit: LimitParams | UnsetType | None = UNSET
