@@ -58,6 +58,8 @@ def check(
         "sessions rename latest",
         "sessions prune --older-than soon",
         "sessions prune --older-than 0d",
+        "sessions prune --older-than 1e30d",
+        "sessions prune --keep-under 9999999999999GB",
         "sessions prune --keep-under 5parsecs",
         "sessions search",
         "sessions search word --limit many",
@@ -271,3 +273,8 @@ def test_what_the_system_refuses_is_one_sentence(capsys: pytest.CaptureFixture[s
     assert cli.main(["local", "pull", "n" * 300]) == Exit.FAILED
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
+
+
+def test_a_count_may_be_larger_than_any_there_is() -> None:
+    assert arguments.count("20") == 20
+    assert 10**12 < arguments.count("9" * 5000) < 2**63

@@ -2,7 +2,6 @@
 
 import argparse
 import difflib
-import math
 import os
 import select
 import stat
@@ -16,6 +15,8 @@ from tiro.exits import ABOUT, Exit
 
 PIPE_SECONDS = 1.0
 """So long a pipe that nobody named is waited for; a program may start us with one it never uses."""
+MAX_DIGITS = 18
+"""Of a number: there is no more of anything."""
 
 Commands: TypeAlias = "argparse._SubParsersAction[CommandParser]"
 Act: TypeAlias = Callable[[argparse.Namespace], int]
@@ -182,7 +183,7 @@ def count(word: str) -> int:
     """A number of things, as an argument."""
     if not word.isdecimal():
         raise argparse.ArgumentTypeError(f"{word!r} is no whole number")
-    return int(word)
+    return int(word) if len(word) < MAX_DIGITS else 10**MAX_DIGITS
 
 
 def existing_file(name: str) -> str:
@@ -231,6 +232,6 @@ def _in_units(text: str, units: Mapping[str, int], about: str) -> float:
         value = float(number) * (factor or 0)
     except ValueError:
         value = 0.0
-    if not 0 < value < math.inf:
+    if not 0 < value < 10**MAX_DIGITS:
         raise argparse.ArgumentTypeError(f"{text!r} is not {about}")
     return value
