@@ -254,6 +254,15 @@ def test_a_torn_session_file_is_not_taken_for_lines() -> None:
     assert caught.value.data["recovered"] == 2
 
 
+def test_lines_of_another_kind_are_told_as_such() -> None:
+    """They are no JSON that is damaged somewhere."""
+    for text in ('{"a": 1}\n{"b": 2}\n', '\ufeff\n{"level": "info"}\n{"level": "info"}'):
+        with pytest.raises(SessionFormatError, match="Its lines are JSON, but in no form"):
+            registry.recognised(text).loads(text)
+    with pytest.raises(SessionFormatError, match="no valid JSON"):
+        registry.named("json").loads('{"messages": [],\n"id": ')
+
+
 def test_an_unknown_format_names_those_there_are() -> None:
     with pytest.raises(InvalidInputError, match="agently, agently-yaml, chatgpt, claude-code"):
         registry.named("word")

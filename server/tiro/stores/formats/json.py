@@ -22,8 +22,12 @@ def dumps(fields: dict[str, Any]) -> str:
 
 def loads(text: str) -> Imported:
     """Read a session file's text, of any schema that Tiro can read."""
-    data = clean(text).encode()
-    return read(data, decode_or_none(data))
+    data = clean(text.removeprefix("\ufeff")).encode()
+    value = decode_or_none(data)
+    first, _, rest = data.strip().partition(b"\n")
+    if value is None and rest and isinstance(decode_or_none(first), dict):
+        raise refused("Its lines are JSON, but in no form of a conversation that Tiro knows")
+    return read(data, value)
 
 
 def read(data: bytes, value: Any) -> Imported:
