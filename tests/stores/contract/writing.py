@@ -3,10 +3,11 @@
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from tests.stores.contract.stores import open_store
-from tiro import SessionChangedError
+from tests.stores.contract.stores import Stored, open_store
+from tiro import Session, SessionChangedError, SessionInUseError
 
 
 def add_for_ever(kind: str, folder: str, url: str) -> None:
@@ -23,6 +24,14 @@ def add_for_ever(kind: str, folder: str, url: str) -> None:
         number += 1
 
 
+def save(store: Stored, session: Session) -> None:
+    """Save it, however busy the machine is: the other one may have it for longer than a second."""
+    while True:
+        with suppress(SessionInUseError):
+            store.save(session)
+            return
+
+
 def interleave(kind: str, folder: str, url: str, who: str, count: str) -> None:
     """Add messages to the session `x`, a save each; when told that others wrote, begin anew."""
     store = open_store(kind, Path(folder), url)
@@ -31,7 +40,7 @@ def interleave(kind: str, folder: str, url: str, who: str, count: str) -> None:
         while True:
             session.add_message("user", f"{who}:{number}")
             try:
-                store.save(session)
+                save(store, session)
                 break
             except SessionChangedError:
                 told += 1
