@@ -12,6 +12,7 @@ import { CodeBlocks } from "./codeBlock";
 import { byId } from "./dom";
 import { acceptDrops } from "./drop";
 import { Follow } from "./follow";
+import { Frames } from "./frames";
 import { Mentions } from "./mentions";
 import { PromptHistory } from "./promptHistory";
 import { QuestionCard, questionWords } from "./question";
@@ -36,6 +37,7 @@ const code = new CodeBlocks((action, text) => {
 });
 const transcript = new Transcript(items, {
   code,
+  frames: new Frames(),
   runCommand: (command) => {
     post({ type: "command", command });
   },

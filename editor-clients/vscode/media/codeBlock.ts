@@ -2,7 +2,7 @@
 
 import type { CodeAction } from "../src/viewMessages";
 import { make, makeButton } from "./dom";
-import { highlight } from "./highlight";
+import { hasColours, highlight } from "./highlight";
 
 const ACTIONS: readonly (readonly [CodeAction, string, string])[] = [
   ["copy", "Copy", "Copy the code"],
@@ -10,7 +10,9 @@ const ACTIONS: readonly (readonly [CodeAction, string, string])[] = [
   ["apply", "Apply…", "Show the code as a change of the active file, to be applied"],
 ];
 /** As long a text as is coloured without a frame that anybody feels. */
-const MAX_COLOURED_CHARACTERS = 8_000;
+const MAX_COLOURED_CHARACTERS = 12_000;
+/** A run of lines of code ends with the line that reaches this. */
+const MAX_RUN_CHARACTERS = 4_000;
 /** Blocks are coloured when they come so near to what is seen. */
 const NEAR = "600px";
 
@@ -49,15 +51,20 @@ export class CodeBlocks {
       button.title = meaning;
       bar.append(button);
     }
-    if (language !== "" && code.textContent.length <= MAX_COLOURED_CHARACTERS) {
+    if (!hasColours(language)) {
+      return;
+    }
+    if (code.textContent.length <= MAX_COLOURED_CHARACTERS) {
       this.#languages.set(code, language);
       this.#near.observe(code);
+    } else {
+      bar.querySelector(".language")?.append(" · too long for colours");
     }
   }
 }
 
-/** A block whose text is still to come, and where it goes. */
-export function makeCodeBlock(language: string): { block: HTMLElement; text: Text } {
+/** A block whose text is still to come, and the element it goes into. */
+export function makeCodeBlock(language: string): { block: HTMLElement; code: HTMLElement } {
   const block = make("div", "code");
   const bar = make("div", "bar");
   bar.append(make("span", "language", language));
@@ -66,9 +73,60 @@ export function makeCodeBlock(language: string): { block: HTMLElement; text: Tex
   pre.setAttribute("role", "group");
   pre.setAttribute("aria-label", language === "" ? "Code" : `Code, ${language}`);
   const code = make("code", "");
-  const text = document.createTextNode("");
-  code.append(text);
   pre.append(code);
   block.append(bar, pre);
-  return { block, text };
+  return { block, code };
+}
+
+/**
+ * Text that grows at its end, in runs of lines: only the last one is laid out again, and those that
+ * nobody sees cost nothing.
+ */
+export class GrowingText {
+  /** All but the last run. */
+  #closed = "";
+  #last = document.createTextNode("");
+
+  constructor(private readonly root: HTMLElement) {
+    this.#begin();
+  }
+
+  show(text: string): void {
+    if (!text.startsWith(this.#closed)) {
+      this.#closed = "";
+      this.root.replaceChildren();
+      this.#begin();
+    }
+    for (let rest = text.slice(this.#closed.length); ; rest = text.slice(this.#closed.length)) {
+      const end = rest.length <= MAX_RUN_CHARACTERS ? -1 : rest.indexOf("\n", MAX_RUN_CHARACTERS);
+      if (end === -1) {
+        replaceEnd(this.#last, rest);
+        return;
+      }
+      replaceEnd(this.#last, rest.slice(0, end + 1));
+      this.#closed += this.#last.data;
+      this.#begin();
+    }
+  }
+
+  #begin(): void {
+    this.#last = document.createTextNode("");
+    const run = make("span", "run");
+    run.append(this.#last);
+    this.root.append(run);
+  }
+}
+
+/** Change a text only where it has changed; a piece of a closing fence may have been taken for code. */
+function replaceEnd(node: Text, text: string): void {
+  let same = 0;
+  const before = node.data;
+  if (text.startsWith(before)) {
+    same = before.length;
+  } else {
+    while (same < before.length && before.charCodeAt(same) === text.charCodeAt(same)) {
+      same += 1;
+    }
+  }
+  node.replaceData(same, before.length - same, text.slice(same));
 }

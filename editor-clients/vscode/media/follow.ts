@@ -54,7 +54,7 @@ export class Follow {
   goToEnd(): void {
     const { scroller, jump, paintEnd } = this.place;
     paintEnd();
-    this.#isAtEnd = true;
+    this.#setAtEnd(true);
     scroller.scrollTop = scroller.scrollHeight;
     this.#lastTop = scroller.scrollTop;
     jump.hidden = true;
@@ -62,7 +62,7 @@ export class Follow {
 
   /** Lead the reader to something that is painted. */
   goTo(element: HTMLElement): void {
-    this.#isAtEnd = false;
+    this.#setAtEnd(false);
     element.scrollIntoView({ block: "start" });
     this.#lastTop = this.place.scroller.scrollTop;
     this.look();
@@ -96,12 +96,17 @@ export class Follow {
     const { scroller, jump, isWhole } = this.place;
     const below = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
     if (below <= END_SLACK_PX && isWhole()) {
-      this.#isAtEnd = true;
+      this.#setAtEnd(true);
     } else if (scroller.scrollTop < this.#lastTop) {
-      this.#isAtEnd = false;
+      this.#setAtEnd(false);
     }
     this.#lastTop = scroller.scrollTop;
     jump.hidden = this.#isAtEnd;
     return below;
+  }
+  /** The browser moves the page for who reads in the middle of it; at the end that would look like the reader. */
+  #setAtEnd(isAtEnd: boolean): void {
+    this.#isAtEnd = isAtEnd;
+    this.place.scroller.style.setProperty("overflow-anchor", isAtEnd ? "none" : "auto");
   }
 }

@@ -30,10 +30,15 @@ for (const [name, language] of Object.entries(LANGUAGES)) {
 }
 hljs.registerAliases(["elisp", "emacs-lisp", "scheme", "clojure"], { languageName: "lisp" });
 
+/** Whether code in this language can be coloured. */
+export function hasColours(language: string): boolean {
+  return hljs.getLanguage(language) !== undefined;
+}
+
 /** Colour an element's text; one in a language that is not known stays as it is. */
 export function highlight(code: Element, language: string): void {
   const text = code.textContent;
-  if (hljs.getLanguage(language) === undefined) {
+  if (!hasColours(language)) {
     return;
   }
   // The library escapes the text, and the page's policy runs no script of it; that it is still the

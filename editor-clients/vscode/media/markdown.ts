@@ -1,245 +1,165 @@
 /**
- * Markdown of a streamed answer as elements, line by line.
+ * Markdown of a streamed answer as elements.
  *
- * A finished line is painted once and never looked at again, so a delta costs the same in a long
- * answer as in a short one. Text only ever becomes text nodes; no markup of the model is run.
+ * Only the last block can still change, so only its text is read again when more arrives; what comes
+ * at once is read in steps, a few in a frame. Text only ever becomes text nodes.
  */
 
-import { makeCodeBlock } from "./codeBlock";
+import type { MarkedToken, Tokens } from "marked";
 
-/** A line longer than this is shown as it stands until it ends. */
-const MAX_LIVE_LINE = 2_000;
+import { Blocks } from "./blocks";
+import { make } from "./dom";
+import type { Frames } from "./frames";
+import { blockTokens, isClosedCode, type Links } from "./lexer";
 
-const FENCE = /^\s{0,3}(```+|~~~+)\s*([\w+#.-]*)/;
-const HEADING = /^(#{1,6})\s+(.*)$/;
-const BULLET = /^(\s*)[-*+]\s+(.*)$/;
-const NUMBERED = /^(\s*)(\d{1,9})[.)]\s+(.*)$/;
-const RULE = /^\s*([-*_])(\s*\1){2,}\s*$/;
-const QUOTE = /^>\s?(.*)$/;
-const INLINE = new RegExp(
-  [
-    "(`+)(.+?)\\1",
-    "\\*\\*(.+?)\\*\\*",
-    "\\*([^\\s*](?:[^*]*[^\\s*])?)\\*",
-    "(?<!\\w)_([^\\s_](?:[^_]*[^\\s_])?)_(?!\\w)",
-    "\\[([^\\]]+)\\]\\((https?:\\/\\/[^\\s)]+)\\)",
-  ].join("|"),
-  "g",
-);
+/** So many characters are read in a step. */
+const MAX_STEP = 4_000;
+/** A run of blocks ends with the one that reaches this. */
+const MAX_RUN = 4_000;
+/** A block that is longer goes on as a new one; code and tables do not, they cost little to read. */
+const MAX_OPEN = 32_000;
+const ENDLESS = new Set(["code", "table"]);
+/** Items of a list that are read again: the last one, and one before it that says which list it is. */
+const OPEN_ITEMS = 2;
+/** The beginning of a last line that would make something else of the lines before it, or show as a stray mark. */
+const UNDECIDED = /(?:^|\n)[ \t>]*(?:[-=]+|[*+_~`|:#]+)[ \t]*$/;
+const MAX_UNDECIDED = 80;
+/** Until the second line is complete it is a guess. */
+const IS_TABLE = /^.*\n.*\n/;
 
 /** Paints an answer into an element while it arrives. */
 export class MarkdownStream {
-  /** The last line, not finished yet. */
-  #line = "";
-  /** Where the last line is shown. */
-  #live: HTMLElement | undefined;
-  #block: HTMLElement | undefined;
-  #code: Text | undefined;
-  #fence = "";
-  #language = "";
+  /** What was not read yet. */
+  #waiting = "";
+  /** The text of what is shown and can still change. */
+  #open = "";
+  #isEnded = false;
+  #isQueued = false;
+  readonly #links: Links = {};
+  readonly #blocks: Blocks;
+  /** How much of the text stands in the last run of blocks. */
+  #runLength = 0;
 
   /** `finished` gets every block of code that is complete, and its language. */
   constructor(
     private readonly root: HTMLElement,
-    private readonly finished: (block: HTMLElement, language: string) => void = () => undefined,
-  ) {}
+    private readonly frames: Pick<Frames, "add">,
+    finished: (block: HTMLElement, language: string) => void = () => undefined,
+  ) {
+    this.#blocks = new Blocks(this.#newRun(), { links: this.#links, finished });
+  }
 
-  /** More text. */
+  /** More text; the first of it is shown at once, so that the element has about its height. */
   push(text: string): void {
-    const lines = text.split("\n");
-    lines.forEach((part, index) => {
-      this.#line += part;
-      if (index < lines.length - 1) {
-        this.#finishLine();
-      }
-    });
-    this.#showLive();
+    this.#waiting += text;
+    if (!this.#isQueued && this.root.textContent === "") {
+      this.#step();
+    }
+    this.#queue();
   }
 
   /** No more text will come. */
   end(): void {
-    if (this.#line !== "") {
-      this.#finishLine();
-    }
-    this.#dropLive();
-    this.#closeCode();
-  }
-
-  #finishLine(): void {
-    const line = this.#line;
-    this.#line = "";
-    this.#dropLive();
-    if (this.#code !== undefined) {
-      this.#codeLine(line);
-    } else {
-      this.#textLine(line);
+    if (!this.#isEnded) {
+      this.#isEnded = true;
+      if (this.#waiting.length <= MAX_STEP) {
+        this.#step();
+      }
+      this.#queue();
     }
   }
 
-  #codeLine(line: string): void {
-    if (line.trim().startsWith(this.#fence) && line.trim().length <= this.#fence.length + 2) {
-      this.#closeCode();
+  #queue(): void {
+    if (!this.#isQueued && this.#waiting !== "") {
+      this.#isQueued = true;
+      this.frames.add(() => {
+        // What was taken off the page is not painted any further.
+        this.#isQueued = this.root.isConnected && this.#step();
+        return this.#isQueued;
+      });
+    }
+  }
+
+  /** Read some more, and show it; whether more waits. */
+  #step(): boolean {
+    this.#open = (this.#open + this.#waiting.slice(0, MAX_STEP)).replaceAll("\r\n", "\n");
+    this.#waiting = this.#waiting.slice(MAX_STEP);
+    const isLast = this.#isEnded && this.#waiting === "";
+    const undecided = isLast ? "" : undecidedEnd(this.#open);
+    const text = this.#open.slice(0, this.#open.length - undecided.length);
+    const tokens = blockTokens(text, this.#links);
+    for (const { tag, href, title } of tokens.filter((token) => token.type === "def")) {
+      this.#links[tag] = { href, title };
+    }
+    this.#blocks.show(tokens);
+    this.#finish(tokens, text, isLast);
+    return this.#waiting !== "";
+  }
+
+  /** Whatever will not change any more is not read again. */
+  #finish(tokens: readonly MarkedToken[], text: string, isLast: boolean): void {
+    const count = isLast ? tokens.length : finishedCount(tokens);
+    const finished = tokens.slice(0, count);
+    const read = finished.map(({ raw }) => raw).join("");
+    if (!isLast && !text.startsWith(read)) {
       return;
     }
-    this.#code?.appendData(`${line}\n`);
-  }
-
-  #textLine(line: string): void {
-    const fence = FENCE.exec(line);
-    if (fence !== null) {
-      this.#openCode(fence[1] ?? "```", fence[2] ?? "");
-      return;
+    this.#blocks.finish(finished.filter(({ type }) => type !== "space").length);
+    this.#open = isLast ? "" : this.#open.slice(read.length);
+    this.#runLength += read.length;
+    const list = tokens[count];
+    if (list?.type === "list" && list.raw.length > MAX_RUN) {
+      this.#endList(list);
     }
-    if (line.trim() === "") {
-      this.#block = undefined;
-      return;
-    }
-    const heading = HEADING.exec(line);
-    if (heading !== null) {
-      const level = Math.min(6, (heading[1] ?? "#").length + 2);
-      inline(this.#open(`h${level}`), heading[2] ?? "");
-      this.#block = undefined;
-      return;
-    }
-    if (RULE.test(line)) {
-      this.#open("hr");
-      this.#block = undefined;
-      return;
-    }
-    this.#itemOrText(line);
-  }
-
-  #itemOrText(line: string): void {
-    const bullet = BULLET.exec(line);
-    const numbered = NUMBERED.exec(line);
-    const quote = QUOTE.exec(line);
-    if (bullet !== null) {
-      this.#item("UL", bullet[1] ?? "", bullet[2] ?? "");
-    } else if (numbered !== null) {
-      this.#item("OL", numbered[1] ?? "", numbered[3] ?? "", Number(numbered[2]));
-    } else if (quote !== null) {
-      this.#continue("BLOCKQUOTE", quote[1] ?? "");
-    } else {
-      this.#continue("P", line);
+    if (this.#runLength > MAX_RUN) {
+      this.#beginRun();
     }
   }
 
-  /** A line of a paragraph or a quote. */
-  #continue(tag: string, line: string): void {
-    const isOpen = this.#block?.tagName === tag;
-    const block = isOpen && this.#block !== undefined ? this.#block : this.#open(tag);
-    if (isOpen) {
-      block.append("\n");
-    }
-    inline(block, line);
-  }
-
-  #item(tag: "OL" | "UL", indent: string, line: string, number = 1): void {
-    const isOpen = this.#block?.tagName === tag;
-    const list = isOpen && this.#block !== undefined ? this.#block : this.#open(tag);
-    if (!isOpen && list instanceof HTMLOListElement) {
-      list.start = number;
-    }
-    const item = document.createElement("li");
-    if (indent.length >= 2) {
-      item.className = "nested";
-    }
-    inline(item, line);
-    list.append(item);
-  }
-
-  #openCode(fence: string, language: string): void {
-    const { block, text } = makeCodeBlock(language);
-    this.#fence = fence;
-    this.#language = language;
-    this.#block = block;
-    this.#code = text;
-    this.root.append(block);
-  }
-
-  #closeCode(): void {
-    const block = this.#code === undefined ? undefined : this.#block;
-    this.#code = undefined;
-    if (block !== undefined) {
-      this.#block = undefined;
-      this.finished(block, this.#language);
+  /** A long list goes on as another one: only its last items can still change. */
+  #endList({ items }: Tokens.List): void {
+    const read = items.slice(0, -OPEN_ITEMS).map(({ raw }) => raw).join("");
+    if (read !== "" && this.#open.startsWith(read)) {
+      this.#blocks.endList(items.length - OPEN_ITEMS);
+      this.#open = this.#open.slice(read.length);
+      this.#beginRun();
+      this.#blocks.show(blockTokens(this.#open, this.#links));
     }
   }
 
-  #open(tag: string): HTMLElement {
-    const block = document.createElement(tag);
-    this.#block = block;
-    this.root.append(block);
-    return block;
+  #beginRun(): void {
+    this.#runLength = 0;
+    this.#blocks.moveTo(this.#newRun());
   }
 
-  #showLive(): void {
-    if (this.#line === "") {
-      return;
-    }
-    this.#live ??= this.#makeLive();
-    if (this.#line.length <= MAX_LIVE_LINE && this.#code === undefined) {
-      this.#live.replaceChildren();
-      inline(this.#live, this.#line);
-    } else {
-      appendRest(this.#live, this.#line);
-    }
-  }
-
-  #makeLive(): HTMLElement {
-    const live = document.createElement("span");
-    live.className = "live";
-    const parent = this.#code?.parentElement ?? this.root;
-    parent.append(live);
-    return live;
-  }
-
-  #dropLive(): void {
-    this.#live?.remove();
-    this.#live = undefined;
+  /** Blocks stand in runs: those that nobody sees cost nothing. */
+  #newRun(): HTMLElement {
+    const run = make("div", "run");
+    this.root.append(run);
+    return run;
   }
 }
 
-/** Add what the element does not show yet of a growing line. */
-function appendRest(live: HTMLElement, line: string): void {
-  const shown = live.firstChild;
-  if (live.childNodes.length === 1 && shown instanceof Text) {
-    shown.appendData(line.slice(shown.length));
-  } else {
-    live.replaceChildren(line);
+/** How many tokens cannot change: those before one that is certain to be what it is, and what is too long. */
+function finishedCount(tokens: readonly MarkedToken[]): number {
+  const last = tokens.findLastIndex(({ type }) => type !== "space");
+  const token = tokens[last];
+  if (token === undefined) {
+    return 0;
   }
+  const isLong = token.raw.length > MAX_OPEN && !ENDLESS.has(token.type);
+  if (isClosedCode(token) || isLong) {
+    return last + 1;
+  }
+  const isCertain = last < tokens.length - 1 || (token.type === "table" ? IS_TABLE : /\n/).test(token.raw);
+  return isCertain ? last : Math.max(0, tokens.slice(0, last).findLastIndex(({ type }) => type !== "space"));
 }
 
-/** One line's inline markup: code, strong, emphasis, links to the web. */
-function inline(parent: HTMLElement, line: string): void {
-  let end = 0;
-  for (const match of line.matchAll(INLINE)) {
-    parent.append(line.slice(end, match.index));
-    parent.append(inlineElement(match));
-    end = match.index + match[0].length;
+/** A last line that does not say yet what it is; where a block becomes too long, any last line. */
+function undecidedEnd(text: string): string {
+  if (text.length > MAX_OPEN && text.includes("\n")) {
+    return text.slice(text.lastIndexOf("\n") + 1);
   }
-  parent.append(line.slice(end));
-}
-
-function inlineElement(match: RegExpMatchArray): HTMLElement {
-  const [, , code, strong, starred, underscored, label, href] = match;
-  const emphasis = starred ?? underscored;
-  if (code !== undefined) {
-    return element("code", code);
-  }
-  if (strong !== undefined) {
-    return element("strong", strong);
-  }
-  if (emphasis !== undefined) {
-    return element("em", emphasis);
-  }
-  const link = element("a", label ?? "");
-  link.setAttribute("href", href ?? "");
-  return link;
-}
-
-function element(tag: string, text: string): HTMLElement {
-  const made = document.createElement(tag);
-  made.textContent = text;
-  return made;
+  const line = text.slice(Math.max(0, text.length - MAX_UNDECIDED));
+  return UNDECIDED.exec(line)?.[0].replace(/^\n/, "") ?? "";
 }

@@ -11,6 +11,7 @@ import type {
 } from "../src/viewMessages";
 import type { CodeBlocks } from "./codeBlock";
 import { make } from "./dom";
+import type { Frames } from "./frames";
 import { MarkdownStream } from "./markdown";
 
 /** An item on the page. */
@@ -26,6 +27,7 @@ export interface Painted {
 export interface Tools {
   runCommand: (command: string) => void;
   code: Pick<CodeBlocks, "finish">;
+  frames: Pick<Frames, "add">;
 }
 
 const STATUS_WORDS: Readonly<Record<ToolStatus, string>> = {
@@ -38,18 +40,18 @@ const STATUS_WORDS: Readonly<Record<ToolStatus, string>> = {
 };
 
 /** Make the element of an item. */
-export function paint(item: Item, { runCommand, code }: Tools): Painted {
+export function paint(item: Item, tools: Tools): Painted {
   switch (item.kind) {
     case "user":
       return paintUser(item);
     case "text":
-      return paintText(item, code);
+      return paintText(item, tools);
     case "thinking":
       return paintThinking(item);
     case "tool":
       return paintTool(item);
     case "notice":
-      return paintNotice(item, runCommand);
+      return paintNotice(item, tools.runCommand);
   }
 }
 
@@ -77,12 +79,12 @@ function paintUser(item: UserItem): Painted {
   return { element, update, append: () => undefined };
 }
 
-function paintText(item: TextItem, code: Pick<CodeBlocks, "finish">): Painted {
+function paintText(item: TextItem, { code, frames }: Tools): Painted {
   const element = article("text", "Tiro");
   const body = make("div", "markdown");
   const mark = make("p", "mark", "Interrupted");
   element.append(body, mark);
-  const stream = new MarkdownStream(body, (block, language) => {
+  const stream = new MarkdownStream(body, frames, (block, language) => {
     code.finish(block, language);
   });
   stream.push(item.text);

@@ -11,6 +11,8 @@ import { paint, type Painted, type Tools } from "./paint";
 const END_ITEMS = 40;
 const PAGE_ITEMS = 20;
 const MAX_ITEMS = 160;
+/** Fewer come at once where they hold more text than this: a frame has time for so much. */
+const PAGE_CHARACTERS = 30_000;
 
 export class Transcript {
   #items: Item[] = [];
@@ -135,7 +137,7 @@ export class Transcript {
 
   /** Paint some more above, and less below; the caller keeps the reader's place. */
   growUp(): void {
-    const from = Math.max(0, this.#from - PAGE_ITEMS);
+    const from = this.#from - fitting(this.#items.slice(Math.max(0, this.#from - PAGE_ITEMS), this.#from).reverse(), PAGE_ITEMS);
     this.root.prepend(...this.#items.slice(from, this.#from).map((item) => this.#paint(item)));
     this.#from = from;
     const to = Math.min(this.#to, from + MAX_ITEMS);
@@ -145,7 +147,7 @@ export class Transcript {
 
   /** Paint some more below, and less above. */
   growDown(): void {
-    const to = Math.min(this.#items.length, this.#to + PAGE_ITEMS);
+    const to = this.#to + fitting(this.#items.slice(this.#to, this.#to + PAGE_ITEMS), PAGE_ITEMS);
     this.root.append(...this.#items.slice(this.#to, to).map((item) => this.#paint(item)));
     this.#to = to;
     this.#dropTop();
@@ -155,7 +157,8 @@ export class Transcript {
   goTo(id: string): HTMLElement | undefined {
     const at = this.#items.findIndex((item) => item.id === id);
     if (at !== -1 && !this.#painted.has(id)) {
-      this.#paintRun(Math.max(0, at - PAGE_ITEMS), Math.min(this.#items.length, at + PAGE_ITEMS));
+      const before = fitting(this.#items.slice(Math.max(0, at - PAGE_ITEMS), at).reverse(), PAGE_ITEMS);
+      this.#paintRun(at - before, at + fitting(this.#items.slice(at, at + PAGE_ITEMS), PAGE_ITEMS));
     }
     return this.#painted.get(id)?.element;
   }
@@ -168,7 +171,8 @@ export class Transcript {
   }
 
   #paintEnd(): void {
-    this.#paintRun(Math.max(0, this.#items.length - END_ITEMS), this.#items.length);
+    const count = fitting(this.#items.slice(-END_ITEMS).reverse(), END_ITEMS);
+    this.#paintRun(this.#items.length - count, this.#items.length);
   }
 
   #paintRun(from: number, to: number): void {
@@ -227,4 +231,14 @@ export class Transcript {
     element.classList.toggle("pinned", isPinned);
     element.dataset.vscodeContext = JSON.stringify({ tiroMessage: isPinned ? "pinned" : "free", seq });
   }
+}
+
+/** How many of these items may be painted at once: so many, or fewer long ones, but one. */
+function fitting(items: readonly Item[], limit: number): number {
+  let characters = 0;
+  const past = items.slice(0, limit).findIndex((item) => {
+    characters += item.kind === "tool" ? item.output.length : item.text.length;
+    return characters > PAGE_CHARACTERS;
+  });
+  return past === -1 ? Math.min(limit, items.length) : Math.max(1, past);
 }

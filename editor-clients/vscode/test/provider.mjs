@@ -31,6 +31,14 @@ def greet(name):
    - a nested remark
    - <img src=x onerror=alert(1)> is shown, not run
 
+| part | lines | ~~old~~ |
+|:-----|------:|---------|
+| \`greet\` | 2 | no |
+| the call | 1 | **no** |
+
+- [x] it was read
+- [ ] it was run
+
 > Quoted from the manual.
 
 See [the documentation](https://example.org/docs) for more.`;

@@ -43,8 +43,10 @@ export const ANSWERS = {
   "Markdown is shown as it is meant, and markup of the model is text": async (ui) => {
     await ui.ask("markdown please");
     const answer = await ui.answered("the documentation");
-    assert.equal(await answer.locator("pre code").innerText(), A_PY.split("\n\n")[0] + "\n");
-    assert.equal(await answer.locator("ol > li").count() > 0, true);
+    assert.equal(await answer.locator("pre code").innerText(), A_PY.split("\n\n")[0]);
+    assert.equal(await answer.locator("ol > li ul > li").count(), 2);
+    assert.equal(await answer.locator("tbody tr:first-child td.right").innerText(), "2");
+    assert.equal(await answer.getByRole("checkbox", { name: "Done" }).isChecked(), true);
     assert.equal(await answer.locator("img").count(), 0);
     assert.equal(await answer.locator("a").getAttribute("href"), "https://example.org/docs");
     await answer.locator("pre code .hljs-keyword").first().waitFor();

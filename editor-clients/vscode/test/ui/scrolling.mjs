@@ -1,11 +1,15 @@
 // A long session, and a reader who scrolls through it.
 import { writeFileSync } from "node:fs";
 
-/** Save a session of so many messages under the name "long". */
+const CODE = "```py\ndef greet(name):\n    print(name)  # said\n```\n";
+const LIST = "- one *item*\n  - one in it\n    1. and `one` in that\n- [x] done\n\n";
+const TABLE = `| name | what it is | how many |\n|---|---|--:|\n${"| `a` | some **words** about it | 3 |\n".repeat(8)}\n`;
+
+/** Save a session of so many messages under the name "long"; every fifth holds lists, tables and code. */
 export function writeLongSession(out, count) {
   const messages = Array.from({ length: count }, (_, index) => ({
     role: index % 2 === 0 ? "user" : "assistant",
-    content: `message ${index + 1}\n\n${"```py\nx = 1\n```\n".repeat(index % 3)}`,
+    content: `message ${index + 1}\n\n${index % 5 === 0 ? LIST + TABLE + CODE.repeat(3) : CODE.repeat(index % 3)}`,
   }));
   const session = { id: "long", messages, timestamp: "2025-02-21T14:30:15-0800" };
   writeFileSync(`${out}/tiro/sessions/long.json`, JSON.stringify(session));

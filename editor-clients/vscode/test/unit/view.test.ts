@@ -1,7 +1,6 @@
 // @vitest-environment happy-dom
 import { beforeEach, expect, test, vi } from "vitest";
 
-import { MarkdownStream } from "../../media/markdown";
 import { PromptHistory } from "../../media/promptHistory";
 import { Transcript } from "../../media/transcript";
 import type { UserItem } from "../../src/viewMessages";
@@ -14,99 +13,8 @@ beforeEach(() => {
   document.body.replaceChildren(root);
 });
 
-/** Paint a text that arrives in pieces of some size. */
-function paint(text: string, size: number): string {
-  root.replaceChildren();
-  const stream = new MarkdownStream(root);
-  for (let start = 0; start < text.length; start += size) {
-    stream.push(text.slice(start, start + size));
-  }
-  stream.end();
-  return root.innerHTML;
-}
-
-function check(text: string, html: string): void {
-  for (const size of [1, 3, 7, text.length]) {
-    expect(paint(text, size), `in pieces of ${size}`).toBe(html);
-  }
-}
-
-test("paragraphs, with their line breaks", () => {
-  check("one\ntwo\n\nthree", "<p>one\ntwo</p><p>three</p>");
-});
-
-test("emphasis, code and links to the web", () => {
-  check(
-    "a **b** *c* _cc_ `d*e*` [f](https://g.org/h)",
-    '<p>a <strong>b</strong> <em>c</em> <em>cc</em> <code>d*e*</code> <a href="https://g.org/h">f</a></p>',
-  );
-});
-
-test("lists and headings", () => {
-  check(
-    "# One\n- a\n- b\n  - c\n\n3. d\n4. e",
-    '<h3>One</h3><ul><li>a</li><li>b</li><li class="nested">c</li></ul><ol start="3"><li>d</li><li>e</li></ol>',
-  );
-});
-
-test("code keeps every character, markup in it too", () => {
-  check(
-    "```py\nif a < b:\n\n    # **no**\n```\nafter",
-    '<div class="code"><div class="bar"><span class="language">py</span></div><pre tabindex="0" role="group" aria-label="Code, py"><code>if a &lt; b:\n\n    # **no**\n</code></pre></div><p>after</p>',
-  );
-});
-
-test("a fence that never ends is still shown as code", () => {
-  check(
-    "~~~\nx",
-    '<div class="code"><div class="bar"><span class="language"></span></div><pre tabindex="0" role="group" aria-label="Code"><code>x\n</code></pre></div>',
-  );
-});
-
-test("markup of the model is text, and a link cannot run anything", () => {
-  const evil = '<img src=x onerror=alert(1)> [x](javascript:alert(1)) [y](command:z)';
-  paint(evil, 5);
-  expect(root.textContent).toBe(evil);
-  expect(root.querySelectorAll("img, a, script")).toHaveLength(0);
-});
-
-test("arithmetic and snake case stay what they are", () => {
-  check("2 * 3 * 4 and __init__ and a*b", "<p>2 * 3 * 4 and __init__ and a*b</p>");
-});
-
-test("an unfinished line is shown at once, in the block where it will stand", () => {
-  const stream = new MarkdownStream(root);
-  stream.push("```\nfirst\nsec");
-  expect(root.querySelector("pre")?.textContent).toBe("first\nsec");
-  stream.push("ond");
-  expect(root.querySelector("pre")?.textContent).toBe("first\nsecond");
-});
-
-test("a delta touches only the last line, however long the answer is", async () => {
-  const stream = new MarkdownStream(root);
-  stream.push("a line of text\n\n".repeat(500));
-  const touched = vi.fn();
-  const observer = new MutationObserver((records) => {
-    touched(records.length);
-  });
-  observer.observe(root, { childList: true, characterData: true, subtree: true });
-  stream.push("more");
-  await new Promise((resolve) => setTimeout(resolve, 10));
-  observer.disconnect();
-  expect(touched.mock.calls.flat().reduce<number>((sum, count) => sum + Number(count), 0)).toBeLessThan(8);
-});
-
-test("a long line without a break is not painted again from its start", () => {
-  const stream = new MarkdownStream(root);
-  stream.push("x".repeat(3_000));
-  const text = root.querySelector(".live")?.firstChild;
-  stream.push("y");
-  expect(root.querySelector(".live")?.firstChild).toBe(text);
-  expect(root.textContent.length).toBe(3_001);
-});
-
 test("an item that is put again changes in its place", () => {
-  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish } });
+  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish }, frames: { add: vi.fn() } });
   const tool = { kind: "tool", id: "1", name: "grep", summary: "x", output: "" } as const;
   transcript.put({ ...tool, status: "running" }, true);
   transcript.put({ kind: "user", id: "2", text: "next", attachments: ["a.py:1"] }, true);
@@ -120,7 +28,7 @@ test("an item that is put again changes in its place", () => {
 
 test("thinking is folded, an error is an alert, and its buttons run their command", () => {
   const run = vi.fn();
-  const transcript = new Transcript(root, { runCommand: run, code: { finish } });
+  const transcript = new Transcript(root, { runCommand: run, code: { finish }, frames: { add: vi.fn() } });
   transcript.put({ kind: "thinking", id: "1", text: "hm", isStreaming: true }, true);
   expect(root.querySelector("details")?.hasAttribute("open")).toBe(false);
   transcript.put({
@@ -136,7 +44,7 @@ test("thinking is folded, an error is an alert, and its buttons run their comman
 });
 
 test("a screen reader hears who speaks", () => {
-  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish } });
+  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish }, frames: { add: vi.fn() } });
   transcript.put({ kind: "user", id: "1", text: "hi", attachments: [] }, true);
   transcript.put({ kind: "text", id: "2", text: "hello", isStreaming: false, isInterrupted: true }, true);
   const labels = [...root.querySelectorAll("article")].map((one) => one.getAttribute("aria-label"));
@@ -145,7 +53,7 @@ test("a screen reader hears who speaks", () => {
 });
 
 test("a stored message has a menu that knows its number and whether it is pinned", () => {
-  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish } });
+  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish }, frames: { add: vi.fn() } });
   transcript.put({ kind: "user", id: "1", text: "hi", attachments: [], seq: 7 }, true);
   transcript.put({ kind: "text", id: "2", text: "hello", isStreaming: false, isInterrupted: false }, true);
   const contexts = () => [...root.querySelectorAll<HTMLElement>(".item")].map((one) => one.dataset.vscodeContext);
@@ -176,24 +84,9 @@ test("earlier prompts come back at the ends of the input, and the draft after th
   expect(press("ArrowUp", 0)).toBe("two");
 });
 
-test("code is handed on when its fence closes or the answer ends, not before", () => {
-  const done: [string, string][] = [];
-  const stream = new MarkdownStream(root, (block, language) => {
-    done.push([language, block.querySelector("code")?.textContent ?? ""]);
-  });
-  stream.push("```py\nx = 1\n");
-  expect(done).toEqual([]);
-  stream.push("```\n\n```\nhalf");
-  expect(done).toEqual([["py", "x = 1\n"]]);
-  stream.end();
-  expect(done).toEqual([["py", "x = 1\n"], ["", "half\n"]]);
-  stream.end();
-  expect(done).toHaveLength(2);
-});
-
 /** A transcript that shows the end of so many items. */
 function long(count: number): Transcript {
-  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish } });
+  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish }, frames: { add: vi.fn() } });
   transcript.reset(Array.from({ length: count }, (_, index) => user(index + 1)));
   return transcript;
 }
@@ -221,6 +114,19 @@ test("however long a conversation is, the page holds a bounded run of it that mo
   expect(run()).toBe("161-320 (160)");
   transcript.toEnd();
   expect([run(), transcript.hasBelow, transcript.prompts().length]).toEqual(["361-400 (40)", false, 402]);
+});
+
+test("of long items fewer come at once, but one", () => {
+  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish }, frames: { add: vi.fn() } });
+  const items = Array.from({ length: 60 }, (_, index) => ({ ...user(index + 1), text: `prompt ${index + 1} `.padEnd(index < 10 ? 50_000 : 10_000) }));
+  transcript.reset(items);
+  expect(run().replaceAll(" ", "")).toBe("58-60(3)");
+  transcript.growUp();
+  expect(run().replaceAll(" ", "")).toBe("55-60(6)");
+  transcript.goTo("u5");
+  const before = root.children.length;
+  transcript.growUp();
+  expect(root.children.length).toBe(before + 1);
 });
 
 test("whoever is led to an item sees it with what is around it", () => {

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { beforeEach, expect, test, vi } from "vitest";
 
-import { CodeBlocks, makeCodeBlock } from "../../media/codeBlock";
+import { CodeBlocks, GrowingText, makeCodeBlock } from "../../media/codeBlock";
 import { highlight } from "../../media/highlight";
 
 const EVIL = '<img src=x onerror=alert(1)> & "quoted" </code><script>1</script>';
@@ -27,10 +27,10 @@ beforeEach(() => {
 
 /** A finished block, and its code. */
 function finished(text: string, language: string, act = vi.fn()) {
-  const { block, text: node } = makeCodeBlock(language);
-  node.appendData(text);
+  const { block, code } = makeCodeBlock(language);
+  new GrowingText(code).show(text);
   new CodeBlocks(act).finish(block, language);
-  return { block, code: block.querySelector("code") ?? block, act };
+  return { block, code, act };
 }
 
 test.each(["python", "py", "ts", "html", "elisp", "c++", "sh"])("code in %s gets colours, and keeps its text", (language) => {
@@ -43,11 +43,13 @@ test.each(["python", "py", "ts", "html", "elisp", "c++", "sh"])("code in %s gets
 
 test("code is coloured when it comes near, once; what is long or unknown stays plain", () => {
   const { code } = finished("x = 1\n", "python");
-  expect(code.children).toHaveLength(0);
+  expect(code.querySelectorAll("[class^=hljs-]")).toHaveLength(0);
   near.get(code)?.();
-  expect([code.children.length > 0, near.size]).toEqual([true, 0]);
-  finished("x = 1\n".repeat(10_000), "python");
+  expect([code.querySelectorAll("[class^=hljs-]").length > 0, near.size]).toEqual([true, 0]);
+  const long = finished("x = 1\n".repeat(10_000), "python");
   expect(near.size).toBe(0);
+  expect(long.block.querySelector(".language")?.textContent).toBe("python · too long for colours");
+  expect(finished("x = 1\n".repeat(10_000), "brainfuck").block.querySelector(".language")?.textContent).toBe("brainfuck");
   const unknown = document.createElement("code");
   unknown.textContent = "x = 1";
   highlight(unknown, "brainfuck");
