@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tiro import __version__, output
 from tiro.arguments import (
@@ -110,7 +110,7 @@ def doctor(given: argparse.Namespace) -> int:
     from tiro.doctor.examine import examine
     from tiro.doctor.report import report
 
-    found = examine()
+    found = examine(_editor_settings(given.settings))
     if given.json:
         import msgspec
 
@@ -120,6 +120,19 @@ def doctor(given: argparse.Namespace) -> int:
     if not found.is_ready:
         return Exit.NO_MODEL
     return Exit.FAILED if found.is_config_broken or found.unlisted else Exit.DONE
+
+
+def _editor_settings(text: str) -> dict[str, Any]:
+    """The settings of an editor, which it gives as JSON."""
+    import json
+
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        raise InvalidInputError(f"--settings is no JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise InvalidInputError("--settings is no JSON object")
+    return given
 
 
 def schema(given: argparse.Namespace) -> int:
@@ -150,6 +163,8 @@ def parser() -> argparse.ArgumentParser:
     about = "what is set up, and what to do next"
     one = add_command(commands, "doctor", doctor, about, DOCTOR_EXAMPLES)
     one.add_argument("--json", action="store_true", help="print all that was found as JSON")
+    about = "what an editor sets, which beats the files"
+    one.add_argument("--settings", metavar="JSON", help=about, default="{}")
     add_command(commands, "schema", schema, "print the protocol as JSON Schema", SCHEMA_EXAMPLES)
     return root
 

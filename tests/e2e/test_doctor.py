@@ -54,6 +54,22 @@ def test_all_is_well(home: Home, doctor: Doctor) -> None:
     assert not home.sessions.exists(), "looking changes nothing"
 
 
+def test_what_an_editor_sets_is_seen_and_beats_the_files(home: Home, doctor: Doctor) -> None:
+    given = {"session": {"max_history": "x"}, "model": f"fake/{MODEL}"}
+    done = doctor(home, "--settings", json.dumps(given))
+    assert "The editor's settings: session.max_history must be a whole number" in done.stdout
+    done = doctor(home, "--settings", json.dumps({"model": "fake/other"}))
+    assert done.returncode == FAILED
+    assert "fake/other" in done.stdout
+
+
+@pytest.mark.parametrize("given", ["{", "[]"])
+def test_settings_that_are_no_json_object_are_refused(home: Home, given: str) -> None:
+    done = command.run(home, "doctor", "--settings", given, env=home.environment())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--settings is no JSON" in done.stderr
+
+
 def test_missing_key_is_the_next_step(home: Home, doctor: Doctor) -> None:
     home.write_config(providers={"fake": home.fake(api_key_env="SURELY_NOT_SET")})
     done = doctor(home)

@@ -9,7 +9,7 @@ import type { FromView, ToView, TranscriptChange, ViewStatus } from "../src/view
 import { announceItem, say, warn } from "./announce";
 import { showChips } from "./chips";
 import { CodeBlocks } from "./codeBlock";
-import { byId } from "./dom";
+import { byId, label } from "./dom";
 import { acceptDrops } from "./drop";
 import { Follow } from "./follow";
 import { Frames } from "./frames";
@@ -38,6 +38,9 @@ const code = new CodeBlocks((action, text) => {
 const transcript = new Transcript(items, {
   code,
   frames: new Frames(),
+  showChange: (id) => {
+    post({ type: "showChange", id });
+  },
   runCommand: (command) => {
     post({ type: "command", command });
   },
@@ -160,7 +163,7 @@ function receive(message: ToView): void {
     default:
       paint(message);
   }
-  empty.hidden = !transcript.isEmpty;
+  empty.hidden = !(transcript.isEmpty && isKnown());
   follow.keep();
 }
 
@@ -266,16 +269,12 @@ function showStatus(status: ViewStatus): void {
   }
 }
 
+/** Whether a session was read: before that nobody knows that there is nothing. */
+const isKnown = () => state !== "starting";
+
 function activityOf(now: ViewStatus["state"]): string {
   const words = { starting: "Starting…", ready: "", answering: "Answering…", stopped: "Stopped" };
   return words[now];
-}
-
-function label(button: HTMLElement, text: string, meaning: string): void {
-  button.textContent = text;
-  button.hidden = text === "";
-  button.title = meaning;
-  button.setAttribute("aria-label", meaning);
 }
 
 /** A prompt that was not taken comes back, before whatever was typed since. */

@@ -29,3 +29,17 @@ export function byId(id: string): HTMLElement {
   }
   return element;
 }
+
+/** A line of a diff, in its colour. */
+export function makeDiffLine(line: string): HTMLElement {
+  const kind = { "+": "added", "-": "removed", "@": "place" }[line.charAt(0)];
+  return make("div", kind ?? "", line === "" ? "\n" : line);
+}
+
+/** What a button says, shortly and in a sentence; one that says nothing is hidden. */
+export function label(button: HTMLElement, text: string, meaning: string): void {
+  button.textContent = text;
+  button.hidden = text === "";
+  button.title = meaning;
+  button.setAttribute("aria-label", meaning);
+}

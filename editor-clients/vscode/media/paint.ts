@@ -10,7 +10,7 @@ import type {
   UserItem,
 } from "../src/viewMessages";
 import type { CodeBlocks } from "./codeBlock";
-import { make } from "./dom";
+import { make, makeButton, makeDiffLine } from "./dom";
 import type { Frames } from "./frames";
 import { MarkdownStream } from "./markdown";
 
@@ -26,6 +26,8 @@ export interface Painted {
 /** What items need of the page. */
 export interface Tools {
   runCommand: (command: string) => void;
+  /** Open the whole change of a file in an editor. */
+  showChange: (id: string) => void;
   code: Pick<CodeBlocks, "finish">;
   frames: Pick<Frames, "add">;
 }
@@ -49,7 +51,7 @@ export function paint(item: Item, tools: Tools): Painted {
     case "thinking":
       return paintThinking(item);
     case "tool":
-      return paintTool(item);
+      return paintTool(item, tools);
     case "notice":
       return paintNotice(item, tools.runCommand);
   }
@@ -127,7 +129,7 @@ function paintThinking(item: ThinkingItem): Painted {
   };
 }
 
-function paintTool(item: ToolItem): Painted {
+function paintTool(item: ToolItem, { showChange }: Tools): Painted {
   const element = make("details", "item tool");
   const summary = make("summary", "");
   const name = make("span", "name", item.name);
@@ -138,9 +140,15 @@ function paintTool(item: ToolItem): Painted {
   const body = make("pre", "plain");
   body.tabIndex = 0;
   body.append(text);
-  element.append(summary, body);
+  const change = make("div", "change");
+  element.append(summary, change, body);
+  let diff = "";
   const update = (now: Item) => {
     if (now.kind === "tool") {
+      if (now.diff !== diff) {
+        diff = now.diff;
+        change.replaceChildren(...changeParts(now, showChange));
+      }
       element.dataset.status = now.status;
       element.dataset.empty = String(now.output === "");
       status.textContent = STATUS_WORDS[now.status];
@@ -156,6 +164,15 @@ function paintTool(item: ToolItem): Painted {
       text.appendData(delta);
     },
   };
+}
+
+function changeParts({ id, diff }: ToolItem, showChange: (id: string) => void): HTMLElement[] {
+  const lines = make("pre", "plain diff");
+  lines.tabIndex = 0;
+  lines.append(...diff.split("\n").map(makeDiffLine));
+  return [lines, makeButton("Show Diff", () => {
+    showChange(id);
+  })];
 }
 
 function paintNotice(item: NoticeItem, runCommand: (command: string) => void): Painted {

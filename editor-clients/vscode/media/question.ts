@@ -4,8 +4,9 @@
  * It takes no focus by itself. A click just after it has come was meant for something else.
  */
 
+import { lastingSentence } from "../src/lasting";
 import { type Decision, DECISIONS, type QuestionItem } from "../src/viewMessages";
-import { make, makeButton } from "./dom";
+import { make, makeButton, makeDiffLine } from "./dom";
 
 const CALM_MS = 500;
 
@@ -124,17 +125,12 @@ function asked({ title, subject, lines, isWhole, isDiff, always }: QuestionItem)
   }
   const what = withId("what", make("pre", isDiff ? "diff" : ""));
   what.tabIndex = 0;
-  what.append(...lines.map((line) => diffLine(line, isDiff)), ...(isWhole ? [] : ["…"]));
+  what.append(...lines.map((line) => (isDiff ? makeDiffLine(line) : make("div", "", line === "" ? "\n" : line))), ...(isWhole ? [] : ["…"]));
   parts.push(what);
   if (always.length > 0) {
-    parts.push(withId("lasting", make("p", "lasting", `“${DECISIONS.always}” adds ${always.join("; ")}`)));
+    parts.push(withId("lasting", make("p", "lasting", lastingSentence(always))));
   }
   return parts;
-}
-
-function diffLine(line: string, isDiff: boolean): HTMLElement {
-  const kind = isDiff ? { "+": "added", "-": "removed", "@": "place" }[line.charAt(0)] : undefined;
-  return make("div", kind ?? "", line === "" ? "\n" : line);
 }
 
 function withId(id: string, element: HTMLElement): HTMLElement {

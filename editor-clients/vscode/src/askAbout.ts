@@ -6,6 +6,7 @@ import { type Attachments, pathOf, selectionAttachment, sourceEditor } from "./a
 import { shownDiagnostics } from "./diagnostics";
 import { attachmentLabel } from "./items";
 import type { Attachment } from "./protocol";
+import { rangeOf } from "./range";
 
 const EXPLAIN = "Explain this.";
 const FIX = "Fix these problems.";
@@ -97,8 +98,8 @@ async function definitionAt(document: vscode.TextDocument, place: vscode.Positio
 }
 
 function partOf(document: vscode.TextDocument, { start, end }: vscode.Range): Attachment {
-  const text = document.getText(new vscode.Range(start, end));
-  return { kind: "selection", path: pathOf(document), range: { start: placeOf(start), end: placeOf(end) }, text };
+  const range = new vscode.Range(start, end); // of a selection, its two ends
+  return { kind: "selection", path: pathOf(document), range: rangeOf(range), text: document.getText(range) };
 }
 
 function wholeFile({ document }: vscode.TextEditor): Attachment {
@@ -114,8 +115,4 @@ function problemsOf(document: vscode.TextDocument, range?: Attachment["range"]):
   return lines.length === 0
     ? undefined
     : { kind: "diagnostics", path: pathOf(document), text: lines.join("\n") };
-}
-
-function placeOf({ line, character }: vscode.Position) {
-  return { line, character };
 }

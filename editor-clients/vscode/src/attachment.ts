@@ -6,6 +6,7 @@ import { automaticAttachment } from "./config";
 import { attachmentLabel } from "./items";
 import type { Attachment } from "./protocol";
 import type { Chip } from "./viewMessages";
+import { rangeOf } from "./range";
 
 const SELECTION_ID = "selection";
 
@@ -104,10 +105,7 @@ export function selectionAttachment(): Attachment | undefined {
   return {
     kind: "selection",
     path: pathOf(document),
-    range: {
-      start: { line: selection.start.line, character: selection.start.character },
-      end: { line: selection.end.line, character: selection.end.character },
-    },
+    range: rangeOf(selection),
     text: document.getText(selection),
   };
 }

@@ -65,6 +65,7 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
         this.#post({ type: "say", text: "Copied" });
       }
     },
+    showChange: ({ id }) => vscode.commands.executeCommand("tiro.showChange", id),
     showQuestion: ({ id }) => this.questions.find(id)?.showMore(),
     command: ({ command }) =>
       (VIEW_COMMANDS as readonly string[]).includes(command)

@@ -1,8 +1,8 @@
 /**
  * The connection to the server: start, stop, restart, and what state it is in.
  *
- * A server that is missing or dies is reported once, with a Restart button; it is never started
- * again by itself.
+ * A server that dies is started again, a few times; one that is missing, or dies again and again, is
+ * reported once, with a Restart button.
  */
 
 import * as vscode from "vscode";
@@ -20,12 +20,17 @@ import { Preview } from "./preview";
 import { Progress } from "./progress";
 import * as protocol from "./protocol";
 import { Questions } from "./questions";
+import { showMessage } from "./serverMessages";
 import type { SessionDocuments } from "./sessionDocument";
 import { warnAboutVersion } from "./version";
 
 const STOP_TIMEOUT_MS = 3_000;
 /** A program that does not answer `initialize` for so long is no Tiro server. */
 const START_TIMEOUT_MS = 60_000;
+
+/** So many times within so long a server that died is started again, as VS Code's own client does it. */
+const MAX_RESTARTS = 4;
+const RESTARTS_WITHIN_MS = 180_000;
 
 type Help = Readonly<Record<string, string>>;
 /** Buttons under the word that it does not run, and their commands. */
@@ -53,6 +58,8 @@ export class Client implements vscode.Disposable {
   #process: ServerProcess | undefined;
   #starting: Promise<void> | undefined;
   #restarting: Promise<void> | undefined;
+  /** When servers died that were started again. */
+  #deaths: number[] = [];
   /** Whether it should run; the end of one that should not is no news. */
   #isWanted = false;
 
@@ -110,6 +117,7 @@ export class Client implements vscode.Disposable {
 
   /** What is asked meanwhile waits for the next server. */
   async restart(): Promise<void> {
+    this.#deaths = [];
     const restarting = this.stop().then(() => this.start());
     this.#restarting = restarting;
     await restarting;
@@ -131,7 +139,7 @@ export class Client implements vscode.Disposable {
     try {
       return await language.sendRequest(type.method, params, ...(token === undefined ? [] : [token]));
     } catch (error) {
-      throw this.#language === language ? error : new ServerStoppedError();
+      throw this.#language === language ? error : new ServerStoppedError(this.#missing, this.#isWanted && this.#restarting !== undefined);
     }
   }
 
@@ -205,6 +213,7 @@ export class Client implements vscode.Disposable {
     };
     on(protocol.turnEvent, this.#turnEvent);
     on(protocol.sessionChanged, this.#sessionChanged);
+    language.onNotification("window/showMessage", showMessage);
     const answer = <P, R>(type: RequestType<P, R>, by: (params: P, token: vscode.CancellationToken) => R | Promise<R>) => {
       language.onRequest<unknown, Error>(type.method, by);
     };
@@ -222,9 +231,27 @@ export class Client implements vscode.Disposable {
     }
     this.#language = undefined;
     this.#process = undefined;
+    const isAgain = this.#mayStartAgain();
+    const again = isAgain ? server.ended.then(() => this.start()) : undefined;
+    this.#restarting = again;
     this.#setState("stopped");
-    const how = await server.ended;
-    this.#reportFailure(`The Tiro server stopped (${how})`, server.lastWords());
+    const text = `The Tiro server stopped (${await server.ended})`;
+    if (again === undefined) {
+      this.#reportFailure(text, server.lastWords());
+      return;
+    }
+    this.log.error([text, server.lastWords()].filter(Boolean).join(": "));
+    await again;
+  }
+
+  #mayStartAgain(): boolean {
+    const now = Date.now();
+    this.#deaths = this.#deaths.filter((at) => now - at < RESTARTS_WITHIN_MS);
+    if (!this.#isWanted || this.#deaths.length === MAX_RESTARTS) {
+      return false;
+    }
+    this.#deaths.push(now);
+    return true;
   }
 
   #isConnectedTo(language: QuietLanguageClient): boolean {

@@ -20,7 +20,7 @@ export function withCode(text: string, code: string): string {
   if (text.trim() === "") {
     return [...fresh, ""].join(end);
   }
-  const [from, to] = fitting(placeOf(lines, fresh), "It cannot be told where this code belongs: select what it replaces");
+  const [from, to] = fitting(linesOf(lines, fresh), "It cannot be told where this code belongs: select what it replaces");
   return [...lines.slice(0, from), ...indented(fresh, lines[from] ?? ""), ...lines.slice(to)].join(end);
 }
 
@@ -35,7 +35,7 @@ function fitting<T>(value: T | undefined, otherwise: string): T {
  * The lines that a definition has in the text: its first line, and what is indented below it; above
  * it the decorators where the code brings some, and the comments where it brings some.
  */
-function placeOf(lines: readonly string[], fresh: readonly string[]): [number, number] | undefined {
+function linesOf(lines: readonly string[], fresh: readonly string[]): [number, number] | undefined {
   let begin = 0;
   const kinds = new Set<RegExp>();
   for (let kind = leadOf(fresh[begin]); kind !== undefined; kind = leadOf(fresh[begin])) {

@@ -6,6 +6,7 @@ import { askAbout, askAboutFile, attachProblems, explainCode, fixCode } from "./
 import { type Attachments, fileAt, fileAttachment, selectionAttachment } from "./attachment";
 import type { ChatView } from "./chatView";
 import type { Client } from "./client";
+import { showChange } from "./changes";
 import { doctor } from "./doctor";
 import { redoEdits, undoEdits } from "./edits";
 import { exportSession, importSession, searchSessions } from "./exchange";
@@ -94,6 +95,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "tiro.editMessage": editMessage,
   "tiro.retry": retry,
   "tiro.explainRequest": explainRequest,
+  "tiro.showChange": showChange,
   "tiro.undoEdits": undoEdits,
   "tiro.redoEdits": redoEdits,
   "tiro.attachSelection": attachSelection,

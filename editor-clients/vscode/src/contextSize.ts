@@ -91,6 +91,7 @@ function shareText(size: ContextSize): string {
   return isOver(size) ? " (over the limit)" : ` (${Math.round(size.ratio * 100)} %)`;
 }
 
-function shortNumber(value: number): string {
+/** Tokens as short as the status bar needs them. */
+export function shortNumber(value: number): string {
   return value < 1_000 ? String(value) : `${(value / 1_000).toFixed(1)}k`;
 }

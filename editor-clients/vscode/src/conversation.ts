@@ -6,19 +6,20 @@
  */
 
 import type { Ending } from "./endings";
-import { cutOutput, itemsOf, markUnanswered, numbered, summaryOf } from "./items";
+import { itemsOf, markUnanswered, numbered } from "./items";
 import type { Message } from "./messages";
-import { BROKEN_OFF, endNotice, type Notice, SAID_TOO_LATE, SAID_WAITS } from "./notices";
-import type { FinishedEvent, StoredEvent, TextEvent, ThinkingEvent, ToolOutputEvent, ToolResultEvent, ToolUseEvent, TurnEvent } from "./protocol";
+import { BROKEN_OFF, endNotice, type Notice, resizeNotice, SAID_TOO_LATE, SAID_WAITS } from "./notices";
+import type { FinishedEvent, ResizeEvent, StoredEvent, TextEvent, ThinkingEvent, ToolUseEvent, TurnEvent } from "./protocol";
+import { type Change, ToolUses } from "./toolUses";
 import { TurnEnds } from "./turnEnds";
-import type { Item, NoticeAction, NoticeItem, TextItem, ThinkingItem, ToolItem, TranscriptChange, UserItem } from "./viewMessages";
+import type { Item, NoticeAction, NoticeItem, TextItem, ThinkingItem, TranscriptChange, UserItem } from "./viewMessages";
 
 /** How many items a view gets at once. */
 const PAGE_ITEMS = 100;
 
 export class Conversation {
   #items: Item[] = [];
-  #tools = new Map<string, ToolItem>();
+  readonly #tools = new ToolUses();
   #streaming: TextItem | ThinkingItem | undefined;
   #prompt: UserItem | undefined;
   /** What was said to the running turn and is not yet part of the session. */
@@ -48,6 +49,11 @@ export class Conversation {
     return this.#oldestSeq;
   }
 
+  /** What an item of this window shows of a file's change; one that was read from the session is asked for there. */
+  changeOf(itemId: string): Change | undefined {
+    return this.#tools.change(itemId);
+  }
+
   /** The last items, for a view that has just been made; it asks for the others. */
   snapshot(): TranscriptChange {
     const items = this.#items.slice(-PAGE_ITEMS);
@@ -65,6 +71,7 @@ export class Conversation {
   /** Show these messages with how their turns ended, and below them a prompt that the server does not have yet. */
   reset(messages: readonly Message[], endings: readonly Ending[] = []): TranscriptChange[] {
     const waiting = this.#prompt;
+    this.#tools.forget();
     this.#items = itemsOf(messages, endings);
     markUnanswered(this.#items);
     this.#oldestSeq = messages[0]?.seq ?? undefined;
@@ -122,13 +129,13 @@ export class Conversation {
       case "toolUse":
         return this.#toolUse(event);
       case "toolOutput":
-        return this.#toolOutput(event);
+        return this.#tools.output(event);
       case "toolResult":
-        return this.#toolResult(event);
+        return this.#tools.result(event);
       case "stored":
         return this.#stored(event);
       case "resize":
-        return this.#resized(event.memoRefused);
+        return this.#resized(event);
       case "finished":
         return this.#finish(event);
       default:
@@ -154,9 +161,15 @@ export class Conversation {
     return prompt === undefined ? [] : [numbered(prompt, seq)];
   }
 
-  /** What left the window is the session's number; why its memo was not written is not. */
-  #resized(memoRefused: string | null): TranscriptChange[] {
-    return memoRefused === null ? [] : this.notice("info", memoRefused);
+  /** What made room by itself is told, and how that is taken back: only the last one can be. */
+  #resized(event: ResizeEvent): TranscriptChange[] {
+    const notice = resizeNotice(event);
+    if (notice === undefined) {
+      return [];
+    }
+    const [undo] = notice.actions.map(({ command }) => command);
+    const older = this.#items.filter((item) => item.kind === "notice" && item.actions.some(({ command }) => command === undo));
+    return [...older.map((item) => this.#withdraw(item)), ...this.notice(notice.level, notice.text, notice.actions)];
   }
 
   #stream(event: TextEvent | ThinkingEvent): TranscriptChange[] {
@@ -179,49 +192,11 @@ export class Conversation {
     return [...changes, this.#add(item)];
   }
 
-  #toolUse({ toolUse, status, preview, parentToolUseId }: ToolUseEvent): TranscriptChange[] {
+  #toolUse(event: ToolUseEvent): TranscriptChange[] {
     const changes = this.#endStream(false);
     this.#hasAnswered = true;
-    const known = this.#tools.get(toolUse.id);
-    if (known !== undefined) {
-      known.status = status;
-      known.output = preview ?? known.output;
-      return [...changes, { type: "put", item: { ...known } }];
-    }
-    const item: ToolItem = {
-      kind: "tool",
-      id: this.#newId(),
-      // What a sub-agent does stands below the tool use it works for.
-      name: parentToolUseId === undefined ? toolUse.name : `↳ ${toolUse.name}`,
-      summary: summaryOf(toolUse.input),
-      status,
-      output: preview ?? "",
-    };
-    this.#tools.set(toolUse.id, item);
-    return [...changes, this.#add(item)];
-  }
-
-  #toolOutput({ toolUseId, delta }: ToolOutputEvent): TranscriptChange[] {
-    const item = this.#tools.get(toolUseId);
-    if (item === undefined) {
-      return [];
-    }
-    const before = item.output;
-    item.output = cutOutput(before + delta);
-    const added = item.output.slice(before.length);
-    return added === "" ? [] : [{ type: "append", id: item.id, delta: added }];
-  }
-
-  #toolResult({ toolUseId, isError, content }: ToolResultEvent): TranscriptChange[] {
-    const item = this.#tools.get(toolUseId);
-    if (item === undefined) {
-      return [];
-    }
-    item.output = cutOutput(content);
-    if (item.status === "running" || item.status === "proposed") {
-      item.status = isError ? "failed" : "done";
-    }
-    return [{ type: "put", item: { ...item } }];
+    const { item, isNew } = this.#tools.use(event, () => this.#newId());
+    return [...changes, isNew ? this.#add(item) : { type: "put", item: { ...item } }];
   }
 
   /** The second event tells that the prompt itself is stored. */
@@ -279,7 +254,7 @@ export class Conversation {
     this.#said = [];
     this.#unstored = [];
     this.#hasAnswered = false;
-    this.#tools.clear();
+    this.#tools.endTurn();
   }
 
   #withdraw(item: Item): TranscriptChange {

@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 
 import type { Diagnostic, DiagnosticsParams, DiagnosticsResult } from "./protocol";
+import { rangeOf } from "./range";
 
 const SEVERITIES: Record<vscode.DiagnosticSeverity, Diagnostic["severity"]> = {
   [vscode.DiagnosticSeverity.Error]: "error",
@@ -29,14 +30,10 @@ function asked(uri: vscode.Uri): [vscode.Uri, readonly vscode.Diagnostic[]] {
 }
 
 function toWire(uri: vscode.Uri, one: vscode.Diagnostic): Diagnostic {
-  const { start, end } = one.range;
   const code = typeof one.code === "object" ? one.code.value : one.code;
   return {
     path: uri.fsPath,
-    range: {
-      start: { line: start.line, character: start.character },
-      end: { line: end.line, character: end.character },
-    },
+    range: rangeOf(one.range),
     severity: SEVERITIES[one.severity],
     ...(one.source === undefined ? {} : { source: one.source }),
     ...(code === undefined ? {} : { code }),

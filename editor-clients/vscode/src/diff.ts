@@ -54,6 +54,14 @@ export function patched(text: string, diff: Diff): string | undefined {
   return joined([...after, ...before.slice(reached)], /\r\n|\r|\n/.exec(text)?.[0] ?? "\n");
 }
 
+/** The diff that takes this one back. */
+export function reversed(diff: Diff): Diff {
+  const turned: Readonly<Record<string, string>> = { "+": "-", "-": "+" };
+  const turn = (line: string) =>
+    line.replace(/^@@ -(\S+) \+(\S+) @@/, "@@ -$2 +$1 @@").replace(/^[+-]/, (sign) => turned[sign] ?? sign);
+  return { ...diff, isNew: false, lines: diff.lines.map(turn) };
+}
+
 function hunksOf(lines: readonly string[]): Hunk[] {
   const hunks: Hunk[] = [];
   for (const line of lines) {

@@ -5,16 +5,17 @@ import { execFile } from "node:child_process";
 import * as vscode from "vscode";
 
 import type { Parts } from "./commands";
-import { serverCommand } from "./config";
+import { serverCommand, serverSettings } from "./config";
 import { findServerCommand } from "./launch";
 
 const TIMEOUT_MS = 120_000;
 
-/** Show what `tiro doctor` finds, with the program that would be the server. */
-export async function doctor({ documents }: Parts): Promise<string> {
-  const command = doctorCommand(await findServerCommand(serverCommand()));
+/** Show what `tiro doctor` finds, with the program, the settings and the keys that the server would have. */
+export async function doctor({ documents, keys }: Parts): Promise<string> {
+  const command = [...doctorCommand(await findServerCommand(serverCommand())), "--settings", JSON.stringify(serverSettings())];
+  const env = { ...process.env, ...(await keys.environment()) };
   const options = { location: vscode.ProgressLocation.Notification, title: "Tiro: Looking at everything" };
-  const text = await vscode.window.withProgress(options, () => outputOf(command));
+  const text = await vscode.window.withProgress(options, () => outputOf(command, env));
   await documents.show("doctor.txt", text);
   return text;
 }
@@ -29,10 +30,10 @@ export function doctorCommand(command: readonly string[]): string[] {
 }
 
 /** What it prints; its exit code says no more than that. */
-function outputOf([program = "", ...args]: readonly string[]): Promise<string> {
+function outputOf([program = "", ...args]: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
   const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
   return new Promise((resolve, reject) => {
-    execFile(program, args, { ...(cwd === undefined ? {} : { cwd }), timeout: TIMEOUT_MS }, (error, stdout, stderr) => {
+    execFile(program, args, { ...(cwd === undefined ? {} : { cwd }), env, timeout: TIMEOUT_MS }, (error, stdout, stderr) => {
       if (stdout !== "") {
         resolve(stdout);
       } else {

@@ -11,13 +11,17 @@ export const FIRST_STEPS: NoticeAction[] = [
   { label: "Open Settings", command: "tiro.openSettings" },
 ];
 
-/** The server does not run; the message says how to start it, or why there is none. */
+/** The server does not run; the message says how to start it, why there is none, or that it is being started again. */
 export class ServerStoppedError extends Error {
   readonly actions: NoticeAction[];
 
-  constructor(missing?: Error) {
-    super(missing?.message ?? "The Tiro server is not running: restart it with “Tiro: Restart Server”");
-    this.actions = missing === undefined ? [{ label: "Restart", command: "tiro.restartServer" }] : FIRST_STEPS;
+  constructor(missing?: Error, isStartedAgain = false) {
+    const text = isStartedAgain
+      ? "The Tiro server stopped before it could answer, and is started again: try again"
+      : "The Tiro server is not running: restart it with “Tiro: Restart Server”";
+    super(missing?.message ?? text);
+    const restart: NoticeAction[] = isStartedAgain ? [] : [{ label: "Restart", command: "tiro.restartServer" }];
+    this.actions = missing === undefined ? restart : FIRST_STEPS;
   }
 }
 

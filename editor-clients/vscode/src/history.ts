@@ -28,7 +28,7 @@ export async function rewind(parts: Parts, given?: unknown) {
   session.checkIdle();
   const window = await windowOf(parts);
   const seq = seqOf(given) ?? (await pickMessage(parts, window.slice(0, -1), "Rewind to Message"));
-  if (seq === undefined) {
+  if (seq === undefined || !(await parts.forms.makeWay(MESSAGE_FORM))) {
     return undefined;
   }
   const gone = takenBack(window, seq);
@@ -69,6 +69,9 @@ export async function editMessage(parts: Parts, given?: unknown): Promise<void> 
 export async function retry(parts: Parts) {
   const { client, session } = parts;
   session.checkIdle();
+  if (!(await parts.forms.makeWay(MESSAGE_FORM))) {
+    return undefined; // what is edited there would have no message any more
+  }
   const window = await windowOf(parts);
   const place = window.findLastIndex(({ role }) => role === "user");
   const asked = window[place];

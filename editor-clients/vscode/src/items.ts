@@ -11,8 +11,10 @@ import {
 } from "./messages";
 import type { Ending } from "./endings";
 import { UNANSWERED } from "./notices";
+import { replacedLines } from "./replaced";
 import type { Range } from "./protocol";
 import type { Item, TextItem, ToolItem, ToolStatus, TranscriptChange, UserItem } from "./viewMessages";
+import { visible, visibleLines } from "./visible";
 
 const MAX_OUTPUT_CHARACTERS = 4_096;
 const MAX_SUMMARY_CHARACTERS = 120;
@@ -80,7 +82,7 @@ export function numbered(item: UserItem | TextItem, seq: number): TranscriptChan
 export function summaryOf(input: unknown): string {
   const fields = (typeof input === "object" ? input : null) as Record<string, unknown> | null;
   const subject = SUBJECT_KEYS.map((key) => textOf(fields?.[key])).find((text) => text !== "");
-  return oneLine(subject ?? JSON.stringify(input ?? {}), MAX_SUMMARY_CHARACTERS);
+  return visible(oneLine(subject ?? JSON.stringify(input ?? {}), MAX_SUMMARY_CHARACTERS));
 }
 
 /** Text for display, cut at what a folded output may hold. */
@@ -166,7 +168,8 @@ function addResult(items: Item[], open: Map<string, ToolItem>, block: Block, id:
 }
 
 function toolItem(id: string, name: string, input: unknown, status: ToolStatus): ToolItem {
-  return { kind: "tool", id, name, summary: summaryOf(input), status, output: "" };
+  const diff = cutOutput(visibleLines(replacedLines(input)));
+  return { kind: "tool", id, name: visible(name), summary: summaryOf(input), status, diff, output: "" };
 }
 
 function oneLine(text: string, limit: number): string {

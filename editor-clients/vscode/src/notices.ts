@@ -1,9 +1,11 @@
 /** What the user is told about ends and changes that speak for themselves to nobody. */
 
+import { shortNumber } from "./contextSize";
 import { actionsFor } from "./failure";
 import { textOf } from "./messages";
-import type { FinishedEvent, SessionChanged } from "./protocol";
-import type { NoticeItem } from "./viewMessages";
+import { counted } from "./pick";
+import type { FinishedEvent, ResizeEvent, SessionChanged } from "./protocol";
+import type { NoticeAction, NoticeItem } from "./viewMessages";
 
 export type Notice = Pick<NoticeItem, "level" | "text" | "actions">;
 
@@ -34,6 +36,16 @@ export function endNotice(
   }
   const text = stopReason === "end_turn" && !hasAnswered ? "The model gave an empty answer." : END_TEXTS[stopReason];
   return text === undefined ? undefined : inform(text);
+}
+
+/** The word about what left the window by itself, and why its memo stayed; undefined where nothing is to be said. */
+export function resizeNotice(
+  { evicted, tokensBefore, tokensAfter, memoRefused }: Pick<ResizeEvent, "evicted" | "memoRefused" | "tokensAfter" | "tokensBefore">,
+): Notice | undefined {
+  const room = `${counted(evicted, "message")} left the window to make room: ${shortNumber(tokensBefore)} → ${shortNumber(tokensAfter)} tokens. The archive keeps them.`;
+  const parts = [...(evicted === 0 ? [] : [room]), ...(memoRefused === null ? [] : [memoRefused])];
+  const actions: NoticeAction[] = evicted === 0 ? [] : [{ label: "Undo Resize", command: "tiro.undoResize" }];
+  return parts.length === 0 ? undefined : { level: "info", text: parts.join(" "), actions };
 }
 
 /** The word about a change nobody here asked for; undefined where the numbers say enough. */

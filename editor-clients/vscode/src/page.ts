@@ -35,7 +35,7 @@ ${BODY}
 const BODY = `<body>
   <main id="transcript" tabindex="0" role="log" aria-live="off" aria-label="Conversation with Tiro">
     <button id="earlier" type="button" hidden>Show Earlier Messages</button>
-    <p id="empty">Ask about your code. The selection in the editor goes along; the conversation is
+    <p id="empty" hidden>Ask about your code. The selection in the editor goes along; the conversation is
       kept in your config directory.</p>
     <div id="items"></div>
   </main>

@@ -2,15 +2,15 @@
 
 import { type Diff, parseDiff } from "./diff";
 import type { PermissionParams } from "./protocol";
+import { lastingSentence, lastingWords } from "./lasting";
 import { type Decision, DECISIONS, type QuestionItem } from "./viewMessages";
+import { visible } from "./visible";
 
 const MAX_MESSAGE_CHARACTERS = 400;
 const MAX_VIEW_LINES = 12;
 const MAX_VIEW_CHARACTERS = 2_000;
-/** What a message does not show as it stands: lines, invisible characters, links. */
-const UNSHOWABLE = /[\p{C}\p{Zl}\p{Zp}]|\]\(/u;
-/** What cannot be seen in a block of plain text. */
-const INVISIBLE = /[^\P{C}\t]|[\p{Zl}\p{Zp}]|[^\P{Default_Ignorable_Code_Point}\u{FE0E}\u{FE0F}]/gu;
+/** What a message does not show as it stands: lines, tabs, links. */
+const UNSHOWABLE = /[\n\t]|\]\(/;
 
 /** A message: its question, its buttons, and the one for what it cannot show: the diff, or the whole. */
 export interface MessageWords {
@@ -43,7 +43,7 @@ export function questionItem(params: PermissionParams): QuestionItem {
   return {
     id: questionId(params.turnId, params.toolUse.id),
     title: visible(`${params.agent ?? "No agent"} wants to run ${params.toolUse.name} [${params.effect}]`),
-    always: params.always.map(visible),
+    always: lastingWords(params.always),
     ...(diff === undefined ? textFacts(textOf(params)) : diffFacts(diff)),
   };
 }
@@ -81,22 +81,9 @@ function textOf({ preview, toolUse }: PermissionParams): string {
   return preview ?? JSON.stringify(toolUse.input);
 }
 
-/** Nothing may hide in a line: what cannot be seen stands there as its picture or by its number. */
-function visible(text: string): string {
-  return text.replaceAll(INVISIBLE, sign);
-}
-
-/** As the server and its terminal write it. */
-function sign(hidden: string): string {
-  const code = hidden.codePointAt(0) ?? 0;
-  if (code < 0x20) return String.fromCodePoint(0x2400 + code);
-  return code === 0x7f ? "\u2421" : `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
-}
-
 /** What the answer for the session would allow from then on; where that is nothing it is not offered. */
 function lasting(rules: readonly string[]): string {
-  const what = rules.map((rule) => asShown(rule).text).join("; ");
-  return rules.length > 0 ? ` — “${DECISIONS.always}” adds ${what}` : "";
+  return rules.length === 0 ? "" : ` — ${lastingSentence(lastingWords(rules).map((words) => asShown(words).text))}`;
 }
 
 function changeOf(lines: readonly string[]): string {
@@ -105,7 +92,8 @@ function changeOf(lines: readonly string[]): string {
 }
 
 /** The beginning of a text that a message shows exactly; several spaces would become one. */
-function asShown(text: string): { text: string; isWhole: boolean } {
+function asShown(given: string): { text: string; isWhole: boolean } {
+  const text = given.split("\n").map(visible).join("\n");
   const found = text.search(UNSHOWABLE);
   const end = Math.min(found === -1 ? text.length : found, MAX_MESSAGE_CHARACTERS);
   const shown = text.slice(0, end).replaceAll(/ {2,}/g, (spaces) => "\u00A0".repeat(spaces.length));

@@ -8,6 +8,7 @@ import * as vscode from "vscode";
 import { type Diff, parseDiff, patched } from "./diff";
 import type { PermissionParams } from "./protocol";
 import type { SessionDocuments } from "./sessionDocument";
+import { visibleLines } from "./visible";
 
 /** Shows a preview; what it opened is closed again with `close`. */
 export class Preview {
@@ -22,18 +23,10 @@ export class Preview {
     const name = `${toolUse.id}/${basename(diff?.name ?? toolUse.name)}`;
     if (texts === undefined) {
       const ending = diff === undefined ? "txt" : "diff";
-      this.#shown = await this.documents.show(`${name}.${ending}`, preview);
+      this.#shown = await this.documents.show(`${name}.${ending}`, visibleLines(preview));
       return;
     }
-    const [before, after] = texts;
-    this.#shown = this.documents.put(`after/${name}`, after);
-    await vscode.commands.executeCommand(
-      "vscode.diff",
-      this.documents.put(`before/${name}`, before),
-      this.#shown,
-      `${diff?.name ?? ""} (Tiro's change)`,
-      { preview: false },
-    );
+    this.#shown = await showDiff(this.documents, { name, title: `${diff?.name ?? ""} (Tiro's change)`, texts });
   }
 
   async close(): Promise<void> {
@@ -43,6 +36,17 @@ export class Preview {
   }
 }
 
+/** Open two texts side by side, under a name; what is hidden in them can be seen. */
+export async function showDiff(
+  documents: SessionDocuments,
+  { name, title, texts: [before, after] }: { name: string; title: string; texts: readonly [string, string] },
+): Promise<vscode.Uri> {
+  const uri = documents.put(`after/${name}`, visibleLines(after));
+  const beforeUri = documents.put(`before/${name}`, visibleLines(before));
+  await vscode.commands.executeCommand("vscode.diff", beforeUri, uri, title, { preview: false });
+  return uri;
+}
+
 /** The text of now and the one after the change; undefined when the diff does not fit it. */
 async function bothTexts(diff: Diff, path: string | undefined): Promise<[string, string] | undefined> {
   const before = diff.isNew ? "" : await currentText(fileOf(path ?? diff.name));
@@ -50,12 +54,12 @@ async function bothTexts(diff: Diff, path: string | undefined): Promise<[string,
   return before === undefined || after === undefined ? undefined : [before, after];
 }
 
-function pathOf(input: unknown): string | undefined {
+export function pathOf(input: unknown): string | undefined {
   const path = (input as { path?: unknown } | null)?.path;
   return typeof path === "string" ? path : undefined;
 }
 
-function fileOf(path: string): vscode.Uri {
+export function fileOf(path: string): vscode.Uri {
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
   return isAbsolute(path) || folder === undefined
     ? vscode.Uri.file(path)
@@ -63,7 +67,7 @@ function fileOf(path: string): vscode.Uri {
 }
 
 /** What the editor holds, else the disk; to open it here would make it an open document. */
-async function currentText(file: vscode.Uri): Promise<string | undefined> {
+export async function currentText(file: vscode.Uri): Promise<string | undefined> {
   const open = vscode.workspace.textDocuments.find(({ uri }) => uri.toString() === file.toString());
   if (open !== undefined) {
     return open.getText();

@@ -11,7 +11,7 @@ import type { Client, ConnectionState } from "./client";
 import { tokensTexts } from "./contextSize";
 import { Conversation } from "./conversation";
 import { Endings } from "./endings";
-import { actionsForError, messageOf } from "./failure";
+import { actionsForError, messageOf, ServerStoppedError } from "./failure";
 import { whenIdle } from "./idle";
 import { attachmentLabel } from "./items";
 import { LastSession } from "./lastSession";
@@ -254,11 +254,11 @@ export class Session implements vscode.Disposable {
     if (withdrawn.length > 0) {
       this.giveBack(asked);
     }
-    if (this.#failedTurn !== undefined) {
-      this.#failedTurn = undefined;
-      return;
+    const isTold = this.#failedTurn !== undefined || (withdrawn.length === 0 && error instanceof ServerStoppedError);
+    this.#failedTurn = undefined;
+    if (!isTold) {
+      this.tell("error", messageOf(error), actionsForError(error));
     }
-    this.tell("error", messageOf(error), actionsForError(error));
   }
 
   async #sessionChanged({ reason, id, contextSize }: protocol.SessionChanged): Promise<void> {

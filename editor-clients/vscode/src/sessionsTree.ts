@@ -8,6 +8,8 @@ import { counted, shortTime } from "./pick";
 import * as protocol from "./protocol";
 import type { Session } from "./session";
 
+/** Set once the list was read, and is empty: until then nobody knows. */
+const NONE_SAVED = "tiro.noneSaved";
 /** Several changes that come together are read once. */
 const CALM_MS = 200;
 
@@ -58,6 +60,7 @@ export class SessionsTree implements vscode.TreeDataProvider<protocol.SessionRow
     try {
       const { sessions, total } = await this.client.request(protocol.sessionList, {});
       const older = total - sessions.length;
+      void vscode.commands.executeCommand("setContext", NONE_SAVED, sessions.length === 0);
       this.#view.message = older > 0 ? `${counted(older, "older session")}: search finds them` : "";
       return sessions;
     } catch (error) {

@@ -48,6 +48,8 @@ export interface ToolItem {
   /** The input in one short line. */
   summary: string;
   status: ToolStatus;
+  /** The beginning of a file's change, as the lines of a diff; "" for none. */
+  diff: string;
   output: string;
 }
 
@@ -182,6 +184,7 @@ export type FromView =
   | { type: "removeChip"; id: string }
   | { type: "answer"; id: string; decision: Decision; message: string }
   | { type: "showQuestion"; id: string }
+  | { type: "showChange"; id: string }
   | { type: "findMentions"; query: string }
   | { type: "mention"; value: string }
   | { type: "drop"; uris: string[] }

@@ -5,7 +5,9 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -33,13 +35,13 @@ from tiro.stores.disk import Disk
 from tiro.stores.index import Index
 
 
-def examine() -> Findings:
+def examine(editor_settings: Mapping[str, Any]) -> Findings:
     """Everything that can be found within about three seconds; nothing is started or changed.
 
     A provider that a prompt would wait for longer, since its key is set, is waited for as long.
     """
     roots = _workspace_roots()
-    setup = Setup.load(config_directory(), roots, {})
+    setup = Setup.load(config_directory(), roots, editor_settings)
     settings = setup.settings
     standings = asyncio.run(_standings(settings))
     model, because, is_ready = _model_of(settings, standings)

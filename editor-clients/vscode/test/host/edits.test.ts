@@ -94,6 +94,23 @@ suite("Edits", () => {
     assert.match(questions[0] ?? "", /^Take back what another session did at .* to .*b\.txt, .*a\.txt\?$/);
   });
 
+  test("the change of a finished edit can be looked at again, also when the session is read again", async () => {
+    await openAll();
+    answerWith(() => "Allow Once");
+    await edit(["b.txt", "d.txt"]);
+    const shown = () => {
+      const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+      const uris = input instanceof vscode.TabInputTextDiff ? [input.original, input.modified] : [];
+      return Promise.all(uris.map(async (uri) => (await vscode.workspace.openTextDocument(uri)).getText()));
+    };
+    await run("tiro.showChange");
+    assert.deepEqual((await shown()).map((text) => text.split(/\r?\n/)[0]), ["one é d", "ONE é d"]);
+    await run("workbench.action.closeActiveEditor");
+    await run("tiro.restartServer"); // only the stored tool use is left of it
+    await run("tiro.showChange");
+    assert.deepEqual(await shown(), ["one", "ONE"]);
+  });
+
   test("VS Code's own undo takes back one step a file (P5, B55)", async () => {
     await openAll();
     const before = state();

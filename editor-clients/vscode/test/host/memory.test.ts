@@ -146,6 +146,19 @@ suite("Memory", () => {
     assert.equal(result, undefined);
   });
 
+  test("Retry asks a question as it was edited, and loses none that is being edited", async () => {
+    await ask("color");
+    await run("tiro.editMessage", 1);
+    await shows(/^color$/);
+    await edit("color", "colour");
+    const { result, asked } = await answering(undefined, () => run("tiro.retry"));
+    assert.equal(result, undefined);
+    assert.match(asked[0] ?? "", /edited .* not applied/);
+    await run("tiro.applyForm");
+    const again = await run<TurnResult>("tiro.retry");
+    assert.equal(again.text, "You said: colour");
+  });
+
   test("what a turn excludes is refused while one runs (M7.1)", async () => {
     const { running } = await askSlowly();
     for (const command of ["tiro.compactSession", "tiro.previewResize", "tiro.retry", "tiro.rewind", "tiro.editMessage"]) {

@@ -77,7 +77,7 @@ export const QUESTIONS = {
     await ui.question("read_file").waitFor({ state: "detached" });
     await ui.idle();
     await ui.ask("tool use: for the session");
-    await ui.answer("adds read", "Allow for This Session");
+    await ui.answer("without asking: read", "Allow for This Session");
     await ui.answered("You said: tool use: for the session");
     await ui.ask("tool use: not asked again");
     await ui.answered("You said: tool use: not asked again");

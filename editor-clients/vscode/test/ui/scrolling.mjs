@@ -9,7 +9,7 @@ const TABLE = `| name | what it is | how many |\n|---|---|--:|\n${"| `a` | some 
 export function writeLongSession(out, count) {
   const messages = Array.from({ length: count }, (_, index) => ({
     role: index % 2 === 0 ? "user" : "assistant",
-    content: `message ${index + 1}\n\n${index % 5 === 0 ? LIST + TABLE + CODE.repeat(3) : CODE.repeat(index % 3)}`,
+    content: `message ${index + 1}\n\n${index % 5 === 4 ? LIST + TABLE + CODE.repeat(3) : CODE.repeat(index % 3)}`,
   }));
   const session = { id: "long", messages, timestamp: "2025-02-21T14:30:15-0800" };
   writeFileSync(`${out}/tiro/sessions/long.json`, JSON.stringify(session));

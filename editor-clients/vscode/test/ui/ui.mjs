@@ -247,11 +247,11 @@ export class Ui {
     return names.flatMap((name) => readFileSync(join(logs, name), "utf8").match(/Starting .*serve/g) ?? []).length;
   }
 
-  /** The one server of this run; while it is replaced there are more, or none. */
-  async serverPid() {
+  /** The one server of this run, another one than before; while it is replaced there are more, or none. */
+  async serverPid(before) {
     const [pid] = await until(() => {
       const pids = serverPids(this.bench.out);
-      return pids.length === 1 ? pids : undefined;
+      return pids.length === 1 && pids[0] !== before ? pids : undefined;
     }, "one server runs");
     return pid;
   }

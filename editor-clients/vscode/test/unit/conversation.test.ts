@@ -248,12 +248,17 @@ test("what is said to a running turn waits in sight, and stands where the turn t
   expect(marks()).toEqual(["The answer ended before it was taken"]);
 });
 
-test("a resize is silent, and says why the memo was not brought up to date", () => {
+test("what left the window by itself is told, the last time with the way back, and why the memo stayed", () => {
   const conversation = new Conversation();
-  const resize = { type: "resize" as const, evicted: 3, tokensBefore: 900, tokensAfter: 400 };
-  expect(play(conversation, { ...resize, memoRefused: null })).toEqual([]);
-  play(conversation, { ...resize, memoRefused: "The memo cannot be used: it is empty" });
-  expect(shown(conversation)).toEqual(["notice The memo cannot be used: it is empty"]);
+  const resize = { type: "resize" as const, evicted: 3, tokensBefore: 9_000, tokensAfter: 400, memoRefused: null };
+  const told = "3 messages left the window to make room: 9.0k → 400 tokens. The archive keeps them.";
+  play(conversation, resize);
+  expect(shown(conversation)).toEqual([`notice ${told}`]);
+  expect(conversation.items[0]).toMatchObject({ level: "info", actions: [{ label: "Undo Resize", command: "tiro.undoResize" }] });
+  play(conversation, { ...resize, tokensBefore: 8_000, memoRefused: "The memo cannot be used: it is empty" });
+  expect(shown(conversation)).toEqual([`notice ${told.replace("9.0k", "8.0k")} The memo cannot be used: it is empty`]);
+  play(conversation, { ...resize, evicted: 0 });
+  expect(shown(conversation)).toHaveLength(1);
 });
 
 test("an event of a kind that is not known yet changes nothing", () => {
@@ -273,6 +278,26 @@ test("a preview is shown from the event on that brings it, until the result is t
     { type: "toolResult", toolUseId: "c1", isError: false, content: "built", truncated: false, seq: 3 },
   );
   expect(shown(conversation)).toEqual(["tool run_command make done: built"]);
+});
+
+test("the diff of a change stays in its line when it is made, and can be looked at whole", () => {
+  const conversation = new Conversation();
+  const edit = { id: "c1", name: "edit_file", input: { path: "a.py", old_text: "a", new_text: "b" } };
+  const preview = "--- a/a.py\n+++ b/a.py\n@@ -1,1 +1,1 @@\n-a\n+b";
+  play(conversation, STARTED, { type: "toolUse", toolUse: edit, status: "proposed", preview });
+  const [item] = conversation.items;
+  expect(item).toMatchObject({ kind: "tool", diff: preview, output: "" });
+  expect(conversation.changeOf(item?.id ?? "")).toEqual({ toolUse: edit, preview, isDone: false });
+  play(
+    conversation,
+    { type: "toolUse", toolUse: edit, status: "done" },
+    { type: "toolResult", toolUseId: "c1", isError: false, content: "Edited", truncated: false, seq: 3 },
+    END,
+  );
+  expect(conversation.items[0]).toMatchObject({ status: "done", diff: preview, output: "Edited" });
+  expect(conversation.changeOf(item?.id ?? "")?.isDone).toBe(true);
+  conversation.reset([]);
+  expect(conversation.changeOf(item?.id ?? "")).toBeUndefined();
 });
 
 test("what is stored gets its number, in the turn and when it is read again", () => {

@@ -31,7 +31,7 @@ test("stored messages read as the turn did when it streamed", () => {
     { kind: "user", id: "m1", seq: 1, text: "what is this?", attachments: ["a.py:3-7"] },
     { kind: "thinking", id: "m2.0", text: "hm", isStreaming: false },
     { kind: "text", id: "m2.1", seq: 2, text: "I search.", isStreaming: false, isInterrupted: false },
-    { kind: "tool", id: "m2.2", name: "grep", summary: "def ".trim(), status: "done", output: "a.py:1" },
+    { kind: "tool", id: "m2.2", name: "grep", summary: "def ".trim(), status: "done", diff: "", output: "a.py:1" },
     { kind: "text", id: "m4.0", seq: 4, text: "Found.", isStreaming: false, isInterrupted: true },
   ]);
 });
@@ -54,6 +54,20 @@ test.each([
   const result = { type: "tool_result", tool_use_id: "c1", content, is_error: true };
   const items = itemsOf([{ role: "assistant", content: [USE] }, { role: "tool", content: result }]);
   expect(items).toMatchObject([{ kind: "tool", status }]);
+});
+
+test.each([
+  [{ path: "a.py", old_text: "one\ntwo\n", new_text: "ONE\n" }, "@@\n-one\n-two\n+ONE"],
+  [{ path: "a.py", edits: [{ old_text: "a", new_text: "" }, { old_text: "b", new_text: "c\u202Ed" }] }, "@@\n-a\n@@\n-b\n+c⟨U+202E⟩d"],
+  [{ path: "a.py", content: "all\nof it" }, "@@\n+all\n+of it"],
+  [{ path: "a.py" }, ""],
+])("a stored edit still shows what it replaced: %j", (input, diff) => {
+  const items = itemsOf([{ role: "assistant", seq: 2, content: [{ type: "tool_use", id: "c1", name: "edit_file", input }] }]);
+  expect(items).toMatchObject([{ kind: "tool", diff, output: "" }]);
+});
+
+test("nothing hides in the line of a tool use", () => {
+  expect(summaryOf({ command: "rm a\u202Eb\u200B" })).toBe("rm a⟨U+202E⟩b⟨U+200B⟩");
 });
 
 test("what we do not know is named, not lost, and does not break the view", () => {

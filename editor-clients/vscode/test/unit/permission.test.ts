@@ -16,7 +16,7 @@ const PARAMS: PermissionParams = {
   preview: "make",
 };
 
-const LASTING = " — “Allow for This Session” adds bash: make allow";
+const LASTING = " — “Allow for This Session”: from now on, until this session ends, Tiro may do this without asking: run exactly “make”";
 
 const DIFF = "--- a/sub/f.py\n+++ b/sub/f.py\n@@ -1,1 +1,2 @@\n-one\n+ONE\n+two";
 
@@ -68,16 +68,16 @@ test.each([
   ["make  all", "make\u00A0\u00A0all", undefined],
   ["cat <<E\nrm -rf x\nE", "cat <<E…", "Show All"],
   ["echo [ls](command:x)", "echo [ls…", "Show All"],
-  ["echo a\u202Eb", "echo a…", "Show All"],
+  ["echo a\u202Eb", "echo a⟨U+202E⟩b", undefined],
   ["x".repeat(5_000), `${"x".repeat(400)}…`, "Show All"],
 ])("of %j a message shows only what it shows exactly", (preview, shown, more) => {
   const asks = messageWords({ ...PARAMS, preview });
-  expect([asks.text.split("]: ")[1], asks.more]).toEqual([shown + LASTING, more]);
+  expect([asks.text.slice(asks.text.indexOf("]: ") + 3), asks.more]).toEqual([shown + LASTING, more]);
 });
 
-test("the question says what the answer for the session adds, and does not offer it when that is nothing", () => {
+test("the question says what the answer for the session allows, and does not offer it when that is nothing", () => {
   expect(messageWords({ ...PARAMS, always: ["read: /a allow", "bash: x\ny allow"] }).text).toMatch(
-    / adds read: \/a allow; bash: x…$/,
+    /without asking: read \/a; run exactly “x␊y”$/,
   );
   expect(messageWords({ ...PARAMS, always: [] })).toEqual({
     labels: ["Allow Once", "Reject"],
@@ -199,7 +199,7 @@ test("a message whose question was answered elsewhere goes away, and answers not
 
 test("the view is told what exactly would run, and nothing hides in it", () => {
   const item = questionItem({ ...PARAMS, preview: "cat  <<E\nrm a\u202Eb\u0007\nE" });
-  expect(item).toMatchObject({ id: "t1/c1", subject: "", lines: ["cat  <<E", "rm a⟨U+202E⟩b␇", "E"], more: "", always: ["bash: make allow"] });
+  expect(item).toMatchObject({ id: "t1/c1", subject: "", lines: ["cat  <<E", "rm a⟨U+202E⟩b␇", "E"], more: "", always: ["run exactly “make”"] });
   const long = questionItem({ ...PARAMS, preview: "x\n".repeat(100) });
   expect([long.lines.length, long.isWhole, long.more]).toEqual([12, false, "Show All"]);
   const diff = questionItem({ ...PARAMS, preview: `Outside: /etc/f.py\n${DIFF}` });

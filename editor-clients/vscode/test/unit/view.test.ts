@@ -14,8 +14,8 @@ beforeEach(() => {
 });
 
 test("an item that is put again changes in its place", () => {
-  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish }, frames: { add: vi.fn() } });
-  const tool = { kind: "tool", id: "1", name: "grep", summary: "x", output: "" } as const;
+  const transcript = new Transcript(root, { runCommand: () => undefined, showChange: vi.fn(), code: { finish }, frames: { add: vi.fn() } });
+  const tool = { kind: "tool", id: "1", name: "grep", summary: "x", diff: "", output: "" } as const;
   transcript.put({ ...tool, status: "running" }, true);
   transcript.put({ kind: "user", id: "2", text: "next", attachments: ["a.py:1"] }, true);
   transcript.put({ ...tool, status: "failed", output: "no such file" }, true);
@@ -26,9 +26,22 @@ test("an item that is put again changes in its place", () => {
   expect(root.children).toHaveLength(1);
 });
 
+test("a change of a file stands in its line as a diff, and its button opens the whole", () => {
+  const showChange = vi.fn();
+  const transcript = new Transcript(root, { runCommand: vi.fn(), showChange, code: { finish }, frames: { add: vi.fn() } });
+  const tool = { kind: "tool", id: "1", name: "edit_file", summary: "a.py", status: "done", diff: "@@\n-a\n+b", output: "Edited" } as const;
+  transcript.put(tool, true);
+  transcript.put({ ...tool, diff: "" , id: "2" }, true);
+  expect([...root.querySelectorAll(".diff .removed, .diff .added")].map(({ textContent }) => textContent)).toEqual(["-a", "+b"]);
+  const buttons = [...root.querySelectorAll("button")];
+  expect(buttons.map(({ textContent }) => textContent)).toEqual(["Show Diff"]);
+  buttons[0]?.click();
+  expect(showChange).toHaveBeenCalledWith("1");
+});
+
 test("thinking is folded, an error is an alert, and its buttons run their command", () => {
   const run = vi.fn();
-  const transcript = new Transcript(root, { runCommand: run, code: { finish }, frames: { add: vi.fn() } });
+  const transcript = new Transcript(root, { runCommand: run, showChange: vi.fn(), code: { finish }, frames: { add: vi.fn() } });
   transcript.put({ kind: "thinking", id: "1", text: "hm", isStreaming: true }, true);
   expect(root.querySelector("details")?.hasAttribute("open")).toBe(false);
   transcript.put({
@@ -44,7 +57,7 @@ test("thinking is folded, an error is an alert, and its buttons run their comman
 });
 
 test("a screen reader hears who speaks", () => {
-  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish }, frames: { add: vi.fn() } });
+  const transcript = new Transcript(root, { runCommand: () => undefined, showChange: vi.fn(), code: { finish }, frames: { add: vi.fn() } });
   transcript.put({ kind: "user", id: "1", text: "hi", attachments: [] }, true);
   transcript.put({ kind: "text", id: "2", text: "hello", isStreaming: false, isInterrupted: true }, true);
   const labels = [...root.querySelectorAll("article")].map((one) => one.getAttribute("aria-label"));
@@ -53,7 +66,7 @@ test("a screen reader hears who speaks", () => {
 });
 
 test("a stored message has a menu that knows its number and whether it is pinned", () => {
-  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish }, frames: { add: vi.fn() } });
+  const transcript = new Transcript(root, { runCommand: () => undefined, showChange: vi.fn(), code: { finish }, frames: { add: vi.fn() } });
   transcript.put({ kind: "user", id: "1", text: "hi", attachments: [], seq: 7 }, true);
   transcript.put({ kind: "text", id: "2", text: "hello", isStreaming: false, isInterrupted: false }, true);
   const contexts = () => [...root.querySelectorAll<HTMLElement>(".item")].map((one) => one.dataset.vscodeContext);
@@ -86,7 +99,7 @@ test("earlier prompts come back at the ends of the input, and the draft after th
 
 /** A transcript that shows the end of so many items. */
 function long(count: number): Transcript {
-  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish }, frames: { add: vi.fn() } });
+  const transcript = new Transcript(root, { runCommand: () => undefined, showChange: vi.fn(), code: { finish }, frames: { add: vi.fn() } });
   transcript.reset(Array.from({ length: count }, (_, index) => user(index + 1)));
   return transcript;
 }
@@ -117,7 +130,7 @@ test("however long a conversation is, the page holds a bounded run of it that mo
 });
 
 test("of long items fewer come at once, but one", () => {
-  const transcript = new Transcript(root, { runCommand: () => undefined, code: { finish }, frames: { add: vi.fn() } });
+  const transcript = new Transcript(root, { runCommand: () => undefined, showChange: vi.fn(), code: { finish }, frames: { add: vi.fn() } });
   const items = Array.from({ length: 60 }, (_, index) => ({ ...user(index + 1), text: `prompt ${index + 1} `.padEnd(index < 10 ? 50_000 : 10_000) }));
   transcript.reset(items);
   expect(run().replaceAll(" ", "")).toBe("58-60(3)");
@@ -154,7 +167,7 @@ test("a reader at the end is followed by a run that stays bounded, any other one
 
 test("what changes while it is not on the page is there when it comes back, and so is what was unfolded", () => {
   const transcript = long(200);
-  transcript.put({ kind: "tool", id: "t", name: "grep", summary: "x", status: "running", output: "" }, true);
+  transcript.put({ kind: "tool", id: "t", name: "grep", summary: "x", status: "running", diff: "", output: "" }, true);
   root.querySelector("details")?.setAttribute("open", "");
   root.querySelector("details")?.dispatchEvent(new Event("toggle"));
   for (let pages = 0; pages < 10; pages += 1) {

@@ -12,7 +12,7 @@ const ITEM: QuestionItem = {
   isWhole: true,
   isDiff: false,
   more: "",
-  always: ["bash: make allow"],
+  always: ["run exactly “make” in /w", "read /a"],
 };
 
 let root: HTMLElement;
@@ -47,7 +47,7 @@ function button(label: string): HTMLButtonElement {
 test("a question says what would run and what the lasting answer adds, as text", () => {
   show(ITEM);
   expect(root.querySelector("pre")?.textContent).toBe("make <all>");
-  expect(root.querySelector(".lasting")?.textContent).toBe("“Allow for This Session” adds bash: make allow");
+  expect(root.querySelector(".lasting")?.textContent).toBe("“Allow for This Session”: from now on, until this session ends, Tiro may do this without asking: run exactly “make” in /w; read /a");
   expect([...root.querySelectorAll("button")].map(({ textContent }) => textContent)).toEqual(["Allow Once", "Allow for This Session", "Reject"]);
 });
 
