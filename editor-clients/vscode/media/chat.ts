@@ -163,7 +163,7 @@ function receive(message: ToView): void {
     default:
       paint(message);
   }
-  empty.hidden = !(transcript.isEmpty && isKnown());
+  showEmpty();
   follow.keep();
 }
 
@@ -269,8 +269,10 @@ function showStatus(status: ViewStatus): void {
   }
 }
 
-/** Whether a session was read: before that nobody knows that there is nothing. */
-const isKnown = () => state !== "starting";
+/** Before a session was read nobody knows that there is nothing. */
+function showEmpty(): void {
+  empty.hidden = !transcript.isEmpty || state === "starting";
+}
 
 function activityOf(now: ViewStatus["state"]): string {
   const words = { starting: "Starting…", ready: "", answering: "Answering…", stopped: "Stopped" };
