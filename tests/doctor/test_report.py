@@ -12,4 +12,4 @@ def test_a_directory_that_depends_on_the_folder_is_told(
 ) -> None:
     """Whoever starts an editor elsewhere would miss the sessions."""
     monkeypatch.setenv("TIRO_CONFIG_DIR", given)
-    assert (RELATIVE in report(examine())) == (given == "cfg")
+    assert (RELATIVE in report(examine({}))) == (given == "cfg")
