@@ -93,5 +93,6 @@ function shareText(size: ContextSize): string {
 
 /** Tokens as short as the status bar needs them. */
 export function shortNumber(value: number): string {
-  return value < 1_000 ? String(value) : `${(value / 1_000).toFixed(1)}k`;
+  const [unit, sign] = value < 999_950 ? [1_000, "k"] : [1_000_000, "M"];
+  return value < 1_000 ? String(value) : `${(value / unit).toFixed(1)}${sign}`;
 }

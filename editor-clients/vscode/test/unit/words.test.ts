@@ -61,6 +61,9 @@ test("a session larger than its model takes is over the limit, and the next prom
   expect(contextSizeText(over)).toBe(
     "The session: about 170,712 tokens, ±15 %, over the limit of 8,192: the next prompt makes room",
   );
+  expect(tokensText({ ...SIZE, tokens: 999_949, ratio: null })).toBe("999.9k tokens");
+  expect(tokensText({ ...SIZE, tokens: 999_950, ratio: null })).toBe("1.0M tokens");
+  expect(tokensText({ ...SIZE, tokens: 1_234_567, ratio: 9 })).toBe("1.2M tokens (over the limit)");
   expect(tokensText({ ...SIZE, ratio: 1 })).toBe("12.3k tokens (100 %)");
   expect(tokensSentence(SIZE)).toBe("Next request: 12.3k tokens (38 %)");
   expect(tokensSentence(undefined)).toBe("");
