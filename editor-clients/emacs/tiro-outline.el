@@ -18,6 +18,7 @@
 (require 'tiro-message)
 (require 'tiro-session)
 (require 'tiro-view)
+(require 'tiro-visible)
 
 (defvar tiro-outline-mode-map
   (let ((map (make-sparse-keymap)))
@@ -35,8 +36,8 @@
 (define-derived-mode tiro-outline-mode tiro-view-mode "Tiro-Session"
   "Major mode of a session as an outline.
 \\<tiro-outline-mode-map>\\[outline-cycle] unfolds a heading, \\[outline-cycle-buffer] all of them;
-\on a message \[tiro-toggle-pin] pins it, \[tiro-edit-message] edits it and
-\[tiro-rewind] takes back what came after it."
+On a message \\[tiro-toggle-pin] pins it, \\[tiro-edit-message] edits it and
+\\[tiro-rewind] takes back what came after it."
   (setq-local outline-regexp "\\*+ ")
   (setq-local outline-level (lambda () (- (match-end 0) (match-beginning 0) 1)))
   (outline-minor-mode))
@@ -73,7 +74,7 @@
                                     (if (plist-get size :contextWindow)
                                         (format " of %s" (plist-get size :contextWindow)) ""))))
        ("File" ,(and (plist-get view :path) (abbreviate-file-name (plist-get view :path)))))
-     when value concat (format "%-9s %s\n" label value))))
+     when value concat (format "%-9s %s\n" label (tiro-visible-line value)))))
 
 (defun tiro-outline--memory (known)
   "Return the memo and the summary in KNOWN under headings, where there are any."

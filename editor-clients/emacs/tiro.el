@@ -86,6 +86,7 @@ Commands that Tiro runs see what is on the disk."
 (require 'tiro-server)
 (require 'tiro-session)
 (require 'tiro-view)
+(require 'tiro-visible)
 
 ;;;; Asking
 
@@ -177,7 +178,8 @@ Ask QUESTION first where that is a turn of another session."
               (y-or-n-p (format "%s what another session, %s, did %s ago to %s? " question
                                 (or session "one without a name")
                                 (tiro-view-age (plist-get turn :at))
-                                (mapconcat #'file-name-nondirectory (plist-get turn :paths) ", "))))
+                                (tiro-visible-line
+                                 (mapconcat #'file-name-nondirectory (plist-get turn :paths) ", ")))))
       (tiro--tell-edits
        deed (plist-get turn :at)
        (tiro-session-call method (and turn (list :turnId (plist-get turn :turnId))))))))
@@ -193,13 +195,16 @@ The newest turn may have changed none: its time tells which one it was."
          (commands (append (plist-get result :commands) nil)))
     (message "Tiro: %s %s%s%s" deed
              (if paths (format "the changes of %s, %s old"
-                               (mapconcat #'abbreviate-file-name paths ", ") (tiro-view-age at))
+                               (tiro-visible-line (mapconcat #'abbreviate-file-name paths ", "))
+                               (tiro-view-age at))
                "nothing: all of it was done already")
-             (if unsaved (format "; not saved: %s" (mapconcat #'file-name-nondirectory unsaved ", "))
+             (if unsaved (format "; not saved: %s" (tiro-visible-line
+                                                    (mapconcat #'file-name-nondirectory unsaved ", ")))
                "")
              (if commands
                  (format "\nWhat its commands did stays done: %s%s"
-                         (string-join (seq-take commands tiro--max-told-commands) "; ")
+                         (tiro-visible
+                          (string-join (seq-take commands tiro--max-told-commands) "; "))
                          (if (nthcdr tiro--max-told-commands commands) "; and more" ""))
                ""))))
 

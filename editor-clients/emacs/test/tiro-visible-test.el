@@ -28,7 +28,7 @@
   (should (equal "a␍b␛[2J⟨U+202E⟩" (tiro-visible-prose "a\rb\e[2J\u202e")))
   (should (equal "so\u00adft" (tiro-visible-prose "so\u00adft")))
   (let ((shown (tiro-visible (propertize "a\e" 'face 'bold))))
-    (should (eq 'bold (get-text-property 0 'face shown)))))
+    (dolist (at '(0 1)) (should (eq 'bold (get-text-property at 'face shown))))))
 
 (ert-deftest tiro-visible-in-questions-titles-and-lists ()
   "Nothing hides in a question, its diff, its subject, a title or a choice."
