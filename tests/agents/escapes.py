@@ -675,7 +675,6 @@ cp a.txt to-d*
 cp sub/* to-file
 cp pay/k here && cat he*
 make -n | cat to-*
-git diff dash/*
 cd dash && git diff *
 cd dash && sort *
 cd dash && ls *
@@ -769,8 +768,6 @@ tar cf a.tar .
 tar -cf a.tar ./
 jq -n 'import "../outside/k" as $s; $s'
 jq -n 'include "sub/b"; .'
-git diff
-git diff HEAD
 git grep SECRET
 git log -p
 git show HEAD
@@ -1264,6 +1261,8 @@ git status
 git status -s
 git status --short --branch
 git diff --stat
+git diff dash/*
+git diff --cached
 git log --oneline -5
 git log -n 3 --format='%h %s'
 ls

@@ -75,20 +75,25 @@ def test_what_lies_below_a_folder_is_asked_about(room: Path, line: str, told: st
 
 @pytest.mark.parametrize(
     ("line", "kind"),
-    [("git blame src/a.py", "allow"), ("git blame keys/k.pem", "ask"), ("git diff", "ask")],
+    [
+        *(("git blame src/a.py", "allow"), ("git blame keys/k.pem", "ask"), ("git diff", "ask")),
+        *(("git diff -- src", "allow"), ("git diff --cached -- src", "allow")),
+    ],
 )
 def test_what_git_follows_counts_only_where_all_of_it_is_shown(
     room: Path, line: str, kind: str
 ) -> None:
     for command in (["init", "-q"], ["add", "."]):
         subprocess.run(["git", *command], cwd=room, check=True)
+    (room / "keys/k.pem").write_text("y\n")
     assert decided(room, line).kind == kind
 
 
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
-        *(("git diff", "ask"), ("git diff -- .", "ask"), ("git blame src/a.py", "allow")),
+        *(("git diff", "ask"), ("git diff -- .", "allow"), ("git blame src/a.py", "allow")),
+        *(("git log -p", "ask"), ("git diff -- ../outside", "ask")),
         *(("git diff --stat", "allow"), ("git status", "allow"), ("git log --stat", "allow")),
     ],
 )
@@ -99,7 +104,9 @@ def test_a_repository_above_the_workspace_has_files_outside(
     (room / "keys/k.pem").unlink()
     for command in (["init", "-q"], ["add", "."]):
         subprocess.run(["git", *command], cwd=room.parent, check=True)
-    table: Any = {"<read-only>": "allow", "git diff": "allow", "git blame": "allow"}
+    (room.parent / "outside/k").write_text("y\n")
+    names = ("<read-only>", "git diff", "git log", "git blame")
+    table: Any = dict.fromkeys(names, "allow")
     gate = Gate(Rules(config={"bash": table}, default=STRICT_SET), Workspace(RecordingEditor(room)))
     decision = gate.decide(gate.look(TOOLS["run_command"], {"command": line}))
     assert decision.kind == kind

@@ -531,6 +531,82 @@ def test_git_runs_and_writes_nothing_that_its_words_hide(base: Path, line: str) 
     assert not [*base.rglob("X")]
 
 
+DIFFS = r"""
+git diff
+git diff --cached
+git diff --staged -U9
+git diff HEAD
+git diff -R HEAD
+git diff HEAD~1
+git diff HEAD~1 HEAD
+git diff HEAD~1..HEAD
+git diff HEAD~1...
+git diff HEAD~1 -- .
+git diff HEAD -- '*'
+git diff HEAD -- ':(glob)**'
+git diff HEAD -- ':/'
+git diff .
+git diff -M HEAD~1 -- a.txt .env
+git diff -C HEAD~1
+git diff -C -C HEAD~1
+git diff --find-copies --find-copies HEAD~1
+git -C sub diff
+git -C sub diff HEAD~1
+cd sub && git diff HEAD
+git diff HEAD~1:.env HEAD:a.txt
+git diff {blob} -- a.txt
+git diff {blob} a.txt
+git diff secret a.txt
+git diff secret
+git diff secret -- a.txt
+git diff secret..HEAD
+git diff HEAD~1 | cat
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("agent", ["plan", "explore"])
+@pytest.mark.parametrize("how", ["changed", "staged", "removed", "renamed"])
+def test_no_diff_shows_a_denied_file(base: Path, agent: str, how: str) -> None:
+    """M5.8, M5.9: whether it is in the folder, the index or a commit."""
+    ws = changed_repository(base)
+    lines = {
+        "changed": "printf 'OUTSIDE-SECRET\n2' > .env",
+        "staged": "printf 'OUTSIDE-SECRET\n2' > .env; git add .env; rm .env",
+        "removed": "git rm -q --cached .env",
+        "renamed": f"(echo {SECRET}; seq 20) > .env; git {AUTHOR} commit -qm x .env; seq 20 > b;"
+        " git rm -q --cached .env; git add b",
+    }
+    git = f"git {AUTHOR} commit -qam two -- a.txt; git tag secret {BLOB}"
+    subprocess.run(f"{git}; {lines[how]}", cwd=ws, shell=True, check=True, capture_output=True)
+    (ws / ".git/hooks/X").unlink()  # that was us
+    rules = Rules(agent=AGENTS[agent].permission, default=STRICT_SET)
+    used = [("run_command", {"command": real(line, base)}) for line in DIFFS]
+    _, _, results = attempt(base, *used, rules=rules)
+    assert SECRET not in results
+    assert not [*base.rglob("X")]
+
+
+@pytest.mark.parametrize("agent", ["plan", "explore"])
+def test_a_diff_of_other_files_is_shown(base: Path, agent: str) -> None:
+    """Also where a denied file is followed, as long as it is not part of it."""
+    ws = changed_repository(base)
+    (ws / "sub/b.txt").write_text("staged\n")
+    subprocess.run(["git", "add", "sub/b.txt"], cwd=ws, check=True)
+    (ws / ".git/hooks/X").unlink()  # that was us
+    index = (ws / ".git/index").read_bytes()
+    rules = Rules(agent=AGENTS[agent].permission, default=STRICT_SET)
+    lines = ["git diff", "git diff --cached", "git diff HEAD -- sub", "git -C sub diff | head -40"]
+    used = [("run_command", {"command": line}) for line in [*lines, "git diff a.txt"]]
+    ended, asked, results = attempt(base, *used, rules=rules)
+    assert (set(ended), asked) == ({"done"}, [])
+    assert results.count("+b\n") == 3
+    assert results.count("+staged\n") == 2
+    assert (ws / ".git/index").read_bytes() == index
+    subprocess.run(["git", "config", "diff.e.textconv", str(ws / "trap")], cwd=ws, check=True)
+    assert set(attempt(base, *used, rules=rules)[0]) == {"rejected"}
+    assert not [*base.rglob("X")]
+
+
 def test_git_exchanges_with_what_lies_elsewhere(base: Path) -> None:
     git = ["git", "remote", "add", "up", "https://127.0.0.1:9/a.git"]
     subprocess.run(git, cwd=base / "ws", check=True)

@@ -151,7 +151,6 @@ ODD_FRONTS = [
     "\\",
     "'",
     "if ",
-    "exec ",
     "nice ",
     "E\n",
 ]

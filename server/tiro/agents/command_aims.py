@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from tiro.agents.command_folders import About, Found, found_in_folders
+from tiro.agents.command_folders import About, Found, found_among, found_in_folders
 from tiro.agents.command_order import LED_ASTRAY, led_astray
 from tiro.agents.command_rules import CommandSubject, fed_commands, stand_alone
 from tiro.agents.path_patterns import PathSubject
@@ -21,6 +21,7 @@ from tiro.agents.path_rights import Objection, PathRights
 from tiro.tools.command_core import within_git
 from tiro.tools.command_line import CommandLine, loose_words, parse_with_globs
 from tiro.tools.command_risks import hides_others, is_known
+from tiro.tools.git_diff import diffed_paths
 from tiro.tools.git_settings import READING_HOOKS, local_source, repository_doubt
 from tiro.tools.globs import UncertainError, expanded_words, possible_names
 from tiro.tools.readers import only_reads
@@ -71,7 +72,8 @@ def command_aims(command: str, folder: Path, rights: Rights) -> Iterator[Command
     if line.unplain is not None:
         yield from _of_any_line(command, line.text, folder, rights.paths)
         return
-    places, hooks = _folders(line, folder), () if is_reading(command) else READING_HOOKS
+    places, is_still = _folders(line, folder), is_reading(command)
+    hooks = () if is_still else READING_HOOKS
     astray, fed = led_astray(line, places, rights.paths.budget), fed_commands(line)
     alone = stand_alone(line) and not line.globs and not any(astray)
     for words, at, is_astray, is_fed in zip(line.commands, places, astray, fed, strict=True):
@@ -96,7 +98,7 @@ def command_aims(command: str, folder: Path, rights: Rights) -> Iterator[Command
         subject = CommandSubject(
             words, is_free=is_free, doubt=doubt, is_home=is_home, is_fed=is_fed
         )
-        yield from _come_upon(text, subject, at or folder, rights)
+        yield from _come_upon(text, subject, at or folder, rights, is_still=is_still)
     yield from _unseen(line.text, folder, rights.paths)
 
 
@@ -137,17 +139,22 @@ def _expanded(line: CommandLine, folder: Path) -> CommandLine:
 
 
 def _come_upon(
-    line: str, subject: CommandSubject, folder: Path, rights: Rights
+    line: str, subject: CommandSubject, folder: Path, rights: Rights, *, is_still: bool
 ) -> Iterator[CommandAim]:
     """A command, and what it comes upon where its words alone would let it run.
 
-    What searches below folders and comes upon nothing there only reads what it may.
+    What searches below folders and comes upon nothing there only reads what it may. `is_still`
+    says that nothing in the line does more than read, and that its environment sees to it.
     """
     core, _ = within_git(subject.words)
-    seeks = core[0] != "git" and only_reads(core, deep=True) is not None
+    diffed = diffed_paths(core, folder) if is_still and subject.is_free else None
+    if diffed is not None and not all(map(rights.paths.is_inside, diffed)):
+        diffed = None
+    seeks = diffed is not None or (core[0] != "git" and only_reads(core, deep=True) is not None)
     found: list[Found] = []
     if only_reads(core, deep=False) is None and (seeks or not rights.forbids(subject)):
-        found = list(found_in_folders(core, folder, rights.paths))
+        looked = found_in_folders(core, folder, rights.paths)
+        found = list(looked if diffed is None else found_among(diffed, rights.paths))
         subject = msgspec.structs.replace(subject, is_seen=seeks and not found)
     for one in found:
         if one.about == "unseen":

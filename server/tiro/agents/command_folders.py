@@ -105,6 +105,12 @@ def found_in_folders(words: Sequence[str], folder: Path, rights: PathRights) -> 
         yield Found(path, "guarded", objection)
 
 
+def found_among(paths: Sequence[Path], rights: PathRights) -> Iterator[Found]:
+    """What rules have against reading these."""
+    for path in paths:
+        yield from _Look(rights, False).ruled(path, reads=True, writes=False)
+
+
 def _of_git(
     look: "_Look", words: Sequence[str], named: Sequence[str], folder: Path
 ) -> Iterator[Found]:
@@ -167,7 +173,7 @@ class _Look:
         for start in dict.fromkeys(Path(os.path.realpath(folder / name)) for name in named):
             if not self._rights.is_inside(start):
                 continue  # it is asked about as it is named
-            yield from self._of_rules(start, reads=reads, writes=writes)
+            yield from self.ruled(start, reads=reads, writes=writes)
             for entry in self._below(start):
                 yield from self._of_entry(entry, reads, writes, follows=self._follows)
             if self._budget.is_spent:
@@ -182,7 +188,7 @@ class _Look:
                 if entry.is_symlink() and not find.finds_files_only:
                     yield from self._of_entry(entry, True, writes, follows=True)
                 elif not entry.is_symlink():
-                    yield from self._of_rules(Path(entry.path), reads=True, writes=writes)
+                    yield from self.ruled(Path(entry.path), reads=True, writes=writes)
             if self._budget.is_spent:
                 yield Found(start, "unseen")
 
@@ -236,7 +242,7 @@ class _Look:
                     yield Found(path, "outside")
                 if not self._rights.may_name(path):
                     continue
-                if found := [*self._of_rules(path, reads=True, writes=False)]:
+                if found := [*self.ruled(path, reads=True, writes=False)]:
                     yield from found
                     return
         except (OSError, ValueError):
@@ -251,22 +257,22 @@ class _Look:
             path = Path(os.path.realpath(place / end))
             if not self._rights.is_inside(path):
                 yield Found(path, "outside")
-            yield from self._of_rules(path, reads=False, writes=True)
+            yield from self.ruled(path, reads=False, writes=True)
 
     def _of_entry(
         self, entry: os.DirEntry[str], reads: bool, writes: bool, *, follows: bool
     ) -> Iterator[Found]:
         if not entry.is_symlink():
             if self._rights.may_concern(entry):
-                yield from self._of_rules(Path(entry.path), reads=reads, writes=writes)
+                yield from self.ruled(Path(entry.path), reads=reads, writes=writes)
         elif follows or writes:
             path = Path(os.path.realpath(entry.path) if follows else entry.path)
             if not self._rights.is_inside(path):
                 yield Found(path, "outside")
             for one in dict.fromkeys((path, Path(entry.path))):
-                yield from self._of_rules(one, reads=reads, writes=writes)
+                yield from self.ruled(one, reads=reads, writes=writes)
 
-    def _of_rules(self, path: Path, *, reads: bool, writes: bool) -> Iterator[Found]:
+    def ruled(self, path: Path, *, reads: bool, writes: bool) -> Iterator[Found]:
         """What rules have against it."""
         for one in self._rights.objections(path, reads=reads, writes=writes):
             yield Found(path, "guarded" if one.is_guarded else "banned", one)

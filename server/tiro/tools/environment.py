@@ -32,6 +32,10 @@ GIT_CONFIG = {"safe.bareRepository": "explicit", "core.fsmonitor": "false"}
 
 READING = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 """With these git writes no index, and brings nothing from elsewhere."""
+ELSEWHERE = frozenset(
+    {"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"}
+)
+"""By these git would take another repository; who was started by git has them."""
 READING_CONFIG = {
     "core.hooksPath": os.devnull,
     "diff.autoRefreshIndex": "false",
@@ -42,11 +46,6 @@ READING_CONFIG = {
 """Without these what only reads would run hooks, write, check signatures, or run git elsewhere."""
 
 
-def looking_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment that a command got, for one that reads: no `ls` of a folder runs for `ls`."""
-    return dict(environment) | {"PATH": absolute_path(environment)}
-
-
 def absolute_path(environment: Mapping[str, str]) -> str:
     """Where programs are looked for, without what depends on the folder that a command runs in."""
     path = environment.get("PATH", os.defpath)
@@ -54,9 +53,15 @@ def absolute_path(environment: Mapping[str, str]) -> str:
 
 
 def reading_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment that a command got, for one that only reads: git runs no hook in it."""
+    """An environment that a command got, for one that only reads.
+
+    git runs no hook in it and takes the repository of its folder, which was looked at, and no `ls`
+    of a folder runs for `ls`.
+    """
     count = environment.get("GIT_CONFIG_COUNT", "0")
-    return dict(environment) | READING | _git_config(READING_CONFIG, count)
+    kept = {name: value for name, value in environment.items() if name not in ELSEWHERE}
+    path = {"PATH": absolute_path(environment)}
+    return kept | path | READING | _git_config(READING_CONFIG, count)
 
 
 def command_environment(

@@ -66,7 +66,7 @@ def repository_doubt(folder: Path, hooks: Collection[str] = ()) -> str | None:
 
     The folder is a real path, and `hooks` are the names of those that it would run. Asks the disk.
     """
-    found = _repository_above(folder)
+    found = repository_above(folder)
     waiting = [] if found is None else [found]
     seen: set[Path] = set()
     while waiting:
@@ -95,7 +95,7 @@ def followed_paths(folder: Path) -> Iterator[Path]:
 
     Raises OSError, and ValueError where they cannot be told.
     """
-    tree = _repository_above(folder)
+    tree = repository_above(folder)
     if tree is not None:
         yield from (tree / name for name in followed_files(_git_folder(tree)))
 
@@ -135,7 +135,7 @@ def _is_local(path: Path) -> bool:
 
 def _remotes(folder: Path) -> set[str]:
     """The names of other repositories that the settings of this one have an address for."""
-    tree = _repository_above(folder)
+    tree = repository_above(folder)
     try:
         data = _git_folder(tree) if tree is not None else folder
         if os.path.lexists(data / "commondir"):
@@ -148,19 +148,19 @@ def _remotes(folder: Path) -> set[str]:
 
 def is_in_repository(folder: Path) -> bool:
     """Whether git, run in this folder, finds a repository."""
-    return _repository_above(folder) is not None
+    return repository_above(folder) is not None
 
 
-class _DoubtError(ValueError):
-    """Why a repository is not known to be harmless."""
-
-
-def _repository_above(folder: Path) -> Path | None:
+def repository_above(folder: Path) -> Path | None:
     """The nearest folder that holds a repository, or is one."""
     for tree in (folder, *folder.parents):
         if os.path.lexists(tree / ".git") or _is_repository(tree):
             return tree
     return None
+
+
+class _DoubtError(ValueError):
+    """Why a repository is not known to be harmless."""
 
 
 def _is_repository(folder: Path) -> bool:

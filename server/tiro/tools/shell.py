@@ -15,11 +15,11 @@ from typing import Any
 from tiro.errors import ToolError
 from tiro.session.hidden import visible
 from tiro.tools.command import Command, Ended
+from tiro.tools.command_core import within_git
 from tiro.tools.command_line import parse_with_globs
 from tiro.tools.environment import (
     absolute_path,
     command_environment,
-    looking_environment,
     reading_environment,
 )
 from tiro.tools.file_text import unsaved_files
@@ -97,8 +97,6 @@ def shell_tools(keys: Collection[str] = (), allowed: Collection[str] = ()) -> li
 
     async def run_command(given: dict[str, Any], run: ToolRun) -> ToolOutput:
         environment = command_environment(os.environ, run.secrets, keys, allowed)
-        if is_reading(given["command"], deep=True):
-            environment = looking_environment(environment)
         if is_reading(given["command"]):
             environment = reading_environment(environment)
         return await _run_command(given, run, environment)
@@ -117,11 +115,17 @@ def shell_tools(keys: Collection[str] = (), allowed: Collection[str] = ()) -> li
     ]
 
 
-def is_reading(command: str, *, deep: bool = False) -> bool:
-    """Whether all of a command line is known to only read the files it names, or more if `deep`."""
+def is_reading(command: str) -> bool:
+    """Whether all of a command line is known to only read, so that it needs nothing more."""
     line = parse_with_globs(command)
-    reads = (only_reads(words, deep=deep) is not None for words in line.commands)
-    return line.unplain is None and all(reads)
+    return line.unplain is None and all(map(_is_reading, line.commands))
+
+
+def _is_reading(words: Sequence[str]) -> bool:
+    """Of git only what needs no text of files from elsewhere."""
+    core, _ = within_git(words)
+    deep = core[0] != "git" or core[1:2] in (["diff"], ("diff",))
+    return only_reads(words, deep=deep) is not None
 
 
 async def _preview(given: dict[str, Any], run: ToolRun) -> str:
