@@ -2,6 +2,9 @@
 
 import asyncio
 import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,8 @@ import pytest
 from tests.protocol.fakes import Client
 from tiro.agents import events
 from tiro.protocol import editor as editor_module
+from tiro.protocol.shown_texts import ShownTexts
+from tiro.stores.processes import mark
 from tiro.tools.editor import Diagnostic, PermissionAnswer, PermissionRequest
 
 REQUEST = PermissionRequest(
@@ -244,6 +249,35 @@ async def test_a_long_text_is_shown_in_a_private_file_that_goes_at_the_end() -> 
     editor.close()
     with pytest.raises(FileNotFoundError):
         os.stat(path.parent)
+
+
+@pytest.mark.skipif(not mark(), reason="the system does not tell this machine from others")
+def test_what_killed_servers_have_shown_goes_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        pass
+    gone = f"tiro-shown-{dead.pid}-{mark()}-x"
+    stay = [
+        f"tiro-shown-{os.getppid()}-{mark()}-x",
+        f"tiro-shown-{dead.pid}-m00000000-x",
+        f"tiro-shown-{dead.pid}",
+        f"tiro-shown-x-{mark()}-y",
+        f"tiro-rescued-{dead.pid}-{mark()}-x",
+    ]
+    for name in (gone, *stay):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "text").write_text("shown")
+    shown = ShownTexts()
+    path = shown.write("a.txt", "text")
+    assert {folder.name for folder in tmp_path.iterdir()} == {*stay, path.parent.name}
+    other = ShownTexts()
+    other.write("a.txt", "text")
+    other.close()
+    assert path.read_text() == "text"
+    shown.close()
+    assert {folder.name for folder in tmp_path.iterdir()} == set(stay)
 
 
 async def test_a_short_text_or_a_client_that_cannot_is_left_alone() -> None:

@@ -8,8 +8,6 @@ import asyncio
 import contextlib
 import itertools
 import logging
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +18,7 @@ from tiro.protocol import types
 from tiro.protocol.buffer_edits import change_buffer
 from tiro.protocol.buffers import Buffers, path_of
 from tiro.protocol.rpc import ClientRefusedError, TiroProtocol, UnreadableAnswerError
+from tiro.protocol.shown_texts import ShownTexts
 from tiro.protocol.wire import displayed, from_wire_diagnostic
 from tiro.tools.editor import Diagnostic, PermissionAnswer, PermissionRequest
 
@@ -50,7 +49,7 @@ class ClientEditor:
         self._capabilities: dict[str, Any] = {}
         self._told: set[str] = set()
         self._tokens = itertools.count(1)
-        self._folder: Path | None = None
+        self._shown = ShownTexts()
         self.features = types.Features()
         self.turn_id: Callable[[], str | None] = lambda: None
 
@@ -184,7 +183,7 @@ class ClientEditor:
         if not is_long or not self.can("window.showDocument.support"):
             return
         try:
-            path = await asyncio.to_thread(self._write, name, text)
+            path = await asyncio.to_thread(self._shown.write, name, text)
             params = {"uri": path.as_uri(), "takeFocus": False}
             await self._ask_briefly("window/showDocument", params)
         except (OSError, ClientRefusedError, TimeoutError) as error:
@@ -216,8 +215,7 @@ class ClientEditor:
 
     def close(self) -> None:
         """Remove the texts that were shown."""
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        self._shown.close()
 
     async def _new_token(self) -> str | None:
         if not self.can("window.workDoneProgress"):
@@ -232,15 +230,6 @@ class ClientEditor:
     async def _ask_briefly(self, method: str, params: Any) -> None:
         """Ask what needs no person: a client that does not answer soon never will."""
         await asyncio.wait_for(self._protocol.ask(method, params), ANSWER_SECONDS)
-
-    def _write(self, name: str, text: str) -> Path:
-        """A private file with the text: `window/showDocument` takes nothing else."""
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="tiro-"))
-        path = self._folder / name
-        path.write_text(text, encoding="utf-8", errors="replace")
-        path.chmod(0o600)
-        return path
 
 
 def _asked_about(request: PermissionRequest) -> str:
