@@ -49,6 +49,7 @@ BESIDE = {
 PAST_THE_DISK = {
     ("blobs.py", "os.unlink"), ("disk.py", "os.unlink"), ("session_files.py", "os.unlink"),
     ("index.py", "os.unlink"), ("lock.py", "os.unlink"), ("lock.py", "os.write"),
+    ("leftovers.py", "os.unlink"),
 }  # fmt: skip
 """Calls to the system that go past `Disk`: tidying up whose failure costs nothing."""
 
