@@ -184,7 +184,7 @@ A chat buffer that was killed stays so until it is asked for again."
                                               (plist-get event :status)
                                               (plist-get event :parentToolUseId)))
        ("toolResult" (tiro-message-show-tool-result
-                      (plist-get event :toolUseId) (plist-get event :content)
+                      (plist-get event :toolUseId) (tiro-message-event-result event)
                       (eq t (plist-get event :isError))
                       (plist-get event :seq) (eq t (plist-get event :truncated))))
        ("stored" (tiro-message-stored (plist-get event :seq) (plist-get event :role)))

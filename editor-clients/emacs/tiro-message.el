@@ -179,6 +179,16 @@ SEQ is that of the message, which holds more than TEXT if CUT."
                              (t "failed"))
                :result text :seq seq :cut cut))))
 
+(defun tiro-message-event-result (event)
+  "Return what EVENT, a \"toolResult\", tells; of a long one its two ends."
+  (concat (plist-get event :content)
+          (when-let* ((end (plist-get event :end)))
+            (concat (tiro-message--left-out (plist-get event :leftOut)) end))))
+
+(defun tiro-message--left-out (count)
+  "Return a line that says that COUNT characters are not shown."
+  (format "\n[… %d characters are not shown here …]\n" count))
+
 (defun tiro-message--failure (tool result)
   "Return how TOOL, if that is a command, failed by the end of RESULT, or nil."
   (when (string-suffix-p "run_command" (plist-get tool :name))
@@ -254,8 +264,7 @@ SEQ is that of the message, which holds more than TEXT if CUT."
                   (total (plist-get head :totalChars))
                   (left (- total (* 2 half))))
              (concat (plist-get head :text)
-                     (when (> left 0) (format "\n[… %d of %d characters are not shown here …]\n"
-                                              left total))
+                     (when (> left 0) (tiro-message--left-out left))
                      (when (> total half)
                        (plist-get (tiro-message--piece seq (max half (- total half)) half)
                                   :text)))))

@@ -50,10 +50,8 @@ class Screen:
                 self.tell(f"{named(use)}: {status}")
             case {"type": "toolResult", "isError": True, "content": content}:
                 self.tell("  " + content.strip().partition("\n")[0])
-            case {"type": "toolResult", "content": content, "toolUseId": id} if (
-                id in self._commands
-            ):
-                if (how := failure_of(content)) is not None:
+            case {"type": "toolResult", "toolUseId": id} if id in self._commands:
+                if (how := failure_of(event.get("end") or event["content"])) is not None:
                     self.tell("  " + how)
             case {"type": "retry", "reason": reason, "waitSeconds": seconds}:
                 self.tell(f"{reason}; trying again in {seconds:.0f} s")

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import re
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from tests.agents.turns import (
 from tests.fakes import RecordingEditor, ScriptedModel, Step, says, uses
 from tiro.agents.agent_info import AgentInfo
 from tiro.agents.events import (
+    MAX_END_BYTES,
     MAX_SHOWN_BYTES,
     Finished,
     Progress,
@@ -364,23 +364,29 @@ def test_long_output_is_cut_for_the_model_more_for_events_and_kept_whole() -> No
     assert sent.content == content
     shown = next(event for event in events if isinstance(event, ToolResult))
     assert shown.truncated
-    assert shown.content.startswith("é" * 600)
-    assert shown.content.endswith("endend")
+    assert shown.content == "é" * (MAX_SHOWN_BYTES // 2)
+    assert shown.end.endswith("endend")
 
 
 @pytest.mark.parametrize("ahead", range(4))
 def test_shown_result_is_cut_at_a_character(ahead: int) -> None:
-    """B12: a 4-byte character at every position of the cut."""
+    """B12: a 4-byte character at every position of both cuts."""
     text = "a" * ahead + "🙂" * 2000 + "b" * ahead + "\n[exit code 1]"
     shown = shown_result("c", text, is_error=False)
-    between = r"(\n\[… [0-9,]+ characters are not shown here …\]\n)"
-    head, mark, tail = re.split(between, shown.content)
-    assert text.startswith(head)
-    assert text.endswith(tail)
-    left_out = int(re.sub(r"\D", "", mark))
-    assert left_out == len(text) - len(head) - len(tail)
-    assert MAX_SHOWN_BYTES - 10 < len(shown.content.encode()) <= MAX_SHOWN_BYTES
+    assert text.startswith(shown.content)
+    assert text.endswith(shown.end)
+    assert MAX_SHOWN_BYTES - 4 < len(shown.content.encode()) <= MAX_SHOWN_BYTES
+    assert MAX_END_BYTES - 4 < len(shown.end.encode()) <= MAX_END_BYTES
+    assert shown.left_out == len(text) - len(shown.content) - len(shown.end)
     assert shown.truncated
+
+
+@pytest.mark.parametrize("more", range(6))
+def test_both_ends_of_a_shown_result_never_overlap(more: int) -> None:
+    text = "a" * MAX_SHOWN_BYTES + "b" * more
+    shown = shown_result("c", text, is_error=False)
+    assert (shown.content + shown.end, shown.left_out) == (text, 0)
+    assert shown.truncated == (more > 0)
 
 
 def test_reads_run_together_and_results_come_as_they_are_there() -> None:

@@ -107,8 +107,8 @@ async def test_nothing_is_written_over_a_question(capsys: pytest.CaptureFixture[
     link: Any = FakeLink()
     lines = AskedMeanwhile()
     talk = Talk(link, Screen(), lines)
-    late = {"type": "toolUse", "status": "done", "toolUse": ASKED["toolUse"]}
+    late = {"type": "toolUse", "status": "failed", "toolUse": ASKED["toolUse"]}
     lines.meanwhile = lambda: talk.screen.hear("tiro/turn/event", {"sessionId": "one", **late})
     assert (await talk.answer("tiro/permission/request", ASKED))["decision"] == "once"
     written = capsys.readouterr().err
-    assert "[r]eject (and why): o\n· run_command seq 30: done\n" in written
+    assert "[r]eject (and why): o\n· run_command seq 30: failed\n" in written

@@ -137,6 +137,21 @@
     (should (string-prefix-p "* thinking\nhm\n\nfirst\n\n* glob *.el: done, 2 lines\n\nsecond"
                              (buffer-substring-no-properties (point-min) (point-max))))))
 
+(ert-deftest tiro-chat-long-output-is-told-by-both-its-ends ()
+  "How a command failed stands at the end, which the cut content lacks."
+  (with-temp-buffer
+    (setq tiro-session (tiro-session--create))
+    (tiro-chat-mode)
+    (dolist (event '((:type "toolUse" :toolUse (:id "1" :name "run_command" :input (:command "x"))
+                      :status "done")
+                     (:type "toolResult" :toolUseId "1" :isError :json-false :truncated t
+                      :content "a\nb" :leftOut 7 :end "y\nz\n[exit code 2]")))
+      (tiro-chat--event event))
+    (should (string-prefix-p "* run_command x: failed" (buffer-string)))
+    (should (equal "a\nb\n[… 7 characters are not shown here …]\ny\nz\n[exit code 2]"
+                   (tiro-message-event-result
+                    '(:content "a\nb" :leftOut 7 :end "y\nz\n[exit code 2]"))))))
+
 (ert-deftest tiro-chat-tool-of-a-sub-agent-is-marked ()
   "Whoever reads sees that another agent did it, at each of its statuses."
   (with-temp-buffer

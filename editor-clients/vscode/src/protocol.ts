@@ -831,7 +831,9 @@ export interface ToolOutputEvent {
   delta: string;
 }
 
-/** A tool's result, both ends in 4,096 bytes; `session/content` with its seq gives all of it. */
+/** A tool's result, cut to 4,096 bytes; `session/content` with its seq gives all of it.
+
+    `end`: how a longer one ends, in 2,048 bytes; `left_out`: how many characters lie between. */
 export interface ToolResultEvent {
   type: "toolResult";
   sessionId: string | null;
@@ -842,6 +844,8 @@ export interface ToolResultEvent {
   content: string;
   truncated: boolean;
   seq: number | null;
+  end?: string;
+  leftOut?: number;
 }
 
 /** A finished message is part of the session. */

@@ -12,9 +12,8 @@ from tiro.session.messages import StopReason, Usage
 
 ToolUseStatus = Literal["proposed", "running", "done", "rejected", "failed", "cancelled"]
 
-MAX_SHOWN_BYTES = 4096
-LEFT_OUT = "\n[… {count:,} characters are not shown here …]\n"
-"""What an event shows of a tool result at most."""
+MAX_SHOWN_BYTES, MAX_END_BYTES = 4096, 2048
+"""What an event shows of a tool result at most: of its beginning, and of its end."""
 
 
 class ToolUseShown(Struct, frozen=True):
@@ -70,6 +69,10 @@ class ToolResult(Struct, frozen=True, tag="tool_result", kw_only=True):
     is_error: bool
     content: str
     truncated: bool = False
+    end: str = ""
+    """Of a longer one than `content` holds, how it ends."""
+    left_out: int = 0
+    """How many characters lie between the two."""
     seq: int | None = None
 
 
@@ -151,22 +154,19 @@ TurnEvent: TypeAlias = (
 def shown_result(
     tool_use_id: str, content: str, *, is_error: bool, seq: int | None = None
 ) -> ToolResult:
-    """The event of a stored result; of a long one its beginning and its end."""
+    """The event of a stored result; of a long one its beginning and, apart from it, its end."""
     data = content.encode("utf-8", "replace")
-    is_cut = len(data) > MAX_SHOWN_BYTES
+    if len(data) <= MAX_SHOWN_BYTES:
+        return ToolResult(tool_use_id=tool_use_id, is_error=is_error, content=content, seq=seq)
+    head = data[:MAX_SHOWN_BYTES].decode("utf-8", "ignore")
+    rest = content[len(head) :]
+    end = rest.encode("utf-8", "replace")[-MAX_END_BYTES:].decode("utf-8", "ignore")
     return ToolResult(
         tool_use_id=tool_use_id,
         is_error=is_error,
-        content=_ends_of(data) if is_cut else content,
-        truncated=is_cut,
+        content=head,
+        truncated=True,
+        end=end,
+        left_out=len(rest) - len(end),
         seq=seq,
     )
-
-
-def _ends_of(data: bytes) -> str:
-    """Both ends, cut at whole characters, with a mark between them, within the limit."""
-    room = MAX_SHOWN_BYTES - len(LEFT_OUT.format(count=len(data)).encode())
-    head = data[: room // 3].decode("utf-8", "ignore")
-    tail = data[-(room - room // 3) :].decode("utf-8", "ignore")
-    left_out = len(data.decode()) - len(head) - len(tail)
-    return head + LEFT_OUT.format(count=left_out) + tail

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 CLEAR_LINE, CLEAR_ALL = "\r\x1b[K", "\x1b[2J\x1b[3J\x1b[H"
 DIM, BAD, RESET = "\x1b[2m", "\x1b[31m", "\x1b[0m"
 MARK = "· "
-LEFT_OUT = re.compile(r"\[… ([\d,]+ characters) are not shown here …\]")
 MAX_PREVIEW_LINES = 500
 FIRST_LINES, LAST_LINES = 3, 7
 """What is shown of a command's output when it has ended."""
@@ -213,9 +211,9 @@ class Screen:
         if done is None:
             lines = lines[:1] if event["isError"] else []
         else:
-            lines, self.output_seq = _ends_of(lines), event["seq"]
+            lines, self.output_seq = _ends_of(event), event["seq"]
         if done:
-            how = failure_of(event["content"])
+            how = failure_of(event.get("end") or event["content"])
             self._tell(f"{done}: {f'failed, {how}' if how else 'done'}", BAD if how else DIM)
         for line in lines:
             self._tell(line, DIM, "  ")
@@ -287,15 +285,20 @@ class Screen:
             output.tell(text)
 
 
-def _ends_of(lines: list[str]) -> list[str]:
+def _ends_of(event: dict[str, Any]) -> list[str]:
     """The first and the last lines, and between them how much there is, and where."""
-    between = lines[FIRST_LINES:-LAST_LINES]
-    if len(between) < 2:
+    content: str = event["content"].strip()
+    end: str = event["end"].strip() if "end" in event else content
+    lines, last = content.split("\n"), end.split("\n")[-LAST_LINES:]
+    if "end" not in event and len(lines) < FIRST_LINES + LAST_LINES + 2:
         return lines
-    marks = [found[1] for line in between if (found := LEFT_OUT.fullmatch(line))]
-    told = " and ".join([counted(len(between) - len(marks), "line"), *marks])
-    told = f"… {told} between; /output shows all …"
-    return [*lines[:FIRST_LINES], told, *lines[-LAST_LINES:]]
+    first = lines[:FIRST_LINES]
+    if "end" in event:
+        shown = len("".join(first)) + len("".join(last))
+        between = counted(len(content) + event["leftOut"] + len(end) - shown, "character")
+    else:
+        between = counted(len(lines) - FIRST_LINES - LAST_LINES, "line")
+    return [*first, f"… {between} between; /output shows all …", *last]
 
 
 def columns() -> int:

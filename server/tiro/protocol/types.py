@@ -956,13 +956,18 @@ class ToolOutputEvent(Event, frozen=True, tag="toolOutput"):
 
 
 class ToolResultEvent(Event, frozen=True, tag="toolResult"):
-    """A tool's result, both ends in 4,096 bytes; `session/content` with its seq gives all of it."""
+    """A tool's result, cut to 4,096 bytes; `session/content` with its seq gives all of it.
+
+    `end`: how a longer one ends, in 2,048 bytes; `left_out`: how many characters lie between.
+    """
 
     tool_use_id: str
     is_error: bool
     content: str
     truncated: bool
     seq: int | None
+    end: str | UnsetType = UNSET
+    left_out: int | UnsetType = UNSET
 
 
 class StoredEvent(Event, frozen=True, tag="stored"):

@@ -210,6 +210,8 @@ def to_wire_event(
     elif isinstance(event, events.ToolResult):
         fields["content"], is_cut = cut_text(event.content)
         fields["truncated"] = event.truncated or is_cut
+        fields["end"] = event.end or msgspec.UNSET
+        fields["left_out"] = event.left_out if event.end else msgspec.UNSET
     elif isinstance(event, events.Resized):
         fields["decision"] = to_wire(types.Decision, displayed(event.decision))
     elif isinstance(event, events.UsageSoFar):
