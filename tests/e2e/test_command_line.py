@@ -287,7 +287,10 @@ def test_verify_tells_what_is_damaged_and_repairs_it(tiro: Tiro, home: Home) -> 
     assert [(f["path"], f["isRepaired"]) for f in told["findings"]] == [(str(path), False)]
     mended = tiro("sessions", "verify", "--repair")
     assert (mended.returncode, "1 message" in mended.stdout) == (DONE, True)
-    assert tiro("sessions", "verify").stdout == ""
+    assert "1 session read; damage in 1 place, mended in 1" in mended.stderr
+    sound = tiro("sessions", "verify")
+    assert (sound.stdout, "1 session read; all is sound" in sound.stderr) == ("", True)
+    assert tiro("sessions", "vacuum").stdout == "There is nothing that nobody needs\n"
     assert tiro("sessions", "show", "torn").stdout == "[user] Which colour?\n"
 
 

@@ -13,6 +13,8 @@ from tests.e2e.home import Home
 from tests.e2e.test_foreign import TREES
 from tests.stores.shapes import SAMPLES
 from tiro.session.history import time_id
+from tiro.stores.manager import SessionManager
+from tiro.stores.shared import manager_of
 
 DONE, FAILED, WRONG_USE = 0, 1, 2
 KINDS = ("files", "sqlite")
@@ -124,6 +126,27 @@ def test_what_is_here_already_hides_nothing_that_came_along(tiro: Tiro, home: Ho
         "It is here already",
     ]
     assert ids(tiro) == ["light0", "light1", "light2"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_here_under_an_id_of_a_channel_is_here_already(
+    tiro: Tiro, home: Home, kind: str
+) -> None:
+    """N6.4: no client could name it."""
+    home.write_config(store={"kind": kind})
+    home.write("talk.json", ARRAY)
+    is_files = kind == "files"
+    place = SessionManager(home.sessions) if is_files else shared(home)
+    with place as manager:
+        manager.get_or_create("cli:1").add_message("user", "from a pipe")
+    done = tiro("sessions", "import", "talk.json")
+    assert (done.returncode, done.stdout) == (DONE, "cli:1: 1 message\n")
+    assert done.stderr == "It is here already\n"
+    assert ids(tiro) == ["cli:1"]
+
+
+def shared(home: Home) -> SessionManager:
+    return manager_of(home.config_dir / "sessions.db", lambda notice: None, None)
 
 
 def test_an_import_is_stored_whatever_autosave_says(tiro: Tiro, home: Home) -> None:

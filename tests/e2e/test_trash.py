@@ -242,6 +242,8 @@ def test_a_copy_with_the_id_of_another_session_takes_nothing_along(server: Serve
 def test_the_command_line_prunes(tiro: Tiro, home: Home) -> None:
     home.write_config()
     path = aged(home, "old", 91, "ancient words")
+    nothing = tiro("sessions", "prune", "--older-than", "99d")
+    assert (nothing.stdout, nothing.stderr) == ("", "Nothing went to the trash; 1 stay\n")
     dry = tiro("sessions", "prune", "--older-than", "90d", "--dry-run")
     assert dry.stdout.split()[0] == "old"
     size = f"{path.stat().st_size} B"

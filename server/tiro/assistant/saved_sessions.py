@@ -198,7 +198,7 @@ class SavedSessions:
         twin = await asyncio.to_thread(twins.of, imported.stored)
         notes += await asyncio.to_thread(self._adopt_others, imported.others, twins)
         if is_once and twin is not None and twin.holds_all:
-            return await self.load(id=twin.id), [*notes, "It is here already"]
+            return await self.load(path=Path(twin.path)), [*notes, "It is here already"]
         session = await asyncio.to_thread(self._manager.adopt, imported.stored)
         await self._weigh(session)
         self._manager.set_current(session)

@@ -94,12 +94,15 @@ def sessions_prune(given: argparse.Namespace) -> int:
         return code
     rows, verb = result["sessions"], "would go" if given.dry_run else "went"
     write_rows(rows, "savedAt", "SIZE", size_of)
-    output.note(
-        f"{counted(len(rows), 'session')} {verb} to the trash, {size_text(result['bytes'])} in all,"
-        f" free once that is emptied; {result['kept']} stay"
-    )
     if result["left"]:
         output.note(f"tiro: {counted(result['left'], 'session')} could not go; try again")
+    if rows:
+        output.note(
+            f"{counted(len(rows), 'session')} {verb} to the trash, {size_text(result['bytes'])} in"
+            f" all, free once that is emptied; {result['kept']} stay"
+        )
+    else:
+        output.note(f"Nothing {verb} to the trash; {result['kept']} stay")
     return code
 
 

@@ -47,9 +47,10 @@ def sessions_verify(given: argparse.Namespace) -> int:
             if finding.remedy is not None:
                 does = "" if given.repair else "--repair: "
                 output.write(f"  {does}{flat(finding.remedy)}\n")
-        damaged = f"{len(found.findings)} damaged or lost, see above"
-        told = damaged if found.findings else "all is sound"
-        output.note(f"{counted(found.sessions, 'session')} read; {told}")
+        mended = sum(finding.is_repaired for finding in found.findings)
+        told = f"damage in {counted(len(found.findings), 'place')}" if found.findings else ""
+        told += f", mended in {mended}" if told and given.repair else ""
+        output.note(f"{counted(found.sessions, 'session')} read; {told or 'all is sound'}")
     return Exit.DONE if found.is_sound() else Exit.FAILED
 
 
@@ -71,7 +72,10 @@ def sessions_vacuum(given: argparse.Namespace) -> int:
         expired = counted(done.expired, "expired session")
         values = counted(done.values, "large value")
         room = f"{done.bytes:,} bytes {'would be' if given.dry_run else 'are'} free"
-        output.write(f"{expired} and {values} that nothing needs {verb}; {room}\n")
+        if done.expired or done.values or done.bytes:
+            output.write(f"{expired} and {values} that nothing needs {verb}; {room}\n")
+        else:
+            output.write("There is nothing that nobody needs\n")
         if done.in_use:
             output.note(f"{counted(done.in_use, 'large value')} stay while a session is answering")
     return Exit.DONE
@@ -94,11 +98,12 @@ def _stored() -> "Iterator[Path | RawShelf]":
     """The directory of session files, or the store that the user's configuration names instead."""
     from tiro.config.directories import sessions_directory
     from tiro.config.files import load
+    from tiro.shown_turn import tell
     from tiro.stores.shared import place_of, raw_shelf
 
     found = load()
     for problem in found.problems:
-        output.note(flat(problem))
+        tell(problem)
     directory, store = sessions_directory(), found.settings.store  # no workspace may set it
     if store.kind == "files":
         yield directory

@@ -116,6 +116,7 @@ class Twin(NamedTuple):
     """A saved session with the same messages as one that is imported."""
 
     id: str
+    path: str
     holds_all: bool
     """Whether the other one has no memo, summary or state that this one lacks."""
 
@@ -141,7 +142,7 @@ class Twins:
             with suppress(SessionFormatError, SessionNotFoundError, StorageError):
                 core, _ = self._manager.look_at(row.path)
                 if _said([*core.archive_rows, *core.oldest_first()]) == said:
-                    return Twin(row.id, _holds_all(core, stored))
+                    return Twin(row.id, row.path, _holds_all(core, stored))
         return None
 
 

@@ -47,6 +47,11 @@ SETTINGS = (
 )
 LISTED = f"CAST(id AS TEXT), number, CAST(n AS INTEGER), {EXPIRY}, {ABOUT}"
 """The columns of a list."""
+IS_WHOLE = (
+    " AND EXISTS (SELECT 1 FROM snapshots WHERE session = sessions.number)"
+    " AND (SELECT max(first_n) FROM changes WHERE session = sessions.number) IS ?"
+)
+"""That no other program took rows of a session away, as far as that costs little to see."""
 ERRNO_NAMES = {
     sqlite3.SQLITE_FULL: "ENOSPC",
     sqlite3.SQLITE_READONLY: "EROFS",
@@ -359,7 +364,7 @@ class _KeptRows(KeptTexts):
         lines = self._database.keys.redact(change_lines(first_n, changes))
         size = self.snapshot_bytes + self.changes_bytes + len(lines)
         with self._database.writing() as sql:
-            if not self._is_whole(sql) or not self._go_on(sql, session, changes, size):
+            if not self._go_on(sql, session, changes, size, IS_WHOLE, self.newest):
                 return False
             row = (self._number, first_n, lines)
             sql.execute("INSERT INTO changes VALUES (?, ?, ?)", row)
@@ -392,25 +397,26 @@ class _KeptRows(KeptTexts):
             query = "DELETE FROM sessions WHERE number = ?"
             return sql.execute(query, (self._number,)).rowcount > 0
 
-    def _is_whole(self, sql: sqlite3.Connection) -> bool:
-        """Whether no other program took rows of it away, as far as that costs little to see."""
-        query = (
-            "SELECT EXISTS (SELECT 1 FROM snapshots WHERE session = ?1),"
-            " (SELECT max(first_n) FROM changes WHERE session = ?1)"
-        )
-        found: tuple[int, int | None] = sql.execute(query, (self._number,)).fetchone()
-        return found == (1, self.newest)
-
     def _go_on(
-        self, sql: sqlite3.Connection, session: Core, changes: tuple[Change, ...], size: int
+        self,
+        sql: sqlite3.Connection,
+        session: Core,
+        changes: tuple[Change, ...],
+        size: int,
+        condition: str = "",
+        *more: object,
     ) -> bool:
-        """Bring the session's row to what it is now, if it is as it was last seen."""
+        """Bring the session's row to what it is now, if it is as it was last seen.
+
+        And if a condition holds, with these values.
+        """
         assert self.heading is not None
         self.heading.follow(session, changes)
+        about = self._database.about(session, self.heading, size)
         done = sql.execute(
             "UPDATE sessions SET n = ?, title = ?, agent = ?, messages = ?, archived = ?,"
-            " saved_at = ?, bytes = ? WHERE number = ? AND n = ?",
-            (session.n, *self._database.about(session, self.heading, size), self._number, self.n),
+            f" saved_at = ?, bytes = ? WHERE number = ? AND n = ?{condition}",
+            (session.n, *about, self._number, self.n, *more),
         )
         return done.rowcount > 0
 
