@@ -343,6 +343,29 @@ def test_a_deny_of_a_file_is_found_behind_an_agents_deny_of_all(room: Path) -> N
         assert gate.decide(use).kind == "ask"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("cp -r ../home there", "grep -r x ../home", "rg x ../home", "tar cf a.tar ../home"),
+        *("cp -r to-home there", "find ../home -exec cat {} +", "diff -r ../home ../beside"),
+    ],
+)
+def test_a_folder_outside_is_looked_through_as_well(room: Path, line: str) -> None:
+    """B48: who allows what lies outside allows nothing that is denied there."""
+    (room / "to-home").symlink_to("../home")
+    config = {**OUTSIDE_TOO, "bash": "allow", "read": {"~/keys/k": "deny"}}
+    assert ran(room, config, line).kind == "ask"
+    for free in ("cp -r ../beside there", "grep -r x ../beside", "rg x ../home/notes"):
+        assert ran(room, config, free).kind == "allow"
+
+
+def test_a_copy_from_outside_is_held_to_what_it_would_write(room: Path) -> None:
+    (room.parent / "beside/kept.txt").touch()
+    config = {**OUTSIDE_TOO, "bash": "allow", "edit": {"kept.txt": "deny"}}
+    assert ran(room, config, "cp -r ../beside/. .").kind == "ask"
+    assert ran(room, config, "cp -r ../beside/notes .").kind == "allow"
+
+
 # Other names of a file
 
 

@@ -171,8 +171,6 @@ class _Look:
     ) -> Iterator[Found]:
         """What lies below the folders among these words and must not be read, or written."""
         for start in dict.fromkeys(Path(os.path.realpath(folder / name)) for name in named):
-            if not self._rights.is_inside(start):
-                continue  # it is asked about as it is named
             yield from self.ruled(start, reads=reads, writes=writes)
             for entry in self._below(start):
                 yield from self._of_entry(entry, reads, writes, follows=self._follows)
@@ -183,8 +181,7 @@ class _Look:
     def handed(self, find: Find, folder: Path, *, writes: bool) -> Iterator[Found]:
         """What a find may hand to a command, which follows links, and must not be read."""
         for start in (Path(os.path.realpath(folder / name)) for name in find.starts or ["."]):
-            below = self._below(start) if self._rights.is_inside(start) else iter(())
-            for entry in filter(lambda entry: find.may_hand_over(entry.name), below):
+            for entry in filter(lambda entry: find.may_hand_over(entry.name), self._below(start)):
                 if entry.is_symlink() and not find.finds_files_only:
                     yield from self._of_entry(entry, True, writes, follows=True)
                 elif not entry.is_symlink():
@@ -214,8 +211,7 @@ class _Look:
             yield from self.read(sources, folder)
         for source in sources:
             start = folder / source
-            is_walked = is_deep and self._rights.is_inside(start)
-            below = self._below(start) if is_walked else iter(())
+            below = self._below(start) if is_deep else iter(())
             ends = ["", *(entry.path[len(str(start)) + 1 :] for entry in below)]
             heads = dict.fromkeys(("", source.lstrip("/"), basename(os.path.normpath(source))))
             for target in targets:
