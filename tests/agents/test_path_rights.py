@@ -221,6 +221,8 @@ def test_a_command_is_held_to_rules_about_writing_a_file(room: Path, line: str) 
         "cat " + "".join(f"{{{letter},X}}" for letter in "secret") + ".t{x,X}t{,X}",
         "for f in /*/*/*/*/*/zzz*; do cat $f; done",
         "cat > x " + "/*" * 90,
+        "grep " * 300 + "> x",
+        "rm -r " + " ".join(f"n{at}" for at in range(600)),
     ],
 )
 def test_a_line_that_may_stand_for_too_much_asks(
@@ -264,6 +266,7 @@ def test_who_may_not_write_a_file_may_read_it(room: Path, line: str) -> None:
     [
         *("rm -r src", "rm -rf ./src/", "chmod -R a-w src", "mv src there", "cp src/a.py kept.txt"),
         *("cp -r src/. .", "rm -r .", "mv src/kept.txt .", "find -P src -name '*' -delete"),
+        *("rm -r src > y", "cd x; rm -rf ./src 2>&1 | tee y"),
         *("find . -delete", "find src -type f -delete", "find . ( -name x -o -name y ) -delete"),
     ],
 )
@@ -284,6 +287,7 @@ def test_a_command_that_changes_a_folder_is_held_to_what_is_in_it(room: Path, li
         *("cd src && cat ../secret.txt", "grep -r x .", "tar cf a.tar .", "diff -r . src"),
         *("cat secret*", "sed p secret.txt", "sh -c 'cat secret.txt'", "cat {secret,x}.txt"),
         *("cat secre[t].txt", "cat secret.tx?", "for f in sec*; do cat $f; done", "cat $PWD/sec*"),
+        *("grep -r x . > y", "for f in 1 2; do rg x; done", "(sleep 1; cp -r . x) 2>/dev/null"),
         *("find . -name 'secret.*' -exec cat {} +", "zip -r a.zip .", "rsync -a . there"),
     ],
 )

@@ -13,7 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from tiro.agents.command_folders import About, Found, found_among, found_in_folders
+from tiro.agents.command_folders import (
+    About,
+    Found,
+    found_among,
+    found_in_folders,
+    found_in_parts,
+)
 from tiro.agents.command_order import LED_ASTRAY, led_astray
 from tiro.agents.command_rules import CommandSubject, fed_commands, stand_alone
 from tiro.agents.path_patterns import PathSubject
@@ -107,6 +113,8 @@ def _of_any_line(command: str, text: str, folder: Path, rights: PathRights) -> I
     words = tuple(loose_words(command))
     names = itertools.chain(words, possible_names(command, folder, rights.budget.spend))
     yield from _paths_of(text, names, folder, rights, shows=False)
+    found = dict.fromkeys(found_in_parts(command, folder, rights))
+    yield from (_met(text, one, rights) for one in found if one.about != "unseen")
     yield from _unseen(text, folder, rights)
     yield CommandAim(line=text, command=CommandSubject(words, is_plain=False))
 
@@ -161,20 +169,25 @@ def _come_upon(
             doubt = UNSEEN.format(path=one.path)
             subject = msgspec.structs.replace(subject, is_free=False, doubt=doubt)
             continue
-        aim = CommandAim(
-            line=line,
-            path=one.path,
-            about=one.about,
-            outside=rights.paths.subject(one.path) if one.about == "outside" else None,
-            objection=one.objection,
-            bound_to=one.about,
-        )
+        aim = _met(line, one, rights.paths)
         if aim.objection is not None and aim.is_banned and subject.doubt is None:
             told = IN_THE_WAY if seeks else NOT_READ
             doubt = told.format(name=aim.objection.subject.name)
             subject = msgspec.structs.replace(subject, doubt=doubt)
         yield aim
     yield CommandAim(line=line, command=subject)
+
+
+def _met(line: str, found: Found, rights: PathRights) -> CommandAim:
+    """What a command comes upon; an answer "always" holds for all of its kind in the folder."""
+    return CommandAim(
+        line=line,
+        path=found.path,
+        about=found.about,
+        outside=rights.subject(found.path) if found.about == "outside" else None,
+        objection=found.objection,
+        bound_to=found.about,
+    )
 
 
 def _folders(line: CommandLine, folder: Path) -> list[Path | None]:

@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from tiro.agents.path_rights import Objection, PathRights
-from tiro.tools.command_line import word_set
+from tiro.tools.command_line import loose_words, word_set
 from tiro.tools.find_words import Find, find_of
 from tiro.tools.git_settings import followed_paths, is_in_repository
 from tiro.tools.given_options import Option, is_option, named_words
@@ -62,6 +62,9 @@ _PATTERN = re.compile("-[A-Za-z]*[ef]|--regexp|--file")
 """With such a word the pattern is its value."""
 
 
+_GOING_DEEP = SEARCHERS | COPIERS | PACKERS | CHANGERS | {"find"}
+_JOINTS = re.compile(r"[;&|\n()`]+")
+_REDIRECTED = re.compile(r"\d*[<>]+&?\s*[^\s;&|()<>]*")
 _LISTED_AT_ONCE = 10
 """So many names in a list cost what one in a folder costs."""
 
@@ -109,6 +112,15 @@ def found_among(paths: Sequence[Path], rights: PathRights) -> Iterator[Found]:
     """What rules have against reading these."""
     for path in paths:
         yield from _Look(rights, False).ruled(path, reads=True, writes=False)
+
+
+def found_in_parts(command: str, folder: Path, rights: PathRights) -> Iterator[Found]:
+    """The same for a line that is not plain: for all in it that may be such a command."""
+    for part in _JOINTS.split(_REDIRECTED.sub(" ", command)):
+        words = loose_words(part)
+        for at, word in enumerate(words):
+            if basename(word) in _GOING_DEEP and rights.budget.spend(len(words) - at):
+                yield from found_in_folders(words[at:], folder, rights)
 
 
 def _of_git(
@@ -170,13 +182,16 @@ class _Look:
         self, named: Sequence[str], folder: Path, *, reads: bool = True, writes: bool = False
     ) -> Iterator[Found]:
         """What lies below the folders among these words and must not be read, or written."""
-        for start in dict.fromkeys(Path(os.path.realpath(folder / name)) for name in named):
+        for name in dict.fromkeys(named):
+            start = Path(os.path.realpath(folder / name))
+            if not self._budget.spend():
+                yield Found(start, "unseen")
+                return
             yield from self.ruled(start, reads=reads, writes=writes)
             for entry in self._below(start):
                 yield from self._of_entry(entry, reads, writes, follows=self._follows)
-            if self._budget.is_spent:
-                yield Found(start, "unseen")
-                return
+        if self._budget.is_spent:
+            yield Found(folder, "unseen")
 
     def handed(self, find: Find, folder: Path, *, writes: bool) -> Iterator[Found]:
         """What a find may hand to a command, which follows links, and must not be read."""
@@ -209,7 +224,7 @@ class _Look:
             sources = [*named, *odd]
         if is_deep:
             yield from self.read(sources, folder)
-        for source in sources:
+        for source in itertools.takewhile(lambda _: not self._budget.is_spent, sources):
             start = folder / source
             below = self._below(start) if is_deep else iter(())
             ends = ["", *(entry.path[len(str(start)) + 1 :] for entry in below)]
