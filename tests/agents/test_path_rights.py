@@ -133,6 +133,21 @@ def test_what_allows_fits_exactly_what_it_says(room: Path, pattern: str) -> None
         assert found.kind == ("allow" if path in EXACT[pattern] else "ask"), path
 
 
+@pytest.mark.parametrize("pattern", ["app/[id]/**", "[id]", "app/[id]/k", "{base}/ws/app/[id]"])
+def test_a_folder_with_brackets_in_its_name_is_denied_by_it(room: Path, pattern: str) -> None:
+    """As those that stand for routes are called."""
+    for name in ("app/[id]/k", "app/i/k", "app/x/k"):
+        (room / name).parent.mkdir(parents=True)
+        (room / name).touch()
+    pattern = pattern.replace("{base}", str(room.parent))
+    config: Any = {"bash": "allow", "read": {pattern: "deny"}, "write": {pattern: "allow"}}
+    assert decided(room, config, "read_file", {"path": "app/[id]/k"}).kind == "deny"
+    assert ran(room, config, "cat 'app/[id]/k'").kind == "ask"
+    assert ran(room, config, "grep -r x app").kind == "ask"
+    assert decided(room, config, "read_file", {"path": "app/x/k"}).kind == "allow"
+    assert decided(room, config, "write_file", {"path": "app/[id]/k"}).kind == "ask"
+
+
 def test_a_name_of_a_folder_above_the_workspace_denies_nothing_in_it(room: Path) -> None:
     for pattern in ("ws", "ws/", "**/ws/**", room.parent.name):
         config: Any = {"read": {pattern: "deny"}}

@@ -90,7 +90,7 @@ def names_in(pattern: str, roots: Sequence[str]) -> Iterator[str]:
 
 def last_parts(pattern: str) -> list[str]:
     """What a file or folder itself must be called where a pattern that forbids comes to fit it."""
-    lasts = [_of_folder(form).rpartition("/")[2] for form in _forms(pattern)]
+    lasts = [_of_folder(form).rpartition("/")[2] for form in _meant(pattern)]
     return ["*" if last in ("", ".", "..", "**") else last for last in lasts]
 
 
@@ -136,8 +136,7 @@ def _tests(
     """Patterns, each with the parts of the path that it is tested on."""
     inside = () if subject.is_outside else _parts(subject.name)
     full = _parts(subject.full or subject.name)
-    for form in _forms(pattern):
-        form = folded(form) if is_loose else form
+    for form in map(folded, _meant(pattern)) if is_loose else _forms(pattern):
         if form.startswith("/"):
             yield form, full
             if (is_loose or not subject.full) and not subject.is_outside:
@@ -165,6 +164,12 @@ def _forms(pattern: str) -> list[str]:
     """The patterns that one stands for, with `~` and `..` resolved as far as the words go."""
     forms = _alternatives(pattern)
     return [_resolved(_at_home(one)) if one[:1] == "~" else one for one in forms]
+
+
+def _meant(pattern: str) -> list[str]:
+    """The same for what forbids, where `[id]` may be the name of a folder, too."""
+    forms = _forms(pattern)
+    return [*forms, *(one.replace("[", "[[]") for one in forms if "[" in one)]
 
 
 @lru_cache(maxsize=1024)

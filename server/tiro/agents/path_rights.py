@@ -41,7 +41,7 @@ class PathRights:
     def __init__(self, rules: Rules, workspace: Workspace, budget: Budget | None = None) -> None:
         self.roots = workspace.roots()
         self.budget = budget or Budget()
-        self._rules, self._workspace = rules, workspace
+        self._rules = rules
         patterns = sorted({*rules.narrowing_patterns()} - {"*"})
         lasts = {folded(part) for one in patterns for part in last_parts(one)}
         self._lasts = re.compile("|".join(map(fnmatch.translate, sorted(lasts))) or "(?!)")
