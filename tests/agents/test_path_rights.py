@@ -265,6 +265,8 @@ def test_a_variable_of_a_line_leads_where_it_leads(
     for line in ("cat $HOME/keys/k", "cat ${PLACE}/keys/k", "cat ~/keys/k", "cat ~/k*/k > x"):
         assert ran(room, config, line).kind == "ask", line
     assert ran(room, config, "cat ~/notes/n").kind == "allow"
+    monkeypatch.setenv("PLACE", "/of/a-key")
+    assert "a-key" not in ran(room, {"bash": "allow"}, "cat $PLACE/../../../x > y").rule
 
 
 @pytest.mark.parametrize(

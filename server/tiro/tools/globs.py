@@ -27,6 +27,7 @@ _QUOTES = re.compile(r"[\"'\\]")
 _BREAKS = re.compile(r"[\s;&|()<>`]+")
 _MARKS = re.compile(r"[*?\[{~$]|^/")
 _HERE = re.compile(r"\$PWD\b|\$\{PWD\}")
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _WILD = re.compile(r"[*?\[]")
 _LAST_IS_TARGET = word_set("cp mv install ln")
 
@@ -73,12 +74,18 @@ def possible_names(text: str, folder: Path, spend: Callable[[int], bool]) -> Ite
             spend(sys.maxsize)
             return
         for form in dict.fromkeys((*forms, *(one.partition("=")[2] for one in forms))):
-            path = os.path.expanduser(os.path.expandvars(form))
+            path = os.path.expanduser(_VARIABLE.sub(_as_path, form))
             if _WILD.search(path):
                 parts = os.path.join(folder, path).split("/")[1:]
                 yield from _fitting("", parts, spend) if len(parts) <= MAX_PARTS else ()
             elif path:
                 yield path
+
+
+def _as_path(variable: re.Match[str]) -> str:
+    """What a variable holds, if that is a path; no other may be shown to anybody."""
+    value = os.environ.get(variable[1] or variable[2], "")
+    return value if value.startswith("/") and os.path.lexists(value) else variable[0]
 
 
 def _fitting(place: str, parts: Sequence[str], spend: Callable[[int], bool]) -> Iterator[str]:
