@@ -76,6 +76,21 @@ def test_pattern_means_what_its_slow_definition_says(pattern: list[str], path: l
     assert path_pattern(text).matches(path) is slow_match(parts, path)
 
 
+@given(
+    st.lists(WORDS, min_size=1, max_size=4),
+    st.lists(st.sampled_from("ab"), max_size=5),
+    st.sampled_from(["/", ""]),
+)
+def test_a_pattern_reaches_what_lies_in_a_folder_that_it_fits(
+    words: list[str], path: list[str], start: str
+) -> None:
+    pattern = path_pattern(start + "/".join(words))
+    above = range(len(path), 0 if path else -1, -1)
+    found = [pattern.matches(path[:at]) for at in above]
+    is_loose = words[-1] not in ("*", "**")
+    assert pattern.reaches(path) is (any(found) if is_loose else found[0])
+
+
 def slow_match(pattern: list[str], path: list[str]) -> bool:
     """The definition, by trying everything."""
     if not pattern:
