@@ -392,6 +392,13 @@ def test_aliases_that_stand_for_very_much_are_refused(tmp_path: Path, step: str,
     assert "this stands for more than 10,000 values, each alias written out" in problem
 
 
+@pytest.mark.parametrize("key", ["model", "permission", "session", "turn", "agent"])
+def test_a_long_text_is_not_taken_very_often(tmp_path: Path, key: str) -> None:
+    """Nine thousand times 100 kB would be written out to say what is wrong with them."""
+    text = f"x: &x {'y' * 100_000}\n{key}: [{', '.join(['*x'] * 9_000)}]\n"
+    assert "stands for more than 10,000 values" in only_problem(loaded(tmp_path, text))
+
+
 def test_aliases_may_say_something_more_than_once(tmp_path: Path) -> None:
     text = "permission: {edit: &mine {'docs/**': allow}, write: *mine}"
     found = loaded(tmp_path, text)

@@ -14,6 +14,9 @@ MAX_CHARACTERS = 250_000
 MAX_VALUES = 10_000
 """Keys and values, each alias written out: a small file can stand for very many."""
 
+VALUE_CHARACTERS = 100
+"""A longer text counts as so many more values."""
+
 MAX_DIGITS = 40
 """A longer number is taken as text: no setting has one, and it takes long to read."""
 
@@ -75,7 +78,7 @@ def _measured(node: Any, known: dict[int, tuple[int, int] | None]) -> tuple[int,
         return 0, 0
     if isinstance(node.value, str):
         _as_text(node)
-        return 1, 0
+        return 1 + len(node.value) // VALUE_CHARACTERS, 0
     where = f", line {node.start_mark.line + 1}: "
     if id(node) in known:
         found = known[id(node)]
