@@ -40,6 +40,8 @@ IN_THE_WAY = (
     " out"
 )
 LISTS = "{word!r} may name a file to take more words from"
+ASKING_GIT = 1000
+"""It counts as so many looks at the disk."""
 UNSEEN = "{path} is too large to look at, or cannot be"
 
 
@@ -155,9 +157,7 @@ def _come_upon(
     says that nothing in the line does more than read, and that its environment sees to it.
     """
     core, _ = within_git(subject.words)
-    diffed = diffed_paths(core, folder) if is_still and subject.is_free else None
-    if diffed is not None and not all(map(rights.paths.is_inside, diffed)):
-        diffed = None
+    diffed = _diffed(core, folder, rights.paths) if is_still and subject.is_free else None
     seeks = diffed is not None or (core[0] != "git" and only_reads(core, deep=True) is not None)
     found: list[Found] = []
     if only_reads(core, deep=False) is None and (seeks or not rights.forbids(subject)):
@@ -188,6 +188,15 @@ def _met(line: str, found: Found, rights: PathRights) -> CommandAim:
         objection=found.objection,
         bound_to=found.about,
     )
+
+
+def _diffed(words: Sequence[str], folder: Path, rights: PathRights) -> Sequence[Path] | None:
+    """The files that a `git diff` shows, where they are known and all in the workspace."""
+    is_diff = list(words[:2]) == ["git", "diff"] and only_reads(words, deep=False) is None
+    if not is_diff or not rights.budget.spend(ASKING_GIT):
+        return None
+    found = diffed_paths(words, folder)
+    return found if found is not None and all(map(rights.is_inside, found)) else None
 
 
 def _folders(line: CommandLine, folder: Path) -> list[Path | None]:

@@ -18,7 +18,7 @@ from tiro.tools.git_settings import repository_above, repository_doubt
 from tiro.tools.given_options import is_option
 from tiro.tools.readers import only_reads
 
-MAX_SECONDS = 10.0
+MAX_SECONDS = 2.0
 """Where git takes longer to say it, there is no answer."""
 
 _SAID = word_set("--cached --staged --merge-base")
