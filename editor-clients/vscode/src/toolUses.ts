@@ -35,8 +35,10 @@ export class ToolUses {
     };
     item.status = status;
     this.#running.set(toolUse.id, item);
-    if (preview !== undefined && parseDiff(preview) !== undefined) {
-      item.diff = cutOutput(visibleLines(preview));
+    const diff = parseDiff(preview ?? "");
+    if (preview !== undefined && diff !== undefined) {
+      const head = diff.head === "" ? [] : [diff.head];
+      item.diff = cutOutput(visibleLines([...head, ...diff.lines].join("\n")));
       this.#changes.set(item.id, { toolUse, preview, isDone: false });
     } else if (preview !== undefined) {
       item.output = visibleLines(preview);

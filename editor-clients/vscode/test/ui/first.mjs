@@ -64,6 +64,14 @@ export const FIRST = {
     await ui.answered("You said: no folder");
   },
 
+  "the walkthrough ticks its first step by itself, since a server runs": async (ui) => {
+    await ui.command("Tiro: Get Started");
+    const box = ui.page.locator('.getting-started-step [role="checkbox"][data-done-step-id$="server"]').first();
+    await until(async () => (await box.getAttribute("aria-checked")) === "true", "the step is ticked");
+    await ui.shot("walkthrough-ticked");
+    await ui.closeEditors();
+  },
+
   "a key goes into the secret storage and the server's environment, and nowhere else (P9, B52)": async (ui) => {
     const keyOf = ([pid]) => /OPENAI_API_KEY=([^\0]*)/.exec(environOf(pid))?.[1];
     await ui.command("Tiro: Set API Key");

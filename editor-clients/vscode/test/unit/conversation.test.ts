@@ -286,7 +286,7 @@ test("the diff of a change stays in its line when it is made, and can be looked 
   const preview = "--- a/a.py\n+++ b/a.py\n@@ -1,1 +1,1 @@\n-a\n+b";
   play(conversation, STARTED, { type: "toolUse", toolUse: edit, status: "proposed", preview });
   const [item] = conversation.items;
-  expect(item).toMatchObject({ kind: "tool", diff: preview, output: "" });
+  expect(item).toMatchObject({ kind: "tool", diff: "@@ -1,1 +1,1 @@\n-a\n+b", output: "" });
   expect(conversation.changeOf(item?.id ?? "")).toEqual({ toolUse: edit, preview, isDone: false });
   play(
     conversation,
@@ -294,7 +294,7 @@ test("the diff of a change stays in its line when it is made, and can be looked 
     { type: "toolResult", toolUseId: "c1", isError: false, content: "Edited", truncated: false, seq: 3 },
     END,
   );
-  expect(conversation.items[0]).toMatchObject({ status: "done", diff: preview, output: "Edited" });
+  expect(conversation.items[0]).toMatchObject({ status: "done", diff: "@@ -1,1 +1,1 @@\n-a\n+b", output: "Edited" });
   expect(conversation.changeOf(item?.id ?? "")?.isDone).toBe(true);
   conversation.reset([]);
   expect(conversation.changeOf(item?.id ?? "")).toBeUndefined();
