@@ -15,7 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.protocol.fakes import FakeAssistant, Script, fake_assistant
+from tests.sizes import PATIENCE
 from tiro.agents import events
+from tiro.protocol import closing, lifetime
 from tiro.protocol.frames import Stdio, keep_stdio
 from tiro.protocol.lifetime import live
 from tiro.protocol.service import Service, build_server
@@ -53,11 +55,17 @@ def noisy(service: Service) -> Callable[[str], Any]:
     return before
 
 
+HURRIED = ("hurried", "block")
+"""How it ends as fast as for a user; else it may take its time: a busy machine loses no answer."""
+
 HOW: dict[str, Callable[[Service], Callable[[str], Any]]] = {"block": block, "noisy": noisy}
 
 
 async def serve(stdio: Stdio, how: str) -> int:
     """Serve one client."""
+    if how not in HURRIED:
+        closing.ANSWER_SECONDS = lifetime.WRITE_SECONDS = PATIENCE
+        lifetime.LAST_SECONDS = lifetime.ORDER_SECONDS = PATIENCE
     script: Script = [events.Text("a"), asyncio.Event()]
     if how == "flood":
         script = [events.Text("x" * 1000), 0.0001] * 20_000

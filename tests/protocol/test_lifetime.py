@@ -326,7 +326,7 @@ def test_a_client_that_only_writes_is_not_read_without_bound(warm: WarmProcess |
 
     All the answers to what is written here would take 400 MB.
     """
-    child = Child(warm)
+    child = Child(warm, "hurried")
     try:
         child.initialize()
         message = {"role": "user", "content": "x" * 100_000}
