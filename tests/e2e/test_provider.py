@@ -3,7 +3,6 @@
 import contextlib
 import http.client
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from tests.e2e import replies
 from tests.e2e.contract import openai_faults, strict_json
 from tests.e2e.provider import API_KEY, Provider
-from tests.e2e.replies import Break, Hold, Pause, Reply
+from tests.e2e.replies import Break, Hold, Reply
 from tests.sizes import PATIENCE
 
 USER = {"role": "user", "content": "hi"}
@@ -284,13 +283,11 @@ def test_a_break_ends_the_answer_early(provider: Provider) -> None:
 
 
 def test_a_client_that_goes_away_is_seen(provider: Provider, client: Client) -> None:
-    provider.script(Reply([b"a", Pause(30)]))
+    provider.script(Reply([b"a", Hold()]))
     response = client.post(GOOD)
     assert response.read(1) == b"a"
-    started = time.monotonic()
     client.close()
     assert provider.last.closed_by_client()
-    assert time.monotonic() - started < 25
 
 
 def test_a_client_that_goes_away_with_bytes_unread_is_seen(
