@@ -111,7 +111,7 @@ def test_b29_control_characters_give_a_clean_error_or_the_text(
     server: Server, provider: Provider, mark: bytes
 ) -> None:
     provider.script(Reply([body("before after").replace(b"before ", b"before" + mark)]))
-    answer = begin_ask(server, "go").message(20)
+    answer = begin_ask(server, "go").message()
     if "error" in answer:
         assert answer["error"]["data"]["kind"] == "modelFailed"
     else:

@@ -24,7 +24,7 @@ def asked(server: Server, style: Style, prompt: Any = "hi") -> dict[str, Any]:
 def fails(server: Server, style: Style) -> tuple[Any, list[dict[str, Any]]]:
     """A turn in this style that must fail: its error and its events."""
     mark = len(server.events())
-    error = begin_ask(server, "go", model=style.model).error(20)
+    error = begin_ask(server, "go", model=style.model).error()
     assert (error.code, error.kind) == (-32032, "modelFailed")
     assert error.data["provider"] == style.model.partition("/")[0]
     return error, server.events()[mark:]
@@ -114,7 +114,7 @@ def test_b30_a_reason_to_stop_is_no_end_in_the_anthropic_style(
     delta, _ = anthropic_replies.ending()
     steps = [anthropic_replies.start(), *anthropic_replies.text_block(0, "half"), delta]
     provider.script(Reply(steps))
-    error = begin_ask(server, "go", model="claude/fake-model").error(20)
+    error = begin_ask(server, "go", model="claude/fake-model").error()
     assert error.kind == "modelFailed"
     assert view(server)["messages"][-1]["metadata"]["tiro"]["interrupted"] is True
 

@@ -38,7 +38,7 @@ def joined(found: list[dict[str, Any]], type_: str = "text") -> str:
 def failed_turn(server: Server, prompt: str = "go") -> tuple[Any, list[dict[str, Any]]]:
     """A turn that must fail with modelFailed: its error and its events."""
     mark = len(server.events())
-    error = begin_ask(server, prompt).error(20)
+    error = begin_ask(server, prompt).error()
     assert (error.code, error.kind) == (-32032, "modelFailed")
     assert error.data["provider"] == "fake"
     found = server.events()[mark:]
