@@ -1,6 +1,7 @@
 """Path patterns (M5.6) and .gitignore rules, compared with git itself."""
 
 import itertools
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.tools.rooms import a_run, a_workspace, put
 from tiro.tools.ignore import Ignore
-from tiro.tools.patterns import alternatives, parts_of, path_pattern
+from tiro.tools.patterns import alternatives, parts_of, path_pattern, with_stars
 from tiro.tools.walk import Walk
 
 MATCHES = [
@@ -160,3 +161,14 @@ def visible(root: Path) -> list[str]:
 def test_ignore_without_rules_leaves_nothing_out() -> None:
     assert not Ignore().leaves_out(["a"], is_directory=False)
     assert Ignore().below(0, ["", "# x"]) == Ignore()
+
+
+@given(st.text("ab*.", max_size=12), st.text("ab.", max_size=12))
+def test_a_star_stands_for_any_characters(pattern: str, word: str) -> None:
+    slow = ".*".join(map(re.escape, pattern.split("*")))
+    assert bool(with_stars(pattern).fullmatch(word)) == bool(re.fullmatch(slow, word))
+
+
+def test_many_stars_take_no_time() -> None:
+    """A name that somebody chose for it took hours: this test would not end."""
+    assert with_stars("*a" * 50 + "b").fullmatch("a" * 5_000) is None

@@ -28,6 +28,7 @@ from tiro.tools.command_risks import (
 )
 from tiro.tools.given_options import is_option
 from tiro.tools.known_options import unnumbered
+from tiro.tools.patterns import with_stars
 from tiro.tools.readers import only_reads
 from tiro.tools.same_words import gives_option, options_of, same_options, same_verbs
 
@@ -146,13 +147,13 @@ def stand_alone(line: CommandLine) -> bool:
 @lru_cache(maxsize=512)
 def _words_of(pattern: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
     """The words of a pattern, each with its test."""
-    return tuple((word, _test(word)) for word in _split(pattern))
+    return tuple((word, with_stars(word)) for word in _split(pattern))
 
 
 @lru_cache(maxsize=512)
 def _denied_words(pattern: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
     """The same for what denies, in the form of the words that it is looked for in."""
-    return tuple((word, _test(word)) for word in _folded(_split(pattern)))
+    return tuple((word, with_stars(word)) for word in _folded(_split(pattern)))
 
 
 def _split(pattern: str) -> Sequence[str]:
@@ -184,10 +185,6 @@ def _leaves_folder(words: Sequence[str], wanted: Sequence[tuple[str, re.Pattern[
         "*" in one and ".." in word.split("/") and ".." not in one.split("/")
         for word, (one, _) in zip(words, wanted, strict=False)
     )
-
-
-def _test(word: str) -> re.Pattern[str]:
-    return re.compile(".*".join(map(re.escape, word.split("*"))), re.DOTALL)
 
 
 def _stands_at(

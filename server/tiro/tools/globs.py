@@ -15,7 +15,7 @@ from tiro.tools.command_core import within_git
 from tiro.tools.command_line import SPECIAL, CommandLine, word_set
 from tiro.tools.given_options import is_option
 from tiro.tools.known_options import program_of
-from tiro.tools.patterns import alternatives
+from tiro.tools.patterns import alternatives, with_stars
 from tiro.tools.readers import READERS, only_reads
 
 MAX_PARTS = 100
@@ -145,7 +145,7 @@ def _step(head: str, part: str, folder: Path) -> Iterator[str]:
     elif "*" not in part:
         yield from [start + part] if os.path.lexists(f"{place}/{part}") else []
     elif place.is_dir():
-        test = re.compile(".*".join(map(re.escape, part.split("*"))), re.DOTALL)
+        test = with_stars(part)
         for count, name in enumerate(os.listdir(place)):
             if count >= MAX_NAMES or not name.isprintable():
                 raise UncertainError(SPECIAL.format(character="*"))

@@ -87,6 +87,19 @@ def path_pattern(pattern: str) -> PathPattern:
     return PathPattern(pattern)
 
 
+@lru_cache(maxsize=512)
+def with_stars(text: str) -> re.Pattern[str]:
+    """A text in which `*` stands for any characters, to be matched whole.
+
+    Takes (length of the pattern) x (length of a word) steps at most: no star is tried again.
+    """
+    first, *rest = map(re.escape, text.split("*"))
+    if not rest:
+        return re.compile(first)
+    middle = "".join(f"(?>.*?{part})" for part in rest[:-1])
+    return re.compile(f"{first}{middle}.*{rest[-1]}", re.DOTALL)
+
+
 def is_void(part: str) -> bool:
     """Whether no name can fit a part of a pattern, such as `[z-a]`."""
     return "(?!)" in fnmatch.translate(part)

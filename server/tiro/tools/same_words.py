@@ -13,6 +13,7 @@ from posixpath import basename
 
 from tiro.tools.command_line import word_set
 from tiro.tools.known_options import unnumbered
+from tiro.tools.patterns import with_stars
 
 _LONG = {"-f": "--force", "-r": "--recursive", "-d": "--delete"}
 """Options of one letter that mean the same in nearly every program that has both."""
@@ -148,7 +149,7 @@ def _groups(table: Mapping[str, str], command: Sequence[str]) -> Iterator[list[s
 
 def _fits(word: str, pattern: str) -> bool:
     """Whether a word is what a pattern says, a `*` in which stands for any characters."""
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), word) is not None
+    return with_stars(pattern).fullmatch(word) is not None
 
 
 def _holds(word: str, letter: str | None) -> bool:
