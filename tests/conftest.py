@@ -5,7 +5,6 @@ import gc
 import inspect
 import ipaddress
 import os
-import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from tests.run import ADDRESSES, SECRETS
+from tests.run import ADDRESSES, SECRETS, hear_signals
 from tests.sizes import PATIENCE, SECONDS, SIZE, sized
 
 hypothesis.settings.register_profile(
@@ -35,11 +34,8 @@ PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
 def pytest_configure() -> None:
-    """What a job started with `&` or `nohup` ignores is ignored by all that it starts."""
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
-        if signal.getsignal(number) is signal.SIG_IGN:
-            is_int = number is signal.SIGINT
-            signal.signal(number, signal.default_int_handler if is_int else signal.SIG_DFL)
+    """Some tests end by a signal what they start, and the tests may be a job of `&`."""
+    hear_signals()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

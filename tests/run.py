@@ -120,6 +120,7 @@ class Step:
 
 def main() -> int:
     """Parse the arguments, run the steps they name, print the sum."""
+    hear_signals()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -148,6 +149,15 @@ def main() -> int:
         prefix="tiro-", dir=machine.memory(), ignore_cleanup_errors=True
     ) as folder:
         return run_steps(with_setup(steps), Run(given.size, Path(folder)))
+
+
+def hear_signals() -> None:
+    """What a job started with `&` or `nohup` ignores is ignored by all that it starts: not here."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def run_steps(steps: list[Step], run: Run) -> int:
