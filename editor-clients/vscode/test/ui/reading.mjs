@@ -62,7 +62,8 @@ export const READING = {
       const pid = await ui.serverPid();
       process.kill(pid, "SIGKILL");
       await ui.serverPid(pid);
-      await ui.statusBar.filter({ hasText: "plan" }).waitFor();
+      await ui.ask(`after death ${death}`);
+      await ui.answered(`You said: after death ${death}`); // else the next one would hit a server that only starts
     }
     const starts = ui.serverStarts();
     process.kill(await ui.serverPid(), "SIGKILL");
@@ -74,7 +75,7 @@ export const READING = {
     assert.equal(ui.serverStarts(), starts);
     await toast.getByRole("button", { name: "Restart" }).click();
     await ui.statusBar.filter({ hasText: "plan" }).waitFor();
-    await ui.answers.last().filter({ hasText: "You said: still there?" }).waitFor();
+    await ui.answers.last().filter({ hasText: "You said: after death 4" }).waitFor();
   },
 
   "the window is reloaded, and the chat is still there (B63, B64)": async (ui) => {
@@ -84,7 +85,7 @@ export const READING = {
     await ui.ready();
     await ui.serverPid(); // the old window's has ended
     await ui.prompt.waitFor();
-    await ui.answers.last().filter({ hasText: "You said: still there?" }).waitFor();
+    await ui.answers.last().filter({ hasText: "You said: after death 4" }).waitFor();
     await ui.notices("Interrupted: the server ended in the middle of this answer").waitFor();
     await ui.statusBar.filter({ hasText: "plan" }).waitFor();
     await ui.ask("after the reload");
