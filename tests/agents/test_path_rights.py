@@ -1,6 +1,7 @@
 """Rules about paths: what a person means by them holds for tools and commands alike (M5, B48)."""
 
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -322,6 +323,44 @@ def test_a_rule_for_all_reading_holds_for_commands_that_do_nothing_else(room: Pa
     assert ran(room, config, "cat other.txt").kind == "ask"
     assert ran(room, config, "ls").kind == "allow"
     assert ran(room, config, "make other.txt").kind == "allow"
+
+
+@pytest.mark.parametrize("agent", ["build", "plan"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("grep -r x .", "grep -r x", "rg x", "rg x src keys", "diff -r src sub", "egrep -r x src"),
+        *("find . -name k -exec cat {} +", "find src -exec head -1 {} ';'", "rg x src | head"),
+        *("git diff", "cd src && rg x", "fgrep -rl x .", "timeout 9 rg x"),
+    ],
+)
+def test_a_rule_for_all_reading_holds_for_what_a_search_shows(
+    room: Path, agent: str, line: str
+) -> None:
+    """M5.6: what asks for `cat` asks for what prints the same text."""
+    subprocess.run(["git", "init", "-q", "."], cwd=room, check=True)
+    subprocess.run(["git", "add", "src/a.py"], cwd=room, check=True)
+    (room / "src/a.py").write_text("changed\n")
+    bash = {"bash": {"<read-only>": "allow"}} if agent == "build" else {}
+    for rule in ("ask", {"notes/**": "allow", "*": "ask"}):
+        found = ran(room, {**bash, "read": rule}, line, agent)
+        assert found.kind == "ask", found
+    assert ran(room, bash, line, agent).kind == "allow"
+
+
+def test_what_a_search_shows_of_files_that_may_be_read_asks_nobody(room: Path) -> None:
+    config: Any = {"bash": {"<read-only>": "allow"}, "read": {"notes/**": "allow", "*": "ask"}}
+    for line in ("grep -r x notes", "rg x notes", "find . -name k", "ls -R", "du -a ."):
+        assert ran(room, config, line).kind == "allow", line
+
+
+def test_an_answer_always_to_a_search_holds_for_it(room: Path) -> None:
+    gate = gate_of(room, {"read": "ask"}, "plan")
+    use = gate.look(TOOLS["run_command"], {"command": "grep -r x ."})
+    assert len(gate.reasons(use)) == 1
+    assert gate.decide(use, gate.grants(use)).kind == "allow"
+    other = gate.look(TOOLS["run_command"], {"command": "grep -r x src"})
+    assert gate.decide(other, gate.grants(use)).kind == "ask"
 
 
 def test_a_rule_that_names_no_file_says_nothing_about_commands(room: Path) -> None:

@@ -158,12 +158,14 @@ def _come_upon(
     """
     core, _ = within_git(subject.words)
     diffed = _diffed(core, folder, rights.paths) if is_still and subject.is_free else None
-    seeks = diffed is not None or (core[0] != "git" and only_reads(core, deep=True) is not None)
+    reads = only_reads(core, deep=True) is not None
+    seeks = diffed is not None or (core[0] != "git" and reads)
     found: list[Found] = []
     if only_reads(core, deep=False) is None and (seeks or not rights.forbids(subject)):
-        looked = found_in_folders(core, folder, rights.paths)
+        looked = found_in_folders(core, folder, rights.paths, shows=reads)
         found = list(looked if diffed is None else found_among(diffed, rights.paths))
-        subject = msgspec.structs.replace(subject, is_seen=seeks and not found)
+        is_seen = seeks and all(map(_may_be_shown, found))
+        subject = msgspec.structs.replace(subject, is_seen=is_seen)
     for one in found:
         if one.about == "unseen":
             doubt = UNSEEN.format(path=one.path)
@@ -176,6 +178,11 @@ def _come_upon(
             subject = msgspec.structs.replace(subject, doubt=doubt)
         yield aim
     yield CommandAim(line=line, command=subject)
+
+
+def _may_be_shown(found: Found) -> bool:
+    """Whether it is a file that may be read once somebody was asked, as by its name."""
+    return found.objection is not None and not found.objection.is_ban
 
 
 def _met(line: str, found: Found, rights: PathRights) -> CommandAim:

@@ -79,10 +79,15 @@ class Found(msgspec.Struct, frozen=True):
     """What a rule has against it."""
 
 
-def found_in_folders(words: Sequence[str], folder: Path, rights: PathRights) -> Iterator[Found]:
-    """What a command, run in this folder, comes upon that needs a look; asks the disk."""
+def found_in_folders(
+    words: Sequence[str], folder: Path, rights: PathRights, *, shows: bool = False
+) -> Iterator[Found]:
+    """What a command, run in this folder, comes upon that needs a look; asks the disk.
+
+    `shows` is for one that does nothing but read.
+    """
     name, rest = basename(words[0]), _dashed(words)
-    look = _Look(rights, _follows(name, rest))
+    look = _Look(rights, follows=_follows(name, rest), shows=shows)
     named, odd = named_words(rest), _named_like_options(rest, folder)
     verb = rest[0] if name == "git" and rest else ""
     if name == "git":
@@ -109,9 +114,10 @@ def found_in_folders(words: Sequence[str], folder: Path, rights: PathRights) -> 
 
 
 def found_among(paths: Sequence[Path], rights: PathRights) -> Iterator[Found]:
-    """What rules have against reading these."""
+    """What rules have against showing these."""
+    look = _Look(rights, shows=True)
     for path in paths:
-        yield from _Look(rights, False).ruled(path, reads=True, writes=False)
+        yield from look.ruled(path, reads=True, writes=False)
 
 
 def found_in_parts(command: str, folder: Path, rights: PathRights) -> Iterator[Found]:
@@ -174,8 +180,8 @@ def _may_take_next(name: str, option: str) -> bool:
 class _Look:
     """One look at the folders of a command."""
 
-    def __init__(self, rights: PathRights, follows: bool) -> None:
-        self._rights, self._follows = rights, follows
+    def __init__(self, rights: PathRights, *, follows: bool = False, shows: bool = False) -> None:
+        self._rights, self._follows, self._shows = rights, follows, shows
         self._budget = rights.budget
 
     def read(
@@ -284,8 +290,10 @@ class _Look:
                 yield from self.ruled(one, reads=reads, writes=writes)
 
     def ruled(self, path: Path, *, reads: bool, writes: bool) -> Iterator[Found]:
-        """What rules have against it."""
-        for one in self._rights.objections(path, reads=reads, writes=writes):
+        """What rules have against it; of those that name no file the first is enough."""
+        shows = self._shows
+        for one in self._rights.objections(path, reads=reads, writes=writes, shows=shows):
+            self._shows = self._shows and one.is_named
             yield Found(path, "guarded" if one.is_guarded else "banned", one)
 
     def _below(self, start: Path) -> Iterator[os.DirEntry[str]]:
