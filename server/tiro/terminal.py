@@ -268,6 +268,7 @@ async def _renamed(id: str, title: str | None) -> str:
         if id == "latest":
             found = await client.request("tiro/session/load", {"latest": True, "limit": 0})
             id = found["id"]
+            await client.request("tiro/session/clear")  # or one that is not saved by itself is not
         await client.request("tiro/session/rename", {"id": id, "title": title})
         return id
 

@@ -14,10 +14,10 @@ from tiro.stores.manager import SessionManager
 from tiro.tools.silent_disk import Patience
 
 
-@pytest.mark.parametrize("autosave", [True, False])
+@pytest.mark.parametrize(("is_current", "autosave"), [(False, True), (False, False), (True, True)])
 @pytest.mark.parametrize("operation", ["open", "write", "sync", "replace"])
 async def test_a_rename_is_done_or_refused_for_good(
-    tmp_path: Path, operation: str, autosave: bool
+    tmp_path: Path, operation: str, is_current: bool, autosave: bool
 ) -> None:
     """U7.6."""
     with SessionManager(tmp_path) as manager:
@@ -28,6 +28,8 @@ async def test_a_rename_is_done_or_refused_for_good(
     disk, unused = FaultyDisk(), cast("Any", None)
     manager = SessionManager(tmp_path, disk=disk, autosave=autosave)
     saved = SavedSessions(manager, unused, unused, Patience())
+    if is_current:
+        manager.set_current(manager.load_id("x"))
     disk.fail(errno.ENOSPC, only=operation)
     wanted = "Another title"
     try:

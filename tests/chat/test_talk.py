@@ -15,12 +15,13 @@ class FakeLink:
 
     def __init__(self) -> None:
         self.loaded: list[Any] = []
+        self.cleared: Any = {"savedAs": None, "cleared": 0}
 
     async def request(self, method: str, params: Any = None) -> Any:
         if method == "tiro/session/load":
             self.loaded.append(params)
         if method == "tiro/session/clear":
-            return {"savedAs": None, "cleared": 0}
+            return self.cleared
         if method == "tiro/session/getAgent":
             return {"agent": None}
         if method == "tiro/agents/list":
@@ -75,6 +76,23 @@ async def test_after_clear_it_is_a_new_one() -> None:
     await talk.load({"path": "/x/one.json"})
     await talk.clear()
     assert not await talk.find_again()
+
+
+@pytest.mark.parametrize(
+    ("path", "count", "told"),
+    [
+        ("/x/one.json", 2, "2 messages are kept in /x/one.json; "),
+        (None, 4, "4 messages are not saved; "),
+        (None, 1, "1 message is not saved; "),
+        (None, 0, "Nothing was there to keep; "),
+    ],
+)
+async def test_clear_says_what_became_of_what_was_said(
+    path: str | None, count: int, told: str
+) -> None:
+    link: Any = FakeLink()
+    link.cleared = {"savedAs": path, "cleared": count}
+    assert (await Talk(link, Screen(), PipedLines()).clear()).startswith(told)
 
 
 ASKED: dict[str, Any] = {

@@ -43,6 +43,7 @@ FOUND = Findings(
 )
 BROKEN = {"problems": ["/c/config.yaml, line 2: agent is wrong"]}
 READ_ONLY = {"sessions": msgspec.structs.replace(SESSIONS, is_writable=False)}
+FULL = {"sessions": msgspec.structs.replace(SESSIONS, free_bytes=0)}
 WITHOUT_LOCAL = {"local": msgspec.structs.replace(LOCAL, is_installed=False, ready=[])}
 UNPULLED = {"model": "local/small", "local": msgspec.structs.replace(LOCAL, ready=[])}
 DOUBT = {"doubt": "/c/config.yaml, line 1: modle is no setting"}
@@ -57,6 +58,7 @@ NO_MODEL = {"is_ready": False, "model": None}
         ({}, ALL_IS_WELL),
         (BROKEN, "Next: correct /c/config.yaml, line 2: agent is wrong"),
         (BROKEN | READ_ONLY, "Next: make /c/sessions writable"),
+        (BROKEN | FULL, "Next: make room on the disk of /c/sessions: 0 B are free"),
         (BROKEN | READ_ONLY | UNPULLED, "Next: tiro local pull"),
         (BROKEN | UNPULLED | {"model": "local/large"}, "Next: tiro local pull large"),
         (BROKEN | NO_MODEL, "Next: tiro local pull"),

@@ -1,5 +1,6 @@
 """A full disk, a disk that cannot be written, and what the user is told (B10, B15)."""
 
+import json
 import os
 import resource
 import subprocess
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.client import Server
+from tests.e2e.command import Tiro
 from tests.e2e.conftest import StartServer
 from tests.e2e.home import Home
 from tests.e2e.provider import Provider
@@ -21,6 +23,7 @@ from tests.e2e.talk import (
     until,
     words,
 )
+from tiro.exits import Exit
 
 
 def fill_up(directory: Path) -> Path:
@@ -91,6 +94,51 @@ def test_b10_a_full_disk_at_the_first_message(
     assert add(server, "user", "three")["stored"] is True
     server.kill()
     assert latest(start()) == ["one", "two", "three"]
+
+
+def test_a_rename_on_a_full_disk_is_refused(
+    start: StartServer, tiro: Tiro, home: Home, small_disk: Path
+) -> None:
+    """Who is told that it is done finds it done, whichever session it is."""
+    home.write_config()
+    home.sessions.symlink_to(small_disk)
+    tiro("ask", "words")
+    (file,) = home.session_files()
+    filler = fill_up(small_disk)
+    for id in ("latest", file.stem):
+        refused = tiro("sessions", "rename", id, "title")
+        assert (refused.returncode, refused.stdout) == (Exit.FAILED, "")
+        assert "No space left" in refused.stderr
+    server = start()
+    server.request("tiro/session/load", {"latest": True})
+    error = server.error("tiro/session/rename", {"id": file.stem, "title": "title"})
+    assert (error.kind, error.data["errno"]) == ("storeFailed", "ENOSPC")
+    assert server.request("tiro/session/get")["title"] == "words"
+    filler.unlink()
+    server.request("tiro/session/rename", {"id": file.stem, "title": "other"})
+    server.kill()
+    (row,) = json.loads(tiro("sessions", "list", "--json").stdout)["sessions"]
+    assert row["title"] == "other"
+
+
+@pytest.mark.parametrize("kind", ["files", "sqlite"])
+def test_the_doctor_sees_a_full_disk(tiro: Tiro, home: Home, small_disk: Path, kind: str) -> None:
+    file = small_disk / "sessions.db"
+    home.write_config(**({"store": {"kind": kind, "path": str(file)}} if kind == "sqlite" else {}))
+    home.sessions.symlink_to(small_disk)
+    tiro("ask", "words")
+    fill_up(small_disk)
+    last = tiro("doctor").stdout.splitlines()[-1]
+    place = file if kind == "sqlite" else home.sessions
+    assert last == f"Next: make room on the disk of {place}: 0 B are free"
+
+
+def test_the_latest_is_renamed_though_nothing_is_saved_by_itself(tiro: Tiro, home: Home) -> None:
+    home.write_config()
+    tiro("ask", "words")
+    home.write_config(session={"autosave": False})
+    assert tiro("sessions", "rename", "latest", "title").returncode == Exit.DONE
+    assert "title" in tiro("sessions", "list").stdout
 
 
 @pytest.mark.parametrize("method", ["clear", "new", "import"])

@@ -316,9 +316,20 @@ class SavedSessions:
         current = self._manager.current
         if current is not None and current.id == id:
             async with entered(self._manager.changing(current)):
-                current.change(title=title)
+                await asyncio.to_thread(_rename_current, self._manager, current, title)
         else:
             await asyncio.to_thread(_rename, self._manager, id, title)
+
+
+def _rename_current(manager: SessionManager, current: Session, title: str | None) -> None:
+    before = current.title
+    current.change(title=title)
+    if manager.autosave and current in manager.live.held_back():
+        try:
+            manager.save(current)
+        except StorageError:
+            current.change(title=before)
+            raise
 
 
 def _rename(manager: SessionManager, id: str, title: str | None) -> None:

@@ -244,7 +244,8 @@ class Talk:
         await self.choose()
         self.files = []
         path, cleared = result["savedAs"], messages(result["cleared"])
-        kept = f"{cleared} kept in {path}" if path else "Nothing was there to keep"
+        not_kept = f"{cleared} not saved" if result["cleared"] else "Nothing was there to keep"
+        kept = f"{cleared} kept in {path}" if path else not_kept
         return f"{kept}; this is a new session, {await self.who()}"
 
     async def who(self) -> str:

@@ -166,14 +166,31 @@ def _sessions_of(setup: Setup) -> tuple[SessionsFound, list[str]]:
             saved = len(manager.list_saved())
         except TiroError as error:
             problems.append(str(error))
-    place = str(manager.directory)
+    place, is_sqlite = manager.directory, setup.settings.store.kind == "sqlite"
+    is_writable, free = _room(place.parent) if is_sqlite else (True, None)
     found = SessionsFound(
-        directory=place, is_writable=True, free_bytes=None, saved=saved, damaged=[]
+        directory=str(place), is_writable=is_writable, free_bytes=free, saved=saved, damaged=[]
     )
     return found, problems
 
 
 def _sessions(directory: Path) -> SessionsFound:
+    is_writable, free = _room(directory)
+    try:
+        rows = Index(directory, None, Disk()).sessions()
+    except (OSError, TiroError):
+        rows = []
+    return SessionsFound(
+        directory=str(directory),
+        is_writable=is_writable,
+        free_bytes=free,
+        saved=sum(row.error is None for row in rows),
+        damaged=[DamagedSession(row.path, row.error) for row in rows if row.error is not None],
+    )
+
+
+def _room(directory: Path) -> tuple[bool, int | None]:
+    """Whether files can be made in a directory that may be missing, and how many bytes are free."""
     place = directory
     while not os.path.exists(place) and place != place.parent:
         place = place.parent
@@ -181,17 +198,7 @@ def _sessions(directory: Path) -> SessionsFound:
         free = shutil.disk_usage(place).free
     except OSError:
         free = None
-    try:
-        rows = Index(directory, None, Disk()).sessions()
-    except (OSError, TiroError):
-        rows = []
-    return SessionsFound(
-        directory=str(directory),
-        is_writable=os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK),
-        free_bytes=free,
-        saved=sum(row.error is None for row in rows),
-        damaged=[DamagedSession(row.path, row.error) for row in rows if row.error is not None],
-    )
+    return os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK), free
 
 
 def _local() -> LocalFound:

@@ -1,8 +1,11 @@
 """The one thing to do next: what stands in the way of a prompt comes first."""
 
 from tiro.doctor.findings import Findings
+from tiro.screen_text import size_text
 
 ALL_IS_WELL = "All is well: tiro chat"
+LEAST_FREE_BYTES = 1_000_000
+"""With less, some session soon cannot be saved."""
 SILENT = "no server answers"
 """How the reason begins where nobody is there."""
 
@@ -15,7 +18,7 @@ def next_step(found: Findings) -> str:
     3. No provider can be used.
     4. The provider does not list the model that is set.
     5. A local model would be downloaded in the middle of the first prompt.
-    6. Sessions cannot be saved.
+    6. Sessions cannot be saved, or hardly any more.
     7. Something in a configuration file is wrong.
     8. A session cannot be loaded.
     """
@@ -34,6 +37,9 @@ def _todo(found: Findings) -> str | None:
         return _pull(found, name)
     if not found.sessions.is_writable:
         return f"make {found.sessions.directory} writable, or set TIRO_CONFIG_DIR to another folder"
+    free = found.sessions.free_bytes
+    if free is not None and free < LEAST_FREE_BYTES:
+        return f"make room on the disk of {found.sessions.directory}: {size_text(free)} are free"
     if found.problems:
         return _correct(found.problems[0])
     for damaged in found.sessions.damaged:

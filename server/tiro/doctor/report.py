@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 
 from tiro.doctor.findings import Findings, ProviderFound
+from tiro.screen_text import size_text
 from tiro.session.hidden import harmless
 
 MAX_NAMES = 3
@@ -36,7 +37,7 @@ def _config(found: Findings) -> str:
 
 def _sessions(found: Findings) -> Iterator[str]:
     sessions = found.sessions
-    free = "" if sessions.free_bytes is None else f", {sessions.free_bytes / 1e9:,.1f} GB free"
+    free = "" if sessions.free_bytes is None else f", {size_text(sessions.free_bytes)} free"
     state = free if sessions.is_writable else ", where nothing can be saved"
     yield f"Sessions    {sessions.saved} in {sessions.directory}{state}"
     for damaged in sessions.damaged:
