@@ -31,7 +31,9 @@ class Editing:
         self.ledger = Ledger(ledger, disk)
         self.edits = Edits(self.ledger, self.workspace, lambda: AT)
 
-    def edit(self, name: str, text: str | None, turn: str = "t", encoding: str = "UTF-8") -> str:
+    def edit(
+        self, name: str, text: str | None, turn: str = "t", encoding: str | None = None
+    ) -> str:
         """Give a file this text as a tool does; the id of the edit."""
         return run(self._edit(name, text, turn, encoding))
 
@@ -72,7 +74,7 @@ class Editing:
         """What is in a file on the disk."""
         return (self.root / name).read_bytes()
 
-    async def _edit(self, name: str, text: str | None, turn: str, encoding: str) -> str:
+    async def _edit(self, name: str, text: str | None, turn: str, encoding: str | None) -> str:
         place = self.workspace.locate(name)
         recorder = self.edits.recorder(turn, "s", "c")
         async with recorder.changing(place.path):

@@ -94,6 +94,143 @@ def test_undo_and_redo_give_back_every_byte_and_the_mode(root: Path, data: bytes
     assert stat.S_IMODE(path.stat().st_mode) == 0o751
 
 
+MIXED = b"/* \xe9t\xe9 */\nint a;\r\n\xff\xfe\x81\rcr\xc3\xa9e\n"
+"""A line in Latin-1, one that is no text, one in UTF-8; line ends of all kinds."""
+
+
+@pytest.mark.parametrize(
+    ("data", "start", "end"),
+    [
+        (b"caf\xe9\n", 0, 5),
+        (b"/* \xe9t\xe9 */\nint a;\nint b;\n// cr\xe9\xe9e\n", 0, 10),
+        (MIXED, 0, 10),
+        (MIXED, 0, 23),
+        (MIXED, 19, 23),
+        ("\u65e5\u672c\n\u8a9e\r".encode("shift-jis"), 0, 5),
+        ("\u65e5\u672c\nn\u00e9\n".encode("gb18030"), 5, 9),
+        ("\u65e5\u672c\nn\u00e9\n".encode("gb18030"), 0, 9),
+    ],
+)
+def test_undo_gives_back_every_byte_though_the_edit_makes_another_encoding_likely(
+    root: Path, data: bytes, start: int, end: int
+) -> None:
+    """What is left may be ASCII, UTF-8, or look like Chinese: nobody but us touched the file."""
+    put(root, "f", data)
+    text = again(root).text("f")
+    assert text is not None
+    lines = text.splitlines(keepends=True)
+    kept = [n for n in range(len(lines)) if not start <= len("".join(lines[:n]).encode()) < end]
+    first = again(root).edit("f", "".join(lines[n] for n in kept) + "new\n", turn="t1")
+    edited = (root / "f").read_bytes()
+    second = again(root).edit("f", f"{again(root).text('f')}more\n", turn="t2")
+    again(root).undo(second)
+    assert (root / "f").read_bytes() == edited
+    for _ in range(2):
+        again(root).undo(first)
+        assert (root / "f").read_bytes() == data
+        again(root).redo(first)
+        assert (root / "f").read_bytes() == edited
+
+
+@pytest.mark.parametrize("mine", [b"mine", b"\xc3\xa9", b"\xe9", b"\xe9\xe9", b"\xff\x81\x30"])
+@pytest.mark.parametrize("theirs", ["caf\u00e9", "cr\u00e9\u00e9e", "\u00c3\u00a9"])
+def test_the_bytes_that_the_user_wrote_elsewhere_stay(root: Path, mine: bytes, theirs: str) -> None:
+    """In whatever encoding; those of the edit come back as they were."""
+    data = b"one\n" + theirs.encode("latin-1") + b"\nthree\nfour \xe9\nfive\n"
+    put(root, "f", data)
+    text = again(root).text("f")
+    assert text is not None
+    id = again(root).edit("f", text.replace(text.split("\n")[1], "plain"), turn="t")
+    put(root, "f", (root / "f").read_bytes().replace(b"four \xe9\n", mine + b"\n"))
+    now = (root / "f").read_bytes()
+    again(root).undo(id)
+    assert (root / "f").read_bytes() == data.replace(b"four \xe9\n", mine + b"\n")
+    again(root).redo(id)
+    assert (root / "f").read_bytes() == now
+
+
+def test_a_turn_in_whose_midst_another_encoding_became_likely_is_undone(root: Path) -> None:
+    """Also with a line that the user wrote meanwhile, in the encoding of that moment."""
+    put(root, "f", b"caf\xe9\ntwo\nthree\n")
+    again(root).replace("f", "caf\u00e9", "cafe")
+    again(root).replace("f", "two", "2")
+    put(root, "f", (root / "f").read_bytes() + b"mine \xc3\xa9\n")
+    again(root).replace("f", "three", "3")
+    assert again(root).undo(turn="t") == ["f"]
+    assert (root / "f").read_bytes() == b"caf\xe9\ntwo\nthree\nmine \xc3\xa9\n"
+    assert again(root).redo(turn="t") == ["f"]
+    assert (root / "f").read_bytes() == b"cafe\n2\n3\nmine \xc3\xa9\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_file_that_the_user_has_saved_in_another_encoding_stays_in_that(
+    root: Path, encoding: str
+) -> None:
+    put(root, "f", b"\xe9t\xe9\ntwo\nna\xefve\nfour\ncaf\xe9\n")
+    id = again(root).replace("f", "caf\u00e9", "tea")
+    put(root, "f", "\u00e9t\u00e9\ntwo\nna\u00efve\nfour\ntea\n".encode(encoding))
+    again(root).undo(id)
+    assert (root / "f").read_bytes() == "\u00e9t\u00e9\ntwo\nna\u00efve\nfour\ncaf\u00e9\n".encode(
+        encoding
+    )
+
+
+def test_an_edit_of_an_open_buffer_is_undone_in_the_file_that_the_editor_has_saved(
+    root: Path,
+) -> None:
+    """The editor knows the encoding; we took it for another one."""
+    data = b"// cr\xe9\xe9e\nint a;\nint b;\n// \xe9\xe9\n"
+    path, editing = put(root, "f", data), again(root)
+    editing.open("f", data.decode("latin-1"))
+    id = editing.edit("f", data.decode("latin-1").replace("cr\u00e9\u00e9e", "made"))
+    put(root, "f", editing.editor.buffers.pop(path).encode("latin-1"))
+    again(root).undo(id)
+    assert path.read_bytes() == data
+
+
+def test_a_buffer_that_is_closed_or_opened_meanwhile_gets_no_bytes_of_the_other(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file was worked out byte for byte, and then the editor shows its text."""
+    data = b"/* \xe9t\xe9 */\n// cr\xe9\xe9e\n"
+    path = put(root, "f", data)
+    id = again(root).replace("f", "/* \u00e9t\u00e9 */", "none")
+    editing, work_out = again(root), Edits._work_out
+
+    async def open_meanwhile(self: Edits, *given: Any) -> Any:
+        changes = await work_out(self, *given)
+        editing.open("f", path.read_bytes().decode("latin-1"))
+        return changes
+
+    monkeypatch.setattr(Edits, "_work_out", open_meanwhile)
+    editing.undo(id)
+    assert editing.editor.buffers[path] == data.decode("latin-1")
+
+
+def test_bytes_that_cannot_be_reached_any_more_are_refused(root: Path) -> None:
+    """Another version of Python may read an encoding otherwise."""
+    put(root, "f", "\u4f60\ntwo\n".encode("gb18030"))
+    id = again(root).replace("f", "\u4f60", "you")
+    ledger = root.parent / "config/edits/ledger.jsonl"
+    made = msgspec.json.decode(ledger.read_bytes())
+    ledger.write_bytes(msgspec.json.encode(made | {"before_bytes": "0" * 64}) + b"\n")
+    with pytest.raises(EditConflictError, match="byte for byte") as raised:
+        again(root).undo(id)
+    assert raised.value.data["paths"] == [str(root / "f")]
+    assert (root / "f").read_bytes() == b"you\ntwo\n"
+
+
+def test_an_edit_that_an_older_version_has_recorded_is_undone(root: Path) -> None:
+    put(root, "f", b"caf\xe9\n")
+    id = again(root).replace("f", "caf\u00e9", "cafe")
+    ledger = root.parent / "config/edits/ledger.jsonl"
+    made = msgspec.json.decode(ledger.read_bytes())
+    del made["before_bytes"], made["after_bytes"]
+    ledger.write_bytes(msgspec.json.encode(made) + b"\n")
+    again(root).undo(id)
+    assert (root / "f").read_bytes() == b"caf\xe9\n"
+
+
 def test_a_turn_is_undone_as_a_whole_from_its_last_edit_to_its_first(editing: Editing) -> None:
     put(editing.root, "a", "a\n")
     put(editing.root, "b", "b\n")

@@ -33,7 +33,7 @@ class Room:
         self.place = self.workspace.locate(name)
         self.seen = asyncio.run(current(self.workspace, self.place))
 
-    def put(self, text: str | None, encoding: str = "UTF-8") -> str | None:
+    def put(self, text: str | None, encoding: str | None = None) -> str | None:
         return asyncio.run(put_text(self.workspace, self.place, self.seen, text, encoding=encoding))
 
     def edit(self, old: str, new: str) -> str | None:

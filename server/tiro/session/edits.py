@@ -36,11 +36,14 @@ class Made(
     """The hash of the text before; None where there was no file."""
     after: str | None
     """The hash of the text after; None where there is to be no file."""
+    before_bytes: str | None = None
+    after_bytes: str | None = None
+    """The hashes of what the file holds, byte for byte; None where that is its editor's affair."""
     added: int
     removed: int
     """How many lines."""
     encoding: str
-    """What a file that is made again is written in, as `tools/text.py` names it."""
+    """What both texts are written in, as `tools/text.py` names it."""
     mode: int | None = None
     """The mode of a file that is made again; None for that of any new file."""
     new_folders: int = 0
@@ -79,7 +82,12 @@ class Edit(msgspec.Struct, frozen=True):
 
 def hash_of(text: str) -> str:
     """The name of a text: the SHA-256 of its bytes."""
-    return hashlib.sha256(bytes_of(text)).hexdigest()
+    return hash_of_bytes(bytes_of(text))
+
+
+def hash_of_bytes(data: bytes) -> str:
+    """The SHA-256 of some bytes."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def bytes_of(text: str) -> bytes:
@@ -107,8 +115,11 @@ def replay(lines: Iterable[Line]) -> list[Edit]:
             continue
         for id in filter(edits.__contains__, line.ids):
             made = edits[id].made
-            encoding, mode = line.encoding or made.encoding, line.mode or made.mode
-            made = msgspec.structs.replace(made, encoding=encoding, mode=mode)
+            made = msgspec.structs.replace(made, mode=line.mode or made.mode)
+            if line.encoding not in (None, made.encoding):
+                made = msgspec.structs.replace(
+                    made, encoding=line.encoding, before_bytes=None, after_bytes=None
+                )
             edits[id] = Edit(made, line.state, place)
     return list(edits.values())
 

@@ -15,6 +15,10 @@ OTHERS = "{what} the turn's other edits one by one (tiro edits {what} ID, with {
 MAX_IDS = 10
 ID_CHARS = 8
 """So much of an id names an edit on the command line."""
+UNREACHABLE = (
+    "{path!r} cannot be given back byte for byte, as its encoding {encoding} is read otherwise by"
+    " now; {left}"
+)
 UNREADABLE = "{path!r} can no longer be compared with the edit, so {left}: {why}"
 CHANGING = "{path!r} keeps changing, so it was left as it is{done}; try again"
 UNWRITTEN = "{path!r} was left as it is: {why}{done}"
@@ -90,6 +94,13 @@ def unreadable(path: Path, error: ToolError, done: Sequence[Path]) -> EditConfli
     """The error for a place where something else is by now."""
     told = UNREADABLE.format(path=str(path), left=_left(done), why=error)
     return EditConflictError(told, paths=[str(path)], done=_texts(done))
+
+
+def unreachable(made: Made, done: Sequence[Path]) -> EditConflictError:
+    """The error for an edit whose texts no longer have the bytes that they had."""
+    path = str(path_of(made))
+    told = UNREACHABLE.format(path=path, encoding=made.encoding, left=_left(done))
+    return EditConflictError(told, paths=[path], done=_texts(done))
 
 
 def unwritten(

@@ -10,12 +10,12 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from tiro.errors import StorageError, ToolError
-from tiro.session.edits import Became, Edit, Made, hash_of
+from tiro.session.edits import Became, Edit, Made, hash_of, hash_of_bytes
 from tiro.session.finished import finished
 from tiro.tools.file_text import FileText
 from tiro.tools.merge import count_changes
 from tiro.tools.silent_disk import in_thread
-from tiro.tools.text import UTF_8
+from tiro.tools.text import UTF_8, encode_text
 from tiro.tools.tool import Recorded
 
 UNRECORDED = (
@@ -109,6 +109,8 @@ class Recorder:
     def _add(self, path: Path, before: FileText | None, after: str | None) -> Recorded:
         old = None if before is None else before.text
         status = None if before is None else before.status
+        encoding = UTF_8 if before is None else before.encoding
+        is_closed = before is None or before.live is None
         added, removed = count_changes(old or "", after or "")
         name = os.fsencode(path)
         shown = name.decode("utf-8", "replace")
@@ -122,14 +124,25 @@ class Recorder:
             raw_path=None if shown.encode() == name else name,
             before=None if old is None else hash_of(old),
             after=None if after is None else hash_of(after),
+            before_bytes=bytes_hash(old, encoding) if is_closed else None,
+            after_bytes=bytes_hash(after, encoding) if is_closed else None,
             added=added,
             removed=removed,
-            encoding=UTF_8 if before is None else before.encoding,
+            encoding=encoding,
             mode=None if status is None else status.st_mode & 0o7777,
             new_folders=sum(not folder.exists() for folder in path.parents),
         )
         self._store.add(made, {hash_of(text): text for text in (old, after) if text is not None})
         return Recorded(made.id, added, removed)
+
+
+def bytes_hash(text: str | None, encoding: str) -> str | None:
+    """The hash of a text as its file holds it; None for one that will not be written."""
+    if text is None:
+        return None
+    with contextlib.suppress(UnicodeEncodeError):
+        return hash_of_bytes(encode_text(text, encoding))
+    return None
 
 
 def path_of(made: Made) -> Path:

@@ -50,6 +50,23 @@ def encode_text(text: str, encoding: str) -> bytes:
     return marks.get(codec, b"") + text.encode(codec)
 
 
+def decode_as(data: bytes, encoding: str) -> str | None:
+    """The text for which `encode_text` gives exactly these bytes; None where there is none."""
+    if encoding == WINDOWS_1252:
+        return codecs.charmap_decode(data, "strict", _WINDOWS_1252)[0]
+    mark = encode_text("", encoding)
+    try:
+        text = data.removeprefix(mark).decode(encoding.partition(MARKED)[0].lower())
+    except UnicodeDecodeError:
+        return None
+    return text if encode_text(text, encoding) == data else None
+
+
+def is_wide(encoding: str) -> bool:
+    """Whether the line ends of a text in it are more than one byte."""
+    return encoding.startswith(("UTF-16", "UTF-32"))
+
+
 def with_line_ends(text: str, like: str) -> str:
     """The text with the line ends of another one, where that has CR LF or CR throughout."""
     ends = set(_ANY_LINE_END.findall(like))
@@ -89,13 +106,9 @@ def _marked(data: bytes, encoding: str) -> Decoded | None:
 def _guessed(data: bytes) -> Decoded:
     """Text that is not UTF-8: Chinese where all bytes above ASCII stand in pairs, else Latin-1."""
     if all(len(run) % 2 == 0 for run in _HIGH_BYTES.findall(data)):
-        try:
-            text = data.decode("gb18030")
-        except UnicodeDecodeError:
-            pass
-        else:
-            if text.encode("gb18030") == data:
-                return Decoded(text, GB18030, is_guess=True)
+        text = decode_as(data, GB18030)
+        if text is not None:
+            return Decoded(text, GB18030, is_guess=True)
     return Decoded(codecs.charmap_decode(data, "strict", _WINDOWS_1252)[0], WINDOWS_1252, True)
 
 

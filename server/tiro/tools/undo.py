@@ -1,6 +1,6 @@
 """The edits of the user's files: listed, undone and redone, one by one or a whole turn.
 
-Law: an undo or redo puts exactly the recorded text in the place of exactly the other one; where
+Law: an undo or redo puts exactly the recorded bytes in the place of exactly the other ones; where
 the file has changed since, it merges, and where that is not clean it touches nothing at all. All
 files are worked out first, and each one is written only in place of what was then seen. What fails
 midway is finished by doing it again: what is done already is nothing to do.
@@ -16,9 +16,9 @@ from typing import Literal, NamedTuple
 from tiro.errors import EditConflictError, InvalidInputError, StorageError, ToolError
 from tiro.session.edits import Became, Edit, Made
 from tiro.session.finished import finished
-from tiro.tools.edit_conflicts import busy, changing, conflict, unreadable, unwritten
-from tiro.tools.edit_recorder import EditStore, FileLocks, Recorder, path_of
-from tiro.tools.edit_steps import Lines, TouchError, lines_in, walked
+from tiro.tools.edit_conflicts import busy, changing, conflict, unreachable, unreadable, unwritten
+from tiro.tools.edit_recorder import EditStore, FileLocks, Recorder, bytes_hash, path_of
+from tiro.tools.edit_steps import Lines, Step, TouchError, View, lines_in, view_of, walked
 from tiro.tools.file_text import FileText
 from tiro.tools.replacing import sweep
 from tiro.tools.silent_disk import in_thread
@@ -154,25 +154,28 @@ class Edits:
                 seen = await current(self._workspace, await self._place(path))
             except ToolError as error:  # something else is there by now
                 raise unreadable(path, error, done) from error
+            view = await in_thread(self._viewed, seen, steps, target, done)
             try:
-                text = await in_thread(self._stepped, seen, steps, target)
+                text = await in_thread(_stepped, seen, view)
             except TouchError as error:
-                conflicts[path] = [] if seen is None else lines_in(seen.text, error)
+                conflicts[path] = lines_in(view.text or "", error)
             else:
-                changes.append(_Change(path, seen, text, steps))
+                changes.append(_Change(path, seen, view, text, steps))
         if conflicts:
             raise conflict(conflicts, wanted, edits, done)
         return changes
 
-    def _stepped(self, seen: FileText | None, steps: Sequence[Made], target: Target) -> str | None:
-        """The text of a file after these edits were undone or redone, one after the other."""
+    def _viewed(
+        self, seen: FileText | None, steps: Sequence[Made], target: Target, done: Sequence[Path]
+    ) -> View:
+        """A file and what is to become of it by these edits, one after the other."""
         pairs = [(self._text(made, made.before), self._text(made, made.after)) for made in steps]
-        if target == "undone":
-            pairs = [(after, before) for before, after in pairs]
-        text = walked(None if seen is None else seen.text, pairs)
-        if text is None and seen is not None and seen.is_unsaved:
-            raise TouchError  # the buffer holds what is nowhere else
-        return text
+        goals = [pair[::-1] for pair in pairs] if target == "undone" else pairs
+        if seen and seen.live and (self._workspace.can_edit or seen.is_unsaved):
+            return View(seen.text, goals, None)
+        for made, texts in zip(steps, pairs, strict=True):
+            _check_bytes(made, texts, done)
+        return view_of(seen, goals, [made.encoding for made in steps])
 
     def _text(self, made: Made, name: str | None) -> str | None:
         return None if name is None else self._store.text(made, name)
@@ -182,11 +185,11 @@ class Edits:
     ) -> Path | None:
         """Give each file its text and note that; the file that has changed again, if one has."""
         for change in changes:
-            path, seen, text, steps = change
+            path, seen, view, text, _ = change
             try:
-                if text != (None if seen is None else seen.text):
-                    place, encoding = await self._place(path), steps[-1].encoding
-                    await put_text(self._workspace, place, seen, text, encoding=encoding)
+                if text != view.text:
+                    place = await self._place(path)
+                    await put_text(self._workspace, place, seen, text, encoding=view.encoding)
             except EditConflictError:
                 return path
             except ToolError as error:
@@ -198,11 +201,12 @@ class Edits:
 
     def _settle(self, change: "_Change", target: Target) -> None:
         """What is left to do when a file has its text: its mode, empty folders, the note."""
-        path, seen, text, steps = change
+        path, seen, view, text, steps = change
         encoding, mode = None, None
         if text is None:
             if seen is not None:
-                encoding, mode = seen.encoding, seen.status and seen.status.st_mode & _MODE_BITS
+                encoding = None if view.is_bytewise else view.encoding or seen.encoding
+                mode = seen.status and seen.status.st_mode & _MODE_BITS
         elif seen is None and (mode := steps[-1].mode) is not None:
             with contextlib.suppress(OSError):
                 os.chmod(path, mode)
@@ -212,6 +216,21 @@ class Edits:
     async def _place(self, path: Path) -> Place:
         """The place of a recorded path, which may lie outside of what is open now."""
         return await in_thread(_place_of, path, self._workspace)
+
+
+def _stepped(seen: FileText | None, view: View) -> str | None:
+    """The text of a file after the steps, read as it was for them."""
+    text = walked(view.text, view.pairs)
+    if text is None and seen is not None and seen.is_unsaved:
+        raise TouchError  # the buffer holds what is nowhere else
+    return text
+
+
+def _check_bytes(made: Made, texts: Step, done: Sequence[Path]) -> None:
+    """Raise EditConflictError where a file would not get the bytes that it had."""
+    for text, recorded in zip(texts, (made.before_bytes, made.after_bytes), strict=True):
+        if recorded is not None and bytes_hash(text, made.encoding) != recorded:
+            raise unreachable(made, done)
 
 
 def _place_of(path: Path, workspace: Workspace) -> Place:
@@ -238,7 +257,9 @@ class _Change(NamedTuple):
 
     path: Path
     seen: FileText | None
+    view: View
     text: str | None
+    """The new text, as the view reads it."""
     steps: Sequence[Made]
     """The edits that it undoes or redoes, in that order."""
 

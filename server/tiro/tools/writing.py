@@ -71,13 +71,13 @@ async def put_text(
     seen: FileText | None,
     text: str | None,
     *,
-    encoding: str = UTF_8,
+    encoding: str | None = None,
 ) -> str | None:
     """Give a file the text in place of the one that was seen; None stands for no file.
 
-    The encoding is for a file that is made; any other keeps its own. The answer is what is worth
-    telling about it. Raises EditConflictError when what is there is no longer what was seen, and
-    ToolError when it cannot be written.
+    The encoding is what it is written in on the disk, where no editor shows it; without one a file
+    keeps its own. The answer is what is worth telling about it. Raises EditConflictError when what
+    is there is no longer what was seen, and ToolError when it cannot be written.
     """
     now = await in_thread(_checked, workspace, place, seen, text, encoding)
     if now is None or now.live is None:
@@ -108,7 +108,11 @@ async def _made_in_buffer(workspace: Workspace, place: Place, text: str) -> str 
 
 
 def _checked(
-    workspace: Workspace, place: Place, seen: FileText | None, text: str | None, encoding: str
+    workspace: Workspace,
+    place: Place,
+    seen: FileText | None,
+    text: str | None,
+    encoding: str | None,
 ) -> FileText | None:
     """What is there now, when that is what was seen and the new text can be written."""
     now = file_text_if_any(workspace, place)
@@ -116,18 +120,23 @@ def _checked(
         if now is not seen:
             told = GONE if now is None else APPEARED
             raise EditConflictError(told.format(given=place.given))
-    elif now.text != seen.text:
+    elif now.text != seen.text or (encoding and _look(now) != _look(seen)):
         raise EditConflictError(CHANGED.format(given=place.given))
     if text is not None:
         _check_characters(place, text, now, encoding)
     return now
 
 
-def _check_characters(place: Place, text: str, now: FileText | None, encoding: str) -> None:
+def _look(seen: FileText) -> str | None:
+    """The encoding of a file on the disk; None for one that an editor shows."""
+    return None if seen.live else seen.encoding
+
+
+def _check_characters(place: Place, text: str, now: FileText | None, encoding: str | None) -> None:
     """Raise ToolError when the file's encoding lacks a character, unless it is there already."""
     if "\0" in text:
         raise ToolError(NUL.format(given=place.given))
-    encoding = encoding if now is None else now.encoding
+    encoding = _encoding_for(now, encoding)
     try:
         encode_text(text, encoding)
     except UnicodeEncodeError as error:
@@ -141,8 +150,16 @@ def _check_characters(place: Place, text: str, now: FileText | None, encoding: s
         ) from error
 
 
-def _write(place: Place, now: FileText | None, text: str | None, encoding: str) -> str | None:
+def _encoding_for(now: FileText | None, given: str | None) -> str:
+    """What a file is written in: as it was given, else as it is."""
+    return given or (UTF_8 if now is None else now.encoding)
+
+
+def _write(
+    place: Place, now: FileText | None, text: str | None, encoding: str | None
+) -> str | None:
     """Write the file on the disk, or remove it."""
+    encoding = _encoding_for(now, encoding)
     root = place.root or Path(place.path.anchor)
     try:
         if now is None or now.status is None:
@@ -152,7 +169,7 @@ def _write(place: Place, now: FileText | None, text: str | None, encoding: str) 
             remove_file(root, place.path, now.status)
             return None
         check_writable(place, now)
-        put_in_place(root, place.path, encode_text(text, now.encoding), now.status)
+        put_in_place(root, place.path, encode_text(text, encoding), now.status)
         return OTHER_NAMES if now.status.st_nlink > 1 else None
     except MovedError as error:
         raise EditConflictError(CHANGED.format(given=place.given)) from error
