@@ -279,7 +279,7 @@ REASONS: list[tuple[str, str, list[str]]] = [
         "`tests/stores/contract/test_sqlite.py`",
         [
             "stores/sqlite_tables.py `all_or_nothing` sql.execute (3)",
-            "stores/lock_file.py `_is_in_place` file_id",
+            "stores/lock_file.py `_is_in_place` os.stat",
             "stores/sqlite.py `count` sql.execute",
             "stores/sqlite.py `delete` sql.execute (2)",
             "stores/lock_file.py `holder` self._disk.open",

@@ -4,7 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from tiro.stores.disk import Disk, file_id, make_directories
+from tiro.stores.disk import Disk, make_directories
 from tiro.stores.lock import Holder, read_holder, try_lock, unlock, write_holder
 from tiro.stores.reading import storage_error
 
@@ -28,12 +28,13 @@ class LockFile:
                 if not try_lock(descriptor):
                     os.close(descriptor)
                     return False
+                self._descriptor = descriptor
                 if _is_in_place(descriptor, self._path):
                     break
-                os.close(descriptor)  # its holder took it away: that lock is on nothing
+                self._close()  # its holder took it away: that lock is on nothing
         except OSError as error:
+            self._close()
             raise storage_error(self._path, error, "write") from error
-        self._descriptor = descriptor
         write_holder(self._path)
         return True
 
@@ -49,6 +50,11 @@ class LockFile:
             unlock(descriptor)
             os.close(descriptor)
 
+    def _close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
     def holder(self) -> Holder | None:
         """Who holds it."""
         try:
@@ -62,5 +68,7 @@ class LockFile:
 
 
 def _is_in_place(descriptor: int, path: Path) -> bool:
-    found = os.fstat(descriptor)
-    return file_id(path) == (found.st_dev, found.st_ino)
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
