@@ -866,3 +866,45 @@ def test_line_of_very_many_words_takes_no_square_of_them(room: Path) -> None:
     for line in ("env " + "-x a " * 6000, "env " + "make " * 6000):
         assert decided(room, rules, "run_command", command(line)).kind == "ask"
         assert decided(room, rules, "run_command", command(f"{line} b")).kind == "deny"
+
+
+# A variable in front of a command is part of what was asked about
+
+
+@pytest.mark.parametrize("given", ["NODE_ENV=test", "CI=1", "DEBUG=1 CI=1"])
+def test_always_holds_for_the_variables_in_front_as_they_are(room: Path, given: str) -> None:
+    """M5.6: a script may choose by them what it does."""
+    gate = Gate(Rules(default=STRICT_SET), Workspace(RecordingEditor(room)))
+    use = gate.look(TOOLS["run_command"], command(f"{given} npm run reset-db"))
+    granted = gate.grants(use)
+    assert gate.reasons(use)[0].about == f"{given} npm run reset-db"
+    assert gate.decide(use, granted).kind == "allow"
+    for other in ("NODE_ENV=production ", "NODE_ENV=test CI=1 ", "", "CI=0 "):
+        line = f"{other}npm run reset-db"
+        assert decided(room, Rules(default=STRICT_SET), "run_command", command(line), granted) != (
+            gate.decide(use, granted)
+        )
+
+
+def test_a_pattern_that_allows_speaks_for_its_own_variables(room: Path) -> None:
+    patterns = ("NODE_ENV=test npm run reset-db", "NODE_ENV=test npm run x*", "make")
+    rules = Rules(config={"bash": dict.fromkeys(patterns, "allow")}, default=STRICT_SET)
+    for line, kind in {
+        "NODE_ENV=test npm run reset-db": "allow",
+        "NODE_ENV=test npm run x1": "allow",
+        "NO_COLOR=1 NODE_ENV=test npm run reset-db": "allow",
+        "NO_COLOR=1 make": "allow",
+        "NODE_ENV=production npm run reset-db": "ask",
+        "npm run reset-db": "ask",
+        "CI=1 make": "ask",
+    }.items():
+        assert decided(room, rules, "run_command", command(line)).kind == kind, line
+
+
+def test_a_variable_in_front_hides_no_command_from_what_denies(room: Path) -> None:
+    for pattern in ("npm run *", "NODE_ENV=test npm run *"):
+        rules = Rules(config={"bash": {pattern: "deny", "*": "allow"}})
+        for line in ("NODE_ENV=test npm run x", "CI=1 NODE_ENV=test npm run x"):
+            assert decided(room, rules, "run_command", command(line)).kind == "deny"
+    rules = Rules(agent=AGENTS["plan"].permission, default=STRICT_SET)
+    assert decided(room, rules, "run_command", command("CI=1 cat src/a.py")).kind == "allow"

@@ -24,6 +24,7 @@ from tiro.agents.command_order import LED_ASTRAY, led_astray
 from tiro.agents.command_rules import CommandSubject, fed_commands, stand_alone
 from tiro.agents.path_patterns import PathSubject
 from tiro.agents.path_rights import Objection, PathRights
+from tiro.agents.walks import cost_of
 from tiro.tools.command_core import within_git
 from tiro.tools.command_line import CommandLine, loose_words, parse_with_globs
 from tiro.tools.command_risks import hides_others, is_known
@@ -76,7 +77,7 @@ class Rights(msgspec.Struct, frozen=True):
 
 def command_aims(command: str, folder: Path, rights: Rights) -> Iterator[CommandAim]:
     """All that a command line, run in this folder, is about; asks the disk."""
-    line = _expanded(parse_with_globs(command), folder)
+    line = _expanded(parse_with_globs(command), folder, rights.paths.budget.spend)
     if line.unplain is not None:
         yield from _of_any_line(command, line.text, folder, rights.paths)
         return
@@ -84,8 +85,9 @@ def command_aims(command: str, folder: Path, rights: Rights) -> Iterator[Command
     hooks = () if is_still else READING_HOOKS
     astray, fed = led_astray(line, places, rights.paths.budget), fed_commands(line)
     alone = stand_alone(line) and not line.globs and not any(astray)
-    for words, at, is_astray, is_fed in zip(line.commands, places, astray, fed, strict=True):
-        text = shlex.join(words) if alone else line.text
+    each = zip(line.commands, line.wishes, places, astray, fed, strict=True)
+    for words, wishes, at, is_astray, is_fed in each:
+        text = shlex.join([*wishes, *words]) if alone else line.text
         (core, inner), is_home = within_git(words), at in rights.paths.roots
         named = _paths_among(words, is_written_out=not line.globs)
         outer = [*named, inner] if inner else named
@@ -104,7 +106,7 @@ def command_aims(command: str, folder: Path, rights: Rights) -> Iterator[Command
         source = LED_ASTRAY if is_astray else source or _list_of_words(core, at)
         is_free, doubt = is_free and source is None, source or doubt
         subject = CommandSubject(
-            words, is_free=is_free, doubt=doubt, is_home=is_home, is_fed=is_fed
+            words, is_free=is_free, doubt=doubt, is_home=is_home, is_fed=is_fed, wishes=wishes
         )
         yield from _come_upon(text, subject, at or folder, rights, is_still=is_still)
     yield from _unseen(line.text, folder, rights.paths)
@@ -136,13 +138,13 @@ def _unseen(line: str, folder: Path, rights: PathRights) -> Iterator[CommandAim]
         yield CommandAim(line=line, path=folder, about="unseen", bound_to="unseen")
 
 
-def _expanded(line: CommandLine, folder: Path) -> CommandLine:
+def _expanded(line: CommandLine, folder: Path, spend: Callable[[int], bool]) -> CommandLine:
     """The line with names for its patterns; not plain where it is not certain which."""
     if not line.globs:
         return line
     places = _folders(line, folder)
     try:
-        commands = [expanded_words(line, at, place) for at, place in enumerate(places)]
+        commands = [expanded_words(line, at, place, spend) for at, place in enumerate(places)]
     except UncertainError as error:
         return CommandLine(text=line.text, unplain=str(error))
     return msgspec.structs.replace(line, commands=tuple(commands))
@@ -245,7 +247,7 @@ def _paths_of(
     """
     seen: set[str] = set()
     for piece in (piece for word in words for piece in _pieces(word)):
-        if not rights.budget.spend():
+        if not rights.budget.spend(cost_of(piece)):
             return
         if piece in seen:
             continue
@@ -270,7 +272,7 @@ def _pieces(word: str) -> Iterator[str]:
     for option in [piece for piece in found if piece.startswith("-")]:
         letters = _LETTERS.match(option)
         found += [option[at:] for at in range(2, letters.end() + 1)] if letters else []
-        head = _MARKS.split(option)[0]
+        head = _MARKS.split(option, maxsplit=1)[0]
         found += [option[at:] for sign in ("/", "..") if (at := head.find(sign)) > 0]
     return (piece for piece in found if 0 < len(piece) <= _LONGEST and piece != NOWHERE)
 

@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from tiro.agents.path_rights import Objection, PathRights
+from tiro.agents.walks import cost_of
 from tiro.tools.command_line import loose_words, word_set
 from tiro.tools.find_words import Find, find_of
 from tiro.tools.git_settings import followed_paths, is_in_repository
@@ -306,7 +307,7 @@ class _Look:
             except OSError:
                 continue  # no folder, or one that the command cannot read either
             for entry in found:
-                if not self._budget.spend():
+                if not self._budget.spend(cost_of(entry.name)):
                     return
                 yield entry
                 is_link = entry.is_symlink()

@@ -4,8 +4,9 @@ A pattern is tested word by word on the beginning of a simple command, with `*` 
 within a word: `git status` fits `git status -s`, and not `git statusfoo`. What allows has to be
 sure: it speaks for no line that is not plain, and for no command that may run or write more than
 its beginning says, unless a pattern is all of it; in a folder below the workspace's own it does not
-speak for what it names by a path. What denies or asks need not be sure: there it is looked for
-anywhere in the line, and with other words between its own.
+speak for what it names by a path; and a variable in front that scripts may act on (`CI=1`) has to
+be in it, too. What denies or asks need not be sure: there it is looked for anywhere in the line,
+and with other words between its own.
 """
 
 import re
@@ -17,7 +18,7 @@ from posixpath import basename
 import msgspec
 
 from tiro.tools.command_core import core_of, within_git
-from tiro.tools.command_line import CommandLine, loose_words, parse_command_line, word_set
+from tiro.tools.command_line import CommandLine, loose_words, parse_command_line, parted, word_set
 from tiro.tools.command_risks import (
     LANGUAGES,
     beginnings,
@@ -54,6 +55,8 @@ class CommandSubject(msgspec.Struct, frozen=True):
     """False where it is run in a folder that is none of the workspace's own, but one in them."""
     is_fed: bool = False
     """Whether another command of a pipe writes what it may take for a script."""
+    wishes: tuple[str, ...] = ()
+    """What is set in front of it that scripts may act on."""
 
     @property
     def is_unclear(self) -> bool:
@@ -64,6 +67,8 @@ class CommandSubject(msgspec.Struct, frozen=True):
         """Whether a rule that allows this pattern speaks for all of it."""
         if pattern in (READ_ONLY, MAY_BE_READ_ONLY):
             return self._only_reads(pattern)
+        if parted(pattern)[0] != self.wishes:
+            return False
         wanted = _words_of(pattern)
         named = sum(1 for _ in takewhile(_is_written_out, wanted))
         words = self._judged()
@@ -125,8 +130,11 @@ def subjects_of(line: CommandLine, free: Sequence[bool] = ()) -> tuple[CommandSu
     if line.unplain is not None:
         return (CommandSubject(tuple(loose_words(line.text)), is_plain=False),)
     free = free or [True] * len(line.commands)
-    pairs = zip(line.commands, free, fed_commands(line), strict=True)
-    return tuple(CommandSubject(words, is_free=one, is_fed=is_fed) for words, one, is_fed in pairs)
+    each = zip(line.commands, free, fed_commands(line), line.wishes, strict=True)
+    return tuple(
+        CommandSubject(words, is_free=one, is_fed=is_fed, wishes=wishes)
+        for words, one, is_fed, wishes in each
+    )
 
 
 def fed_commands(line: CommandLine) -> list[bool]:
@@ -158,8 +166,9 @@ def _denied_words(pattern: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 def _split(pattern: str) -> Sequence[str]:
     """The words of a pattern; quotation marks in it are read as in a line."""
-    line = parse_command_line(pattern)
-    return line.commands[0] if len(line.commands) == 1 else pattern.split()
+    _, rest = parted(pattern)
+    line = parse_command_line(rest)
+    return line.commands[0] if len(line.commands) == 1 else rest.split()
 
 
 def _is_written_out(wanted: tuple[str, re.Pattern[str]]) -> bool:

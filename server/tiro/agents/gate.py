@@ -298,7 +298,8 @@ class Gate(msgspec.Struct, frozen=True):
 def _about(aim: Aim) -> str | None:
     """What a decision is about, for people."""
     if isinstance(aim.subject, CommandSubject):
-        words = shlex.join(aim.subject.words) if aim.subject.is_plain else None
+        subject = aim.subject
+        words = shlex.join([*subject.wishes, *subject.words]) if subject.is_plain else None
         return words and textwrap.shorten(words, MAX_ABOUT_CHARS, placeholder=" …")
     return aim.subject.name if isinstance(aim.subject, PathSubject) else aim.subject
 

@@ -11,6 +11,11 @@ ALWAYS = 1_000
 """So many are looked at however long it takes: a busy machine asks about no small folder."""
 
 
+def cost_of(path: str) -> int:
+    """How many looks one at a path counts for: long paths and very long names take longer."""
+    return 1 + len(path) // 32 + sum((len(name) // 64) ** 4 for name in path.split("/"))
+
+
 class Budget:
     """What is left of it. Once it is spent, nothing more is looked at."""
 

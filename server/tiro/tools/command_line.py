@@ -5,7 +5,7 @@ commands with exactly these words. Whatever else there is, substitutions, redire
 keywords, or merely a character that is not known to be harmless, makes it a line that is not plain.
 A text of several lines is a commit's message. Left out of its words is what changes nothing that is
 judged: output that goes nowhere or where the other output goes, and a few variables that no program
-takes for more than a wish.
+takes for more than a wish. Which of them scripts may act on is told beside the words.
 """
 
 import re
@@ -16,6 +16,9 @@ from tiro.tools.command_core import core_of
 
 MAX_COMMANDS = 100
 """A line of more is not plain: nobody writes one, and each command has to be looked at."""
+MAX_WORDS = 300
+"""Nor is a line of more words; how words are looked at may take the square of their number,
+or go as deep."""
 JOINTS = ("&&", "||", ";", "|")
 
 EMPTY = "it is empty"
@@ -28,6 +31,7 @@ DANGLING = "a command is missing beside {joint!r}"
 KEYWORD = "{word!r} is no command but a word of the shell"
 ASSIGNMENT = "{word!r} sets a variable"
 TOO_MANY = "it is more than {most} commands"
+TOO_LONG = "it is too long to look at, with more than {most} words"
 DASHED = "{word!r} is an option in the place of a command"
 
 
@@ -39,6 +43,8 @@ class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
     """The words of its simple commands, in order; empty when it is not plain. `$?` is a number."""
     joints: tuple[str, ...] = ()
     """What stands between them."""
+    wishes: tuple[tuple[str, ...], ...] = ()
+    """By its commands: what is set for it in front that scripts may act on, such as `CI=1`."""
     globs: tuple[tuple[int, int], ...] = ()
     """Which words have a `*` that stands for names: the command's place, and the word's in it."""
     unplain: str | None = None
@@ -60,7 +66,17 @@ def parse_with_globs(text: str) -> CommandLine:
         commands, joints = reader.read()
     except _UnplainError as reason:
         return CommandLine(text=text, unplain=str(reason))
-    return CommandLine(text=text, commands=commands, joints=joints, globs=reader.globs())
+    globs, wishes = reader.globs(), reader.wishes()
+    return CommandLine(text=text, commands=commands, joints=joints, globs=globs, wishes=wishes)
+
+
+def parted(text: str) -> tuple[tuple[str, ...], str]:
+    """What a text sets in front of a command that scripts may act on, and the rest of it."""
+    found: list[str] = []
+    while wish := _WISH.match(text):
+        found += [wish[0]] if _TELLING.match(wish[0]) else []
+        text = text[wish.end() :].lstrip(" \t")
+    return tuple(found), text
 
 
 def loose_words(text: str) -> list[str]:
@@ -90,6 +106,8 @@ _WISH = re.compile(
     r"(?=[ \t])"
 )
 """A variable, set for one command, that makes no program read, write or run anything else."""
+_TELLING = re.compile("CI=|DEBUG=|NODE_ENV=")
+"""By these a script may choose what it does."""
 _TIMER = "time"
 """A word of some shells and a program of others: what stands behind it is the command."""
 _STATUS = "$?"
@@ -139,6 +157,12 @@ class _Reader:
         self._has_break = False
         self._begin = 0
         self._globs: list[tuple[int, int]] = []
+        self._count = 0
+        self._wishes: list[list[str]] = [[]]
+
+    def wishes(self) -> tuple[tuple[str, ...], ...]:
+        """What is set for each command and told beside its words."""
+        return tuple(map(tuple, self._wishes[: len(self._commands)]))
 
     def globs(self) -> tuple[tuple[int, int], ...]:
         """The places of the words in which a `*` stands outside of quotation marks."""
@@ -208,6 +232,8 @@ class _Reader:
         if self._words and not any(one[0] == "cd" for one in (*self._commands, self._words)):
             tests.append(_ALL_NOWHERE)
         found = next(filter(None, (test.match(self._text, self._at) for test in tests)), None)
+        if found is not None and _TELLING.match(found[0]):
+            self._wishes[-1].append(found[0])
         return 0 if found is None else len(found[0])
 
     def _stands_for_itself(self, character: str) -> bool:
@@ -255,7 +281,10 @@ class _Reader:
 
     def _end_word(self) -> None:
         if self._word is not None:
-            is_glob = (len(self._commands), len(self._words)) in self._globs
+            self._count += 1
+            if self._count > MAX_WORDS:
+                raise _UnplainError(TOO_LONG.format(most=MAX_WORDS))
+            is_glob = self._globs[-1:] == [(len(self._commands), len(self._words))]
             written = self._text[self._begin : self._at]
             if is_glob and (not self._words or _NO_GLOB.search(written)):
                 raise _UnplainError(SPECIAL.format(character=_GLOB))
@@ -277,5 +306,6 @@ class _Reader:
         if len(self._commands) == MAX_COMMANDS:
             raise _UnplainError(TOO_MANY.format(most=MAX_COMMANDS))
         self._commands.append(tuple(self._words))
+        self._wishes.append([])
         self._words = []
         self._has_status = self._has_break = False

@@ -36,13 +36,19 @@ class UncertainError(ValueError):
     """It is not certain what a pattern stands for."""
 
 
-def expanded_words(line: CommandLine, at: int, folder: Path | None) -> tuple[str, ...]:
+def expanded_words(
+    line: CommandLine,
+    at: int,
+    folder: Path | None,
+    spend: Callable[[int], bool] = lambda _: True,
+) -> tuple[str, ...]:
     """The words of a command in a line, run in this folder, with names for its patterns.
 
-    Asks the disk. Raises UncertainError, also where a command of the line may make other names.
+    Asks the disk. Raises UncertainError, also where a command of the line may make other names, and
+    once `spend`, which hears how many names are looked at, is false.
     """
     words = line.commands[at]
-    places = [word for command, word in line.globs if command == at]
+    places = {word for command, word in line.globs if command == at}
     if not places:
         return words
     others = [*line.commands[:at], *(line.commands[at + 1 :] if "|" in line.joints else ())]
@@ -51,7 +57,7 @@ def expanded_words(line: CommandLine, at: int, folder: Path | None) -> tuple[str
         raise UncertainError(SPECIAL.format(character="*"))
     found: list[str] = []
     for place, word in enumerate(words):
-        names = _names(word, folder) if place in places else [word]
+        names = _names(word, folder, spend) if place in places else [word]
         if any(name.startswith("-") for name in names if name != word):
             raise UncertainError(SPECIAL.format(character="*"))
         if len(names) > 1 and not _takes_any_order(words, place):
@@ -100,6 +106,8 @@ def _fitting(place: str, parts: Sequence[str], spend: Callable[[int], bool]) -> 
 
 def _listed(place: str, part: str, spend: Callable[[int], bool]) -> Iterator[str]:
     test = re.compile(fnmatch.translate(part)).match
+    if not spend(1):
+        return
     with contextlib.suppress(OSError), os.scandir(place or "/") as entries:
         for entry in entries:
             if not spend(1):
@@ -120,7 +128,7 @@ def _takes_any_order(words: Sequence[str], place: int) -> bool:
     return is_alike or any(not is_option(word) for word in before)
 
 
-def _names(pattern: str, folder: Path) -> list[str]:
+def _names(pattern: str, folder: Path, spend: Callable[[int], bool]) -> list[str]:
     """The names that fit a pattern, sorted, or the pattern itself where there is none."""
     parts = pattern.split("/")
     if "" in parts[:-1] or any(part.startswith(".") and "*" in part for part in parts):
@@ -128,7 +136,7 @@ def _names(pattern: str, folder: Path) -> list[str]:
     try:
         heads = [""]
         for part in parts:
-            heads = [name for head in heads for name in _step(head, part, folder)]
+            heads = [name for head in heads for name in _step(head, part, folder, spend)]
             if len(heads) > MAX_NAMES:
                 raise UncertainError(SPECIAL.format(character="*"))
     except OSError as error:
@@ -136,10 +144,12 @@ def _names(pattern: str, folder: Path) -> list[str]:
     return sorted(heads) or [pattern]
 
 
-def _step(head: str, part: str, folder: Path) -> Iterator[str]:
+def _step(head: str, part: str, folder: Path, spend: Callable[[int], bool]) -> Iterator[str]:
     """The names below one that fit the next part of a pattern."""
     start = f"{head}/" if head else ""
     place = folder / start
+    if not spend(1):
+        raise UncertainError(SPECIAL.format(character="*"))
     if not part:
         yield from [start] if place.is_dir() else []
     elif "*" not in part:
@@ -147,7 +157,7 @@ def _step(head: str, part: str, folder: Path) -> Iterator[str]:
     elif place.is_dir():
         test = with_stars(part)
         for count, name in enumerate(os.listdir(place)):
-            if count >= MAX_NAMES or not name.isprintable():
+            if count >= MAX_NAMES or not spend(1) or not name.isprintable():
                 raise UncertainError(SPECIAL.format(character="*"))
             if not name.startswith(".") and test.fullmatch(name):
                 yield start + name

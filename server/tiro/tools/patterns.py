@@ -137,5 +137,5 @@ def _segment(part: str) -> Callable[[str], object]:
     return re.compile(fnmatch.translate(part)).match
 
 
-_BRACES = re.compile(r"(?<!\[)\{([^{}]*,[^{}]*)\}")
+_BRACES = re.compile(r"(?<!\[)\{([^{},]*,[^{}]*)\}")
 """Alternatives; `[{]` is a brace."""
