@@ -151,6 +151,40 @@ def test_the_cache_is_only_a_cache(
     assert len(names(directory)) == 60
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all names are text")
+def test_names_that_are_no_text_cost_only_themselves(
+    make_manager: Make, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an old archive or another system leaves them."""
+    cache, odd = tmp_path / "cache", os.fsdecode(b"caf\xe9")
+    for number in range(60):
+        write(directory, f"s{number:02d}")
+    write(directory, "s00").rename(directory / f"{odd}.json")
+    for path in directory.iterdir():
+        os.utime(path, (1, 1))
+    with make_manager(cache_directory=cache) as manager:
+        expected = rows(manager)
+        assert len(expected) == 60
+    reads: list[str] = []
+    usual = index.saved_session_at
+    monkeypatch.setattr(
+        index, "saved_session_at", lambda path, size: reads.append(path.stem) or usual(path, size)
+    )
+    with make_manager(cache_directory=cache) as manager:
+        assert rows(manager) == expected
+    assert reads == [odd]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all names are text")
+def test_a_directory_whose_name_is_no_text_is_listed(make_manager: Make, tmp_path: Path) -> None:
+    directory = tmp_path / os.fsdecode(b"caf\xe9")
+    for number in range(60):
+        write(directory, f"s{number:02d}")
+    for _ in range(2):
+        with SessionManager(directory, cache_directory=tmp_path / "cache") as manager:
+            assert len(rows(manager)) == 60
+
+
 def test_an_unchanged_file_is_not_read_again(
     make_manager: Make, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,6 +121,22 @@ def test_the_index_finds_what_reading_every_file_finds(
         assert rows_in(root / "cache") == sum(map(len, texts))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all names are text")
+def test_a_name_that_is_no_text_costs_the_others_nothing(
+    make_manager: Make, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = os.fsdecode(b"caf\xe9")
+    with make_manager(cache_directory=cache) as manager:
+        save(manager, "a", "alpha")
+        save(manager, "b", "alpha").rename(manager.directory / f"{odd}.json")
+    for path in manager.directory.iterdir():
+        os.utime(path, (1, 1))
+    with make_manager(cache_directory=cache) as manager:
+        assert {id for id, _ in found(manager, "alpha")} == {"a", "b"}
+        assert times_read(manager, "alpha", monkeypatch) == 0
+    assert rows_in(cache) == 2
+
+
 def test_what_others_add_change_and_remove_is_seen(make_manager: Make, cache: Path) -> None:
     manager = make_manager(cache_directory=cache)
     other = make_manager()

@@ -137,6 +137,7 @@ class Index:
         self._rows: dict[str, _Row] = {}
         self._sorted: list[SavedSession] = []
         self._unwritten = 0
+        self._called = os.fsencode(directory).decode("utf-8", "replace")
         name = hashlib.sha256(os.fsencode(directory.absolute())).hexdigest()[:16]
         self._cache = cache_directory / f"sessions-{name}.json" if cache_directory else None
         self._is_loaded = False
@@ -271,7 +272,7 @@ class Index:
             cache = msgspec.json.decode(self._cache.read_bytes(), type=_Cache)
         except (OSError, ValueError):
             return
-        if cache.version == _VERSION and cache.directory == str(self._directory):
+        if cache.version == _VERSION and cache.directory == self._called:
             self._rows = cache.rows
             self._sorted = [row.saved for row in cache.rows.values()]
 
@@ -279,13 +280,22 @@ class Index:
         if self._cache is None:
             return
         self._unwritten = 0
-        cache = _Cache(_VERSION, str(self._directory), self._rows)
         try:
+            data = self._encoded()
             make_directories(self._disk, self._cache.parent)
             remove_stale(self._cache)
-            replace_file(self._disk, self._cache, msgspec.json.encode(cache))
+            replace_file(self._disk, self._cache, data)
         except OSError as error:
             log.info("The list's cache could not be written: %s", error)
+
+    def _encoded(self) -> bytes:
+        """The cache, without what is called what no text can be: that is read again each time."""
+        cache = _Cache(_VERSION, self._called, self._rows)
+        try:
+            return msgspec.json.encode(cache)
+        except UnicodeEncodeError:
+            cache.rows = {name: row for name, row in self._rows.items() if _is_text(row)}
+            return msgspec.json.encode(cache)
 
 
 def matching(rows: list[SavedSession], query: str | None) -> list[SavedSession]:
@@ -418,6 +428,14 @@ def _damaged(path: Path, size: int, error: TiroError) -> SavedSession:
         bytes=size,
         error=str(error.data.get("reason") or error),
     )
+
+
+def _is_text(row: _Row) -> bool:
+    try:
+        msgspec.json.encode(row)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _newest(item: tuple[str, _Row]) -> tuple[str, str]:

@@ -14,6 +14,7 @@ import logging
 import math
 import os
 import sqlite3
+import sys
 import unicodedata
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -35,7 +36,7 @@ from tiro.stores.places import (
     saved_places,
 )
 
-_FORM = 2
+_FORM = 3
 BATCH_CHARACTERS = 8_000_000
 """About how much text is taken in by one transaction."""
 BUSY_SECONDS = 10.0
@@ -54,8 +55,8 @@ SETTINGS = (
     "cache_size = -16000",
 )
 _TABLES = (
-    "CREATE TABLE files (number INTEGER PRIMARY KEY, path TEXT UNIQUE, version BLOB,"
-    " id TEXT, saved_at TEXT)",
+    "CREATE TABLE files (number INTEGER PRIMARY KEY, path BLOB UNIQUE, version BLOB,"
+    " id BLOB, saved_at TEXT)",
     # A row's number is its moment, or the next one that is free: never less, and seldom much more.
     "CREATE TABLE rows (number INTEGER PRIMARY KEY, moment INTEGER, file INTEGER, seq INTEGER,"
     " role TEXT, taken_back INTEGER, digest BLOB, text BLOB)",
@@ -251,7 +252,7 @@ class _Tables:
         (version,) = self._sql.execute("PRAGMA data_version").fetchone()
         if version != self._data_version:
             rows = self._sql.execute("SELECT path, version FROM files")
-            self._known = {path: _VERSION.decode(text) for path, text in rows}
+            self._known = {_text(path): _VERSION.decode(text) for path, text in rows}
             self._data_version = version
 
     @contextlib.contextmanager
@@ -281,7 +282,7 @@ class _Tables:
         of = places[0] if places else None
         self._sql.execute(
             "UPDATE files SET version = ?, id = ?, saved_at = ? WHERE number = ?",
-            (_encode(version), of and of.id, of and of.saved_at, number),
+            (_encode(version), _bytes(of.id) if of and of.id else None, of and of.saved_at, number),
         )
         self._known[path] = version
         return [(number, digest, new[digest]) for digest in new.keys() - old.keys()]
@@ -289,11 +290,11 @@ class _Tables:
     def _file(self, path: str) -> tuple[int, Version | None]:
         """The number of a file and the version that was taken last; made where it is new."""
         query = "SELECT number, version FROM files WHERE path = ?"
-        row = self._sql.execute(query, (path,)).fetchone()
+        row = self._sql.execute(query, (_bytes(path),)).fetchone()
         if row is not None:
             return row[0], _VERSION.decode(row[1])
         insert = "INSERT INTO files (path, version) VALUES (?, ?)"
-        return self._sql.execute(insert, (path, _encode(None))).lastrowid or 0, None
+        return self._sql.execute(insert, (_bytes(path), _encode(None))).lastrowid or 0, None
 
     def _add(self, file: int, digest: bytes, place: Place) -> None:
         text = place.text.encode("utf-8", "replace")
@@ -363,14 +364,23 @@ def _place(row: list[Any]) -> Place:
     moment, path, id, saved_at, seq, role, taken_back, text = row
     return Place(
         moment=moment,
-        path=path,
-        id=id,
+        path=_text(path),
+        id=None if id is None else _text(id),
         saved_at=saved_at,
         seq=seq,
         role=role,
         taken_back=bool(taken_back),
         text=zlib.decompress(text).decode(),
     )
+
+
+def _bytes(name: str) -> bytes:
+    """A name of a file, or one made of it, as it is kept: it need not be text."""
+    return name.encode("utf-8", _NOT_TEXT)
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", _NOT_TEXT)
 
 
 def _digest(place: Place) -> bytes:
@@ -383,4 +393,5 @@ def _encode(version: Version | None) -> bytes:
     return msgspec.json.encode(version)
 
 
+_NOT_TEXT = sys.getfilesystemencodeerrors()
 _VERSION: msgspec.json.Decoder[Version | None] = msgspec.json.Decoder(Version | None)
