@@ -116,6 +116,8 @@ class Database:
         self._here = threading.local()
         self._sql: sqlite3.Connection | None = None
         self._file_id: tuple[int, int] | None = None
+        self._log_id: tuple[int, int] | None = None
+        """The file beside it that has what was written last, where that is not in it yet."""
 
     @property
     def trash(self) -> TrashTable:
@@ -317,11 +319,15 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         """The tables in the file that is there now; made where it is missing."""
-        if self._sql is not None and file_id(self.path) != self._file_id:
-            self.close()  # somebody took the file away: nothing may be written to that one
+        log = self.path.with_name(self.path.name + "-wal")
+        known = self._file_id, self._log_id
+        if self._sql is not None and (file_id(self.path), file_id(log)) != known:
+            self.close()  # somebody took one of them away: nothing may be written to that one
         if self._sql is None:
             make_directories(Disk(), self.path.parent)
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, FILE_MODE))  # for its owner only
+            if not (self.path.is_file() and os.access(self.path, os.R_OK | os.W_OK)):
+                # Never else: whoever has it open here loses the locks when this is closed.
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, FILE_MODE))  # its owner's only
             self._file_id = file_id(self.path)
             sql = connect(
                 self.path, timeout=HURRIED_SECONDS, isolation_level=None, check_same_thread=False
@@ -336,7 +342,7 @@ class Database:
             except BaseException:
                 sql.close()
                 raise
-            self._sql = sql
+            self._sql, self._log_id = sql, file_id(log)
         return self._sql
 
 

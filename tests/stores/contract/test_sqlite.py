@@ -1,7 +1,10 @@
 """What only the SQLite store promises: one file, its owner's, brought up to date, readable."""
 
 import errno
+import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -33,6 +36,41 @@ def test_the_file_is_its_owners(path: Path) -> None:
         store.save(session)
         assert {mode(file) for file in path.parent.iterdir()} == {0o600}
         assert mode(path.parent) == 0o700
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file stays there")
+@pytest.mark.parametrize("endings", [["-wal"], ["-wal", "-shm"], ["-shm"]])
+def test_what_is_said_after_its_log_was_taken_away_survives_a_kill(
+    path: Path, tmp_path: Path, endings: list[str]
+) -> None:
+    """As by a program that cleans up; what was said before is there, too."""
+    with SQLiteStore(path) as store:
+        session = store.create("x")
+        session.add_message("user", "before")
+        store.save(session)
+        for ending in endings:
+            path.with_name(path.name + ending).unlink()
+        session.add_message("user", "after")
+        store.save(session)
+        shutil.copytree(path.parent, tmp_path / "killed")
+    with SQLiteStore(tmp_path / "killed" / path.name) as store:
+        assert texts(store.get("x")) == ["before", "after"]
+
+
+def test_a_second_one_in_this_process_takes_no_lock_from_the_first(path: Path) -> None:
+    """Who then closes the file elsewhere must know that it is open here."""
+    with SQLiteStore(path) as one, SQLiteStore(path) as two:
+        session = one.create("x")
+        assert two.get("x").id == "x"
+        program = (
+            "import sqlite3, sys; sql = sqlite3.connect(sys.argv[1]);"
+            " print(sql.execute('SELECT id FROM sessions').fetchall()); sql.close()"
+        )
+        subprocess.run([sys.executable, "-c", program, path], check=True)
+        assert path.with_name(path.name + "-wal").exists()
+        session.add_message("user", "words")
+        one.save(session)
+        assert texts(two.get("x")) == ["words"]
 
 
 def test_it_can_be_queried(path: Path) -> None:
