@@ -121,6 +121,32 @@ def test_a_rename_on_a_full_disk_is_refused(
     assert row["title"] == "other"
 
 
+@pytest.mark.parametrize("is_current", [True, False])
+def test_what_could_not_be_stored_is_deleted_with_the_rest_or_not_at_all(
+    start: StartServer, home: Home, small_disk: Path, is_current: bool
+) -> None:
+    """It comes back as it was, so all of it goes to the trash."""
+    home.sessions.symlink_to(small_disk)
+    server = start()
+    add(server, "user", "before")
+    id_ = server.request("tiro/session/getId")["id"]
+    filler = fill_up(small_disk)
+    assert add(server, "user", "kept " + "x" * 20_000)["stored"] is False
+    if not is_current:
+        server.request("tiro/session/clear")
+    error = server.error("tiro/session/delete", {"id": id_})
+    assert (error.kind, error.data["errno"]) == ("storeFailed", "ENOSPC")
+    server.request("tiro/session/load", {"id": id_})
+    assert len(words(server)) == 2
+    if not is_current:
+        server.request("tiro/session/clear")
+    filler.unlink()
+    assert server.request("tiro/session/delete", {"id": id_})["deleted"]
+    server.request("tiro/trash/restore", {"id": id_})
+    server.request("tiro/session/load", {"id": id_})
+    assert [text.split()[0] for text in words(server)] == ["before", "kept"]
+
+
 @pytest.mark.parametrize("kind", ["files", "sqlite"])
 def test_the_doctor_sees_a_full_disk(tiro: Tiro, home: Home, small_disk: Path, kind: str) -> None:
     file = small_disk / "sessions.db"

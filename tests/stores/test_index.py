@@ -166,10 +166,12 @@ def test_names_that_are_no_text_cost_only_themselves(
         expected = rows(manager)
         assert len(expected) == 60
     reads: list[str] = []
-    usual = index.saved_session_at
-    monkeypatch.setattr(
-        index, "saved_session_at", lambda path, size: reads.append(path.stem) or usual(path, size)
-    )
+
+    def counted(path: Path) -> Reading:
+        reads.append(path.stem)
+        return read_session(path)
+
+    monkeypatch.setattr("tiro.stores.index.read_session", counted)
     with make_manager(cache_directory=cache) as manager:
         assert rows(manager) == expected
     assert reads == [odd]

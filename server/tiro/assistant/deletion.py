@@ -42,10 +42,10 @@ class Deletion:
     async def discard(self, id: str) -> bool:
         """Move a saved session to the trash; deleting the current one begins an empty one.
 
-        False where there is none. Raises TurnInProgressError, SessionInUseError, StorageError,
-        InvalidSessionIdError.
+        False where there is none. Raises TurnInProgressError, SessionInUseError, StorageError (also
+        where it holds what cannot be stored: that would not come back), InvalidSessionIdError.
         """
-        return await self._take_away(id, self._manager.discard)
+        return await self._take_away(id, self._discard_whole)
 
     async def delete(self, id: str) -> bool:
         """Remove a saved session for good, and what the trash holds of that id; as `discard`."""
@@ -134,6 +134,13 @@ class Deletion:
             return str(self._manager.find(saved.id)) == saved.path
         except TiroError:
             return False
+
+    def _discard_whole(self, id: str) -> bool:
+        held_back = self._manager.live.held_back() if self._manager.autosave else ()
+        for session in self._manager.live.of_id(id):
+            if session in held_back:
+                self._manager.save(session)
+        return self._manager.discard(id)
 
     def _discard(self, planned: SavedSession) -> bool:
         try:

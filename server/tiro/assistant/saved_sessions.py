@@ -128,7 +128,10 @@ class SavedSessions:
             await self._turns.cancel()
             self._turns.overtake()
             await asyncio.to_thread(self._manager.end, current)
-            loaded = await asyncio.to_thread(self._manager.load, file)
+            if self._manager.autosave and self._manager.live.is_held_back(current):
+                loaded = current  # it holds more than its file, which takes no more
+            else:
+                loaded = await asyncio.to_thread(self._manager.load, file)
             await self._weigh(loaded)
         else:
             await self._weigh(loaded)
