@@ -73,6 +73,45 @@ def test_what_lies_below_a_folder_is_asked_about(room: Path, line: str, told: st
     assert told in decision.rule
 
 
+def decided_where_all_is_allowed(room: Path, line: str) -> PermissionDecision:
+    table: Any = {"bash": "allow", "edit": {"keys/**": "deny"}, "read": {"keys/**": "deny"}}
+    gate = Gate(Rules(config=table, default=STRICT_SET), Workspace(RecordingEditor(room)))
+    return gate.decide(gate.look(TOOLS["run_command"], {"command": line}))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("grep -r x . > o; cat o", "(grep -r x .)", "grep -r x . # y", "x=1; grep -r x ."),
+        *("grep -r x $PWD", 'grep -r x "${PWD}"', "x=.; grep -r x $x", "grep -r x $(pwd)"),
+        *("grep -r x .\n", "(tar cO . | grep -a x)", "sh -c 'grep -r x .'", "env grep -r x ."),
+        *("find . -type f -exec cat {} + > o; cat o", "find . -type f -exec cat {} \\; > o"),
+        *("find . -type f -exec cat {} ';' > o", "find . -type f -execdir cat {} +"),
+        *("find $PWD -type f -exec cat {} + > o", "bash -c 'find . -type f -exec cat {} +'"),
+        *("find . \\( -name a -o -type f \\) -exec cat {} + > o", "find -L . -exec cat {} +"),
+        *("find . -delete > log", "rm -rf $PWD", 'rm -rf "$PWD"', "chmod -R 0 . > log"),
+    ],
+)
+def test_a_line_that_is_not_plain_goes_through_the_same_folders(room: Path, line: str) -> None:
+    decision = decided_where_all_is_allowed(room, line)
+    assert decision.kind == "ask"
+    assert "keys/** deny" in decision.rule
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("grep -r x src > o; cat o", "(grep -r x src docs)", "grep -r x $PWD/src", "x=1; ls"),
+        *("grep -rn '$this->x' src > o", "grep -rn 'x$' src > o", "env grep -r x src"),
+        *("find . -name '*.md' -exec cat {} + > o", "find src -type f -exec cat {} \\; > o"),
+        *("sh -c 'find . -name \"*.md\" -exec cat {} +'", "find . -name '*.py' > o"),
+        *("find src -delete > log", 'rm -f "$x"', "rm -rf $PWD/src", "make > log 2>&1; echo $?"),
+    ],
+)
+def test_such_a_line_is_not_asked_about_for_what_it_leaves_alone(room: Path, line: str) -> None:
+    assert decided_where_all_is_allowed(room, line).kind == "allow"
+
+
 @pytest.mark.parametrize(
     ("line", "kind"),
     [

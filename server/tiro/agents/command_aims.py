@@ -166,6 +166,8 @@ def _come_upon(
     if only_reads(core, deep=False) is None and (seeks or not rights.forbids(subject)):
         looked = found_in_folders(core, folder, rights.paths, shows=reads)
         found = list(looked if diffed is None else found_among(diffed, rights.paths))
+        if hides_others(core):
+            found += found_in_parts(" ".join(core[1:]), folder, rights.paths)
         is_seen = seeks and all(map(_may_be_shown, found))
         subject = msgspec.structs.replace(subject, is_seen=is_seen)
     for one in found:

@@ -63,8 +63,13 @@ _PATTERN = re.compile("-[A-Za-z]*[ef]|--regexp|--file")
 """With such a word the pattern is its value."""
 
 
-_GOING_DEEP = SEARCHERS | COPIERS | PACKERS | CHANGERS | {"find"}
-_JOINTS = re.compile(r"[;&|\n()`]+")
+_GOING_DEEP = SEARCHERS | COPIERS | PACKERS | CHANGERS
+_HANDING = word_set("-exec -execdir -ok -okdir")
+_JOINTS = re.compile(r"(?:(?<!\\)[;&|\n()`])+")
+_OWN_FOLDER = re.compile(r"\$(?:PWD\b|\{PWD\})")
+_UNKNOWN = re.compile(r"(?<![\\'])\$(?:[\w{@*][^\s;&|()<>'\"]*|(?=\())")
+"""What a shell puts something else for, which may be any folder."""
+_MARKS = re.compile(r"[\"'\\]")
 _REDIRECTED = re.compile(r"\d*[<>]+&?\s*[^\s;&|()<>]*")
 _LISTED_AT_ONCE = 10
 """So many names in a list cost what one in a folder costs."""
@@ -102,10 +107,10 @@ def found_in_folders(
     elif name in PACKERS:
         yield from look.read([*named, *odd], folder)
     elif name == "find" and "-delete" in rest:
-        starts = [*itertools.takewhile(lambda word: word[:1] not in "-(!", named)] or ["."]
-        yield from look.read(starts, folder, reads=False, writes=True)
-    elif name == "find" and (found := find_of(words)) is not None and found.commands:
-        yield from look.handed(found, folder, writes=only_reads(words, deep=True) is None)
+        yield from look.read(_starts(named), folder, reads=False, writes=True)
+    elif name == "find" and _HANDING.intersection(rest):
+        handed = find_of(words) or Find(starts=tuple(_starts(named)))
+        yield from look.handed(handed, folder, writes=only_reads(words, deep=True) is None)
     if name in MOVERS or (name in CHANGERS and _DEEP.is_given(rest)):
         yield from look.read([*named, *odd], folder, reads=False, writes=True)
     if verb in ("apply", "am") or unpacks(words):
@@ -123,11 +128,18 @@ def found_among(paths: Sequence[Path], rights: PathRights) -> Iterator[Found]:
 
 def found_in_parts(command: str, folder: Path, rights: PathRights) -> Iterator[Found]:
     """The same for a line that is not plain: for all in it that may be such a command."""
-    for part in _JOINTS.split(_REDIRECTED.sub(" ", command)):
-        words = loose_words(part)
-        for at, word in enumerate(words):
-            if basename(word) in _GOING_DEEP and rights.budget.spend(len(words) - at):
-                yield from found_in_folders(words[at:], folder, rights)
+    told = _UNKNOWN.sub(".", _OWN_FOLDER.sub(".", _REDIRECTED.sub(" ", command)))
+    for part in _JOINTS.split(told):
+        loose, exact = loose_words(part), _MARKS.sub("", part).split()  # find has its own brackets
+        for words, names in ((loose, _GOING_DEEP), (exact, {"find"})):
+            for at, word in enumerate(words):
+                if basename(word) in names and rights.budget.spend(len(words) - at):
+                    yield from found_in_folders(words[at:], folder, rights)
+
+
+def _starts(named: Sequence[str]) -> list[str]:
+    """Where a find begins, among its words that are no options, or all that this may be."""
+    return [*itertools.takewhile(lambda word: word[:1] not in "-(!", named)] or ["."]
 
 
 def _of_git(
