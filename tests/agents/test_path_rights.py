@@ -536,3 +536,42 @@ def test_a_refusal_names_the_file_that_stands_in_the_way(
     found = ran(room, {"read": {"keys/**": "deny"}}, line, agent)
     assert found.kind == "deny"
     assert told in found.rule
+
+
+@pytest.mark.parametrize("key", ["edit", "write"])
+@pytest.mark.parametrize("tool", ["write_file", "edit_file", "multi_edit"])
+@pytest.mark.parametrize("table", ["agent", "config", "workspace"])
+def test_a_path_that_may_not_be_written_is_denied_to_every_tool(
+    tmp_path: Path, key: str, tool: str, table: str
+) -> None:
+    (tmp_path / "docs").mkdir()
+    permission: Any = {"edit": "allow", "write": "allow", key: {"docs/**": "deny", "*": "allow"}}
+    tables: Any = {table: permission}
+    gate = Gate(Rules(**tables), Workspace(RecordingEditor(tmp_path)))
+    kinds = [gate.decide(gate.look(TOOLS[tool], {"path": path})).kind for path in ("docs/x", "x")]
+    assert kinds == ["deny", "allow"]
+
+
+def test_one_decision_for_all_under_a_key_says_nothing_about_the_other(tmp_path: Path) -> None:
+    table: Any = {"edit": {"docs/**": "allow", "*": "deny"}, "write": "allow"}
+    gate = Gate(Rules(config=table), Workspace(RecordingEditor(tmp_path)))
+    assert gate.decide(gate.look(TOOLS["write_file"], {"path": "x"})).kind == "allow"
+
+
+@pytest.mark.parametrize("key", ["grep", "glob"])
+@pytest.mark.parametrize("kind", ["deny", "ask"])
+def test_a_search_leaves_out_what_a_rule_of_its_own_names(
+    tmp_path: Path, key: str, kind: str
+) -> None:
+    for name in ("secrets/a", "b"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x\n")
+    table: Any = {key: {"secrets/**": kind}}
+    gate = Gate(Rules(config=table), Workspace(RecordingEditor(tmp_path)))
+    use = gate.look(TOOLS[key], {"pattern": "*"})
+    assert gate.decide(use).kind == "allow"
+    may_read = gate.readable(use)
+    assert [may_read(tmp_path / name) for name in ("secrets/a", "b")] == [False, True]
+    named = gate.look(TOOLS[key], {"pattern": "*", "path": "secrets"})
+    assert gate.decide(named).kind == kind
+    assert gate.readable(named)(tmp_path / "secrets/a")

@@ -167,6 +167,19 @@ def test_grep_does_not_show_what_the_rules_forbid_to_read(room: Path) -> None:
     assert "1 not searched: the rules do not allow" in told
 
 
+def test_glob_does_not_name_what_its_rules_leave_out(room: Path) -> None:
+    put(room, "secrets/key.txt", "x")
+    put(room, "docs/new.txt", "x")
+    told = answer(
+        a_workspace(room),
+        "glob",
+        pattern="**/*.txt",
+        may_read=lambda path: path.parent.name != "secrets",
+    )
+    assert "key.txt" not in told
+    assert "new.txt" in told
+
+
 def test_grep_counts_what_it_cannot_search(room: Path) -> None:
     put(room, "bin", b"needle\0")
     assert "1 not searched: binary" in answer(a_workspace(room), "grep", pattern="needle")

@@ -33,6 +33,7 @@ from tiro.agents.other_names import inode_of
 from tiro.agents.path_patterns import PathSubject, exact_pattern
 from tiro.agents.path_rights import PathRights
 from tiro.agents.permissions import (
+    Kind,
     Permission,
     PermissionDecision,
     Rules,
@@ -53,6 +54,9 @@ KEYS_OF_EFFECT: Mapping[Effect, frozenset[str]] = {
     "network": frozenset(),
 }
 """The keys whose own rules are enough for an effect; whatever goes by another is held to both."""
+
+SEARCHING = frozenset({"glob", "grep"})
+"""Keys of tools that go through folders, and leave out what a rule of theirs names."""
 
 REPEATED = "the same {calls} for the third time in a row"
 NAMED = "named in a command"
@@ -171,15 +175,27 @@ class Gate(msgspec.Struct, frozen=True):
         return [self._in_words(rule) for rule in added] if settled.kind == "allow" else []
 
     def readable(self, use: Use, remembered: Sequence[Any] = ()) -> Callable[[Path], bool]:
-        """Whether the text of the file with a real path may be shown by this use; asks the disk."""
+        """Whether the file with a real path may be shown by this use; asks the disk.
+
+        `glob` shows no more than its name, which a rule about reading does not hide.
+        """
         denials, exact = _remembered(remembered)
-        approved = use.path if use.tool.permission_key == "read" else None
+        key = use.tool.permission_key
+        approved = use.path if key == "read" else None
 
         @cache
         def rights() -> PathRights:
             return PathRights(self.rules.with_always(denials), self.workspace)
 
+        @cache
+        def given() -> Kind:
+            return rights().against(key, use.path) if use.path else "allow"
+
         def may_read(path: Path) -> bool:
+            if key in SEARCHING and rights().against(key, path) not in ("allow", given()):
+                return False
+            if key == "glob":
+                return True
             kind = rights().reading(path).kind
             is_granted = path == approved or ("read", str(path)) in exact
             return kind == "allow" or (kind == "ask" and is_granted)

@@ -17,7 +17,7 @@ from tiro.agents.copies import copied
 from tiro.agents.guarded import WRITERS, guarded_name
 from tiro.agents.other_names import OtherNames
 from tiro.agents.path_patterns import PathSubject, folded, last_parts
-from tiro.agents.permissions import PermissionDecision, Rules, strictest
+from tiro.agents.permissions import NO_RULE, Kind, PermissionDecision, Rules, strictest
 from tiro.agents.walks import Budget
 from tiro.tools.workspace import Workspace
 
@@ -73,6 +73,13 @@ class PathRights:
         if not self.may_name(path) and not self._others.of(path):
             return self._unnamed
         return strictest(*(self._rules.decide("read", one) for one in self.subjects(path)))
+
+    def against(self, key: str, path: Path) -> Kind:
+        """What rules that name it say under a key about what has this real path."""
+        if not self.may_name(path) and not self._others.of(path):
+            return "allow"
+        found = (self._rules.against(key, one) for one in self.subjects(path))
+        return strictest(NO_RULE, *filter(None, found)).kind
 
     def is_inside(self, path: Path) -> bool:
         """Whether a real path lies in the workspace."""

@@ -8,7 +8,7 @@ names them. Where other commands may hide in one, a `*` that allows beside other
 so does whatever allows any command where one may hide that some table denies. What allows to write
 asks about a guarded file (see `guarded`) that it does not name. Precedence across tables:
 
-1. a deny of any table;
+1. a deny of any table; of a path that is written, also a pattern under the other key for that;
 2. the session's own "always" rules;
 3. the agent;
 4. the configuration;
@@ -145,7 +145,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
             winner = self._unless_hidden(winner, key, subject)
         narrower = _in_table(self.workspace, key, subject, "workspace")
         above = None if self.caller is None else self.caller.decide(key, subject)
-        return strictest(winner, *filter(None, (narrower, self.unread, above)))
+        others = self._denials_of_other_writers(key, subject)
+        return strictest(winner, *filter(None, (narrower, self.unread, above)), *others)
 
     def against(self, key: str, path: PathSubject) -> PermissionDecision | None:
         """What a rule that names a path says against it; None where none does.
@@ -161,6 +162,17 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         named = [one for one in found if one.by_name and one.kind != "allow"]
         return strictest(*named) if named else None
 
+    def _denials_of_other_writers(self, key: str, subject: Subject) -> Iterator[PermissionDecision]:
+        """What the other keys about writing deny of a path by a pattern: it may not be written."""
+        if key not in WRITERS or not isinstance(subject, PathSubject):
+            return
+        for other in (one for one in WRITERS if one != key):
+            for table, source in zip(self._tables(), self._sources, strict=True):
+                rule = _as_table(table).get(other)
+                found = _in_table({other: rule}, other, subject, source) if rule else None
+                if found is not None and found.kind == "deny" and found.by_name:
+                    yield found
+
     def narrowing_patterns(self) -> Iterator[str]:
         """The patterns with which some table denies or asks about paths, some more than once."""
         for table in map(_as_table, self._tables()):
@@ -171,8 +183,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     def _opinions(self, key: str, subject: Subject) -> list[PermissionDecision]:
         """What the tables say that may allow, in the order of precedence."""
-        sources = ("session", self._agent_source, "config", "default")
-        tables = zip(self._tables(), sources, strict=False)
+        tables = zip(self._tables()[:-1], self._sources, strict=False)
         found = (_in_table(table, key, subject, source) for table, source in tables)
         return [decision for decision in found if decision is not None]
 
@@ -189,8 +200,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         if allowed.source == "session" and isinstance(_as_table(self.always).get(key), str):
             return allowed
         tables = self._tables()
-        names = ("session", self._agent_source, "config", "default", "workspace")
-        of_any = [_in_table(one, key, None, name) for one, name in zip(tables, names, strict=True)]
+        each = zip(tables, self._sources, strict=True)
+        of_any = [_in_table(one, key, None, name) for one, name in each]
         if allowed not in (NO_RULE, *of_any):
             return allowed
         denied = next(filter(subject.may_hide, _denied_patterns(tables, key)), None)
@@ -200,8 +211,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(allowed, kind="ask", rule=rule)
 
     @property
-    def _agent_source(self) -> str:
-        return f"{AGENT} {self.agent_name}".rstrip()
+    def _sources(self) -> tuple[str, ...]:
+        """The names of all tables."""
+        agent = f"{AGENT} {self.agent_name}".rstrip()
+        return "session", agent, "config", "default", "workspace"
 
     def with_always(self, always: Permission) -> "Rules":
         """The same rules, with these as the session's own "always" rules."""

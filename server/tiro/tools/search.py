@@ -140,7 +140,7 @@ def _find(given: dict[str, Any], run: ToolRun) -> str:
         for path in new_buffers(workspace, base)
         if wanted.takes(path.relative_to(base.path).parts)
     ]
-    paths = sorted({*found, *buffers}, key=str)
+    paths = sorted(filter(run.may_read, {*found, *buffers}), key=str)
     if not paths:
         return NO_FILES.format(pattern=given["pattern"], base=workspace.shown(base.path))
     lines = [workspace.shown(path) for path in paths[:MAX_PATHS]]
