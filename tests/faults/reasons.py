@@ -5,13 +5,6 @@ from tests.faults.places import Place
 REASONS: list[tuple[str, str, list[str]]] = [
     (
         "only reached with what no use here has",
-        "`tests/agents/test_command_folders.py`",
-        [
-            "agents/command_folders.py `_below` os.scandir",
-        ],
-    ),
-    (
-        "only reached with what no use here has",
         "`tests/agents/test_command_order.py`",
         [
             "agents/command_order.py `_hold_links` os.walk",
@@ -21,7 +14,7 @@ REASONS: list[tuple[str, str, list[str]]] = [
         "only reached with what no use here has",
         "`tests/test_config.py`",
         [
-            "agents/settings_file.py `_read` os.path.exists",
+            "agents/settings_file.py `not_there` os.path.exists",
         ],
     ),
     (
@@ -124,10 +117,10 @@ REASONS: list[tuple[str, str, list[str]]] = [
         "a long text for any LSP client",
         "`tests/protocol/test_editor.py`",
         [
-            "protocol/editor.py `_write` path.chmod",
-            "protocol/editor.py `_write` path.write_text",
-            "protocol/editor.py `_write` tempfile.mkdtemp",
-            "protocol/editor.py `close` shutil.rmtree",
+            "protocol/shown_texts.py `write` path.chmod",
+            "protocol/shown_texts.py `write` path.write_text",
+            "protocol/shown_texts.py `write` tempfile.mkdtemp",
+            "protocol/shown_texts.py `close` shutil.rmtree",
         ],
     ),
     (
@@ -168,8 +161,8 @@ REASONS: list[tuple[str, str, list[str]]] = [
             "stores/ledger.py `prune` replace_file",
             "stores/lock.py `directory_lock` os.open",
             "stores/lock.py `read_holder` path.read_bytes",
-            "stores/reading.py `_is_current` signature_at (2)",
-            "stores/reading.py `read_session` journal.exists",
+            "stores/reading.py `_is_same` signature_at",
+            "stores/reading.py `take` journal.exists",
             "stores/saving.py `_save_whole` temporary_file",
             "stores/saving.py `_set_aside` copy_aside",
             "stores/session_files.py `_set_leftover_aside` set_aside",
@@ -213,10 +206,8 @@ REASONS: list[tuple[str, str, list[str]]] = [
         "space given back where asked for",
         "`tests/stores/contract/test_vacuum.py`",
         [
-            "stores/blobs.py `remove_unreferenced` blobs.is_dir",
             "stores/sqlite.py `vacuum` sql.execute",
             "stores/sqlite.py `vacuum` sql.execute (2)",
-            "stores/sqlite.py `vacuum` sql.execute (3)",
             "stores/sqlite_raw.py `_bytes` signature_at",
             "stores/sqlite_raw.py `vacuum` database.path.exists",
             "stores/sqlite_raw.py `unneeded` sql.execute",
@@ -279,7 +270,6 @@ REASONS: list[tuple[str, str, list[str]]] = [
         "`tests/stores/contract/test_sqlite.py`",
         [
             "stores/sqlite_tables.py `all_or_nothing` sql.execute (3)",
-            "stores/lock_file.py `_is_in_place` os.stat",
             "stores/sqlite.py `count` sql.execute",
             "stores/sqlite.py `delete` sql.execute (2)",
             "stores/lock_file.py `holder` self._disk.open",
@@ -404,6 +394,73 @@ REASONS: list[tuple[str, str, list[str]]] = [
             "tools/workspace.py `_undecodable` os.listdir",
             "tools/workspace.py `names_in` os.scandir",
             "tools/workspace.py `names_in` os.scandir (2)",
+        ],
+    ),
+    (
+        "only reached with what no use here has",
+        "`tests/agents/test_path_rights.py`",
+        [
+            "agents/other_names.py `_look` os.scandir",
+        ],
+    ),
+    (
+        "only reached with what no use here has",
+        "`tests/test_config.py`",
+        [
+            "agents/settings_file.py `_is_own` os.stat",
+        ],
+    ),
+    (
+        "only reached with what no use here has",
+        "`tests/assistant/test_rescue.py`",
+        [
+            "assistant/rescue.py `_claimed` claim_file",
+            "assistant/rescue.py `_claimed` make_directories",
+            "assistant/rescue.py `drop_stored` os.unlink",
+        ],
+    ),
+    (
+        "only reached with what no use here has",
+        "`tests/protocol/test_editor.py`",
+        [
+            "protocol/shown_texts.py `_remove_left` shutil.rmtree",
+        ],
+    ),
+    (
+        "only reached with what no use here has",
+        "`tests/stores/contract/test_trash.py`",
+        [
+            "stores/file_trash.py `has_expired` open",
+        ],
+    ),
+    (
+        "only reached with what no use here has",
+        "`tests/stores/test_leftovers.py`",
+        [
+            "stores/leftovers.py `_remove` os.unlink",
+            "stores/leftovers.py `_remove_lock` os.open",
+            "stores/leftovers.py `_remove_lock` os.unlink",
+        ],
+    ),
+    (
+        "only reached with what no use here has",
+        "`tests/stores/contract/test_busy.py`",
+        [
+            "stores/sqlite.py `_give_up` self._sql.execute",
+        ],
+    ),
+    (
+        "only reached with what no use here has",
+        "`tests/agents/test_command_folders.py`",
+        [
+            "tools/git_diff.py `_names` subprocess.run",
+        ],
+    ),
+    (
+        "only reached with what no use here has",
+        "`tests/tools/test_globs.py`",
+        [
+            "tools/globs.py `_listed` os.scandir",
         ],
     ),
 ]

@@ -1,7 +1,9 @@
 """`tiro sessions import`: files of Tiro and of other programs as sessions, or a look at them."""
 
 import argparse
+import contextlib
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -44,7 +46,7 @@ def sessions_import(given: argparse.Namespace) -> int:
     from tiro.stores.formats import registry
 
     chosen = None if given.format is None else registry.named(given.format)
-    with tempfile.TemporaryDirectory(prefix="tiro-") as folder:
+    with _own_folder() as folder:
         words = [_on_stdin(folder) if name == STDIN else name for name in given.file]
         files = list(dict.fromkeys(file for word in words for file in _files(word)))
         is_one = len(words) == 1 and not os.path.isdir(words[0])
@@ -56,6 +58,16 @@ def sessions_import(given: argparse.Namespace) -> int:
 
             terminal.import_files(files, given.format, None if given.json else 0, shown.show)
         return shown.end()
+
+
+@contextlib.contextmanager
+def _own_folder() -> Iterator[str]:
+    """A temporary folder; one that cannot be removed is left, where Python's own never gives up."""
+    folder = tempfile.mkdtemp(prefix="tiro-")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Shown:
