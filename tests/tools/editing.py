@@ -13,6 +13,7 @@ from tiro.errors import TiroError
 from tiro.session.edits import Edit
 from tiro.stores.disk import Disk
 from tiro.stores.ledger import Ledger
+from tiro.tools.edit_recorder import LastEdits
 from tiro.tools.undo import Edits
 from tiro.tools.workspace import Workspace
 from tiro.tools.writing import current, put_text
@@ -29,6 +30,7 @@ class Editing:
         self.editor = RecordingEditor(root)
         self.workspace = Workspace(self.editor)
         self.ledger = Ledger(ledger, disk)
+        self.workspace.edit_of = LastEdits(self.ledger)
         self.edits = Edits(self.ledger, self.workspace, lambda: AT)
 
     def edit(

@@ -231,6 +231,26 @@ def test_an_edit_that_an_older_version_has_recorded_is_undone(root: Path) -> Non
     assert (root / "f").read_bytes() == b"caf\xe9\n"
 
 
+@pytest.mark.parametrize("again_in", ["the same process", "the next one"])
+def test_an_edit_goes_on_in_the_encoding_in_which_the_one_before_began(
+    root: Path, again_in: str
+) -> None:
+    """What is left of a file after an edit does not make it another encoding."""
+    put(root, "f", b"/* \xe9t\xe9 */\nint a;\n// cr\xe9\xe9e\n")
+    put(root, "g", b"caf\xe9\n")
+    editing = again(root)
+    editing.replace("f", "/* \u00e9t\u00e9 */", "none")
+    editing.replace("g", "caf\u00e9", "cafe")
+    editing = editing if again_in == "the same process" else again(root)
+    editing.replace("f", "none", "\u00e0")
+    editing.replace("g", "cafe", "th\u00e9")
+    assert editing.bytes("f") == b"\xe0\nint a;\n// cr\xe9\xe9e\n"
+    assert editing.bytes("g") == b"th\xe9\n"
+    put(root, "g", "caf\u00e9\n".encode())
+    editing.replace("g", "caf\u00e9", "th\u00e9")
+    assert editing.bytes("g") == "th\u00e9\n".encode()
+
+
 def test_a_turn_is_undone_as_a_whole_from_its_last_edit_to_its_first(editing: Editing) -> None:
     put(editing.root, "a", "a\n")
     put(editing.root, "b", "b\n")

@@ -14,7 +14,8 @@ from tiro.tools.tool import EditRecorder
 from tiro.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    from tiro.session.edits import Edit
+    from tiro.session.edits import Edit, Made
+    from tiro.tools.edit_recorder import LastEdits
     from tiro.tools.undo import Edits, NextTurn, Target
 
 FOLDERS = "workspace"
@@ -56,6 +57,8 @@ class FileEdits:
         self._workspace, self._directory, self._is_kept = workspace, directory, is_kept
         self._commands_beside = commands_beside
         self._opened: Edits | None = None
+        self._last_edits: LastEdits | None = None
+        workspace.edit_of = self._edit_of
         self.tell: Callable[[str], None] = lambda text: None
         """Hears what the user should know, in the loop's thread."""
 
@@ -143,6 +146,7 @@ class FileEdits:
     def _edits(self) -> "Edits":
         if self._opened is None:
             from tiro.stores.ledger import Ledger
+            from tiro.tools.edit_recorder import LastEdits
             from tiro.tools.undo import Edits
 
             loop = asyncio.get_running_loop()
@@ -152,4 +156,16 @@ class FileEdits:
 
             ledger = Ledger(self._directory, is_kept=self._is_kept, tell=tell)
             self._opened = Edits(ledger, self._workspace, lambda: rfc3339(utc_now()))
+            self._last_edits = LastEdits(ledger)
         return self._opened
+
+    def _edit_of(self, path: Path) -> "Made | None":
+        """The newest edit of a file, as a workspace asks for it, in a thread."""
+        if self._last_edits is None:
+            if not os.path.isdir(self._directory):
+                return None
+            from tiro.stores.ledger import Ledger
+            from tiro.tools.edit_recorder import LastEdits
+
+            self._last_edits = LastEdits(Ledger(self._directory))
+        return self._last_edits(path)

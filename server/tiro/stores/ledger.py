@@ -97,6 +97,7 @@ class Ledger:
         self._tell = tell
         self._lock = threading.RLock()
         self._read: tuple[Signature | None, list[Line]] = None, []
+        self._replayed: tuple[tuple[list[Line], list[_Unkept]], list[Edit]] = ([], []), []
         self._told_damaged = 0
         self._unkept: list[_Unkept] = []
         """What is in memory only: whole edits, and marks that could not be stored yet."""
@@ -142,9 +143,15 @@ class Ledger:
             self._unkept = [one for one in self._unkept if own.issuperset(ids_of(one.line))]
 
     def edits(self) -> list[Edit]:
-        """All edits, oldest first, those of other processes too; raises StorageError."""
+        """All edits, oldest first, those of other processes too; raises StorageError.
+
+        While nothing changes it is the same list.
+        """
         with self._lock:
-            return replay(_in_order(self._stored(), self._unkept))
+            lines = self._stored(), [*self._unkept]
+            if lines != self._replayed[0]:
+                self._replayed = lines, replay(_in_order(*lines))
+            return self._replayed[1]
 
     def claim(self) -> Callable[[], None]:
         """Let no other process undo or redo until the answer is called; raises StorageError."""

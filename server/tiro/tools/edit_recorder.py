@@ -36,7 +36,7 @@ class EditStore(Protocol):
         ...
 
     def edits(self) -> list[Edit]:
-        """All edits, oldest first; raises StorageError."""
+        """All edits, oldest first, and the same list while nothing changes; raises StorageError."""
         ...
 
     def claim(self) -> Callable[[], None]:
@@ -134,6 +134,26 @@ class Recorder:
         )
         self._store.add(made, {hash_of(text): text for text in (old, after) if text is not None})
         return Recorded(made.id, added, removed)
+
+
+class LastEdits:
+    """Finds the newest edit of a file that is not UTF-8; called from threads."""
+
+    def __init__(self, store: EditStore) -> None:
+        self._store = store
+        self._found: tuple[list[Edit], Mapping[Path, Made]] = [], {}
+
+    def __call__(self, path: Path) -> Made | None:
+        """The edit; None where there is none, or edits cannot be read."""
+        try:
+            edits = self._store.edits()
+        except StorageError:
+            return None
+        if edits is not self._found[0]:
+            last = {(one.made.path, one.made.raw_path): one.made for one in edits}
+            made = [one for one in last.values() if one.encoding != UTF_8]
+            self._found = edits, {path_of(one): one for one in made}
+        return self._found[1].get(path)
 
 
 def bytes_hash(text: str | None, encoding: str) -> str | None:

@@ -6,8 +6,16 @@ from pathlib import Path
 import msgspec
 
 from tiro.errors import ToolError
+from tiro.session.edits import Made, hash_of_bytes
 from tiro.tools.images import MAX_IMAGE_BYTES, PROBE_BYTES, Image, image_kind, read_image
-from tiro.tools.text import UTF_8, decode_text, plain_lines, with_line_ends
+from tiro.tools.text import (
+    UTF_8,
+    Decoded,
+    decode_as,
+    decode_text,
+    plain_lines,
+    with_line_ends,
+)
 from tiro.tools.workspace import UNREADABLE, Place, Workspace
 
 MAX_FILE_BYTES = 32_000_000
@@ -120,7 +128,18 @@ def disk_text(workspace: Workspace, place: Place) -> FileText:
     size = max(status.st_size, len(data))
     if size > MAX_FILE_BYTES:
         raise ToolError(TOO_LARGE.format(given=place.given, size=size, limit=MAX_FILE_BYTES))
-    found = decode_text(data)
+    found = _decoded(data, workspace.edit_of(place.path))
     if found is None:
         raise ToolError(BINARY.format(given=place.given, size=len(data)))
     return FileText(found.text, found.encoding, is_guess=found.is_guess, status=status)
+
+
+def _decoded(data: bytes, edit: Made | None) -> Decoded | None:
+    """The text of a file; an edit of it took out what told its encoding, so it has still that."""
+    found = decode_text(data)
+    if found is None or edit is None:
+        return found
+    if not found.is_guess and hash_of_bytes(data) not in (edit.before_bytes, edit.after_bytes):
+        return found
+    text = decode_as(data, edit.encoding)
+    return found if text is None else Decoded(text, edit.encoding, is_guess=True)

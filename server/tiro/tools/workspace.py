@@ -15,6 +15,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 import msgspec
 
 from tiro.errors import ToolError
+from tiro.session.edits import Made
 from tiro.tools.editor import Diagnostic, Editor
 from tiro.tools.opening import UnfitError, opened_file, opened_folder
 
@@ -44,8 +45,15 @@ class Place(msgspec.Struct, frozen=True):
 class Workspace:
     """The roots of one editor and its open buffers."""
 
-    def __init__(self, editor: Editor, held: Sequence[Place] = ()) -> None:
+    def __init__(
+        self,
+        editor: Editor,
+        held: Sequence[Place] = (),
+        edit_of: Callable[[Path], Made | None] = lambda path: None,
+    ) -> None:
         self._editor = editor
+        self.edit_of = edit_of
+        """The newest edit of the file with this real path, where its encoding is not UTF-8."""
         self._held = {place.given: place for place in held}
 
     def held_to(self, places: Sequence[Place]) -> "Workspace":
@@ -53,7 +61,7 @@ class Workspace:
 
         Their names lead there whatever becomes of them, also where that is outside the workspace.
         """
-        return Workspace(self._editor, places)
+        return Workspace(self._editor, places, self.edit_of)
 
     def roots(self) -> list[Path]:
         """The real paths of the roots, in the editor's order; the first is the main one."""
