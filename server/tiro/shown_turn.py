@@ -12,6 +12,7 @@ from tiro.permission_text import COMMAND, failure_of, named
 from tiro.session.hidden import harmless
 
 TOLD = "· "
+NOT_SAVED = "The session cannot be saved: {}. It is kept in memory only; see `tiro doctor`"
 CLEAR_LINE = "\r\x1b[K"
 
 
@@ -36,7 +37,7 @@ class Screen:
         elif method == "window/showMessage":
             self.tell(params.get("message"))
         elif method == "tiro/session/changed" and params["reason"] == "saveFailed":
-            self.tell("The session cannot be saved; it is kept in memory only")
+            self.tell(NOT_SAVED.format(params["why"]))
 
     def show(self, event: dict[str, Any]) -> None:
         """The answer's text to stdout, what tools do to stderr."""

@@ -154,6 +154,8 @@ def test_the_doctor_sees_a_full_disk(tiro: Tiro, home: Home, small_disk: Path, k
     home.sessions.symlink_to(small_disk)
     tiro("ask", "words")
     fill_up(small_disk)
+    assert "The session cannot be saved: " in (said := tiro("ask", "more words").stderr)
+    assert kind == "sqlite" or "No space left" in said
     last = tiro("doctor").stdout.splitlines()[-1]
     place = file if kind == "sqlite" else home.sessions
     assert last == f"Next: make room on the disk of {place}: 0 B are free"

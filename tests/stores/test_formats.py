@@ -117,6 +117,12 @@ def test_jsonl_keeps_every_message_that_was_not_taken_back(core: Core) -> None:
     assert form(again)["memo"] == form(core)["memo"]
 
 
+def test_jsonl_of_one_long_message_is_known() -> None:
+    """A line may be longer than what is looked at."""
+    text = json.dumps({"role": "user", "content": "x" * 9_000_000}) + "\n"
+    assert registry.recognised(text).name == "jsonl"
+
+
 def test_jsonl_has_the_lines_that_it_is_known_by() -> None:
     """N6.1, N6.2: covered messages are counted, pending ones stand in the window."""
     core = Core()

@@ -909,12 +909,13 @@ export interface ErrorObject {
   data?: Record<string, unknown>;
 }
 
-/** A change of the session that the client did not ask for. */
+/** A change of the session that the client did not ask for; `why` it cannot be saved. */
 export interface SessionChanged {
   reason: "changedOnDisk" | "expired" | "renamed" | "saveFailed" | "saveResumed" | "summary" | "titled";
   id: string | null;
   total: number;
   contextSize: ContextSize;
+  why?: string;
 }
 
 /** `settings` has the shape of the config file and beats it. */

@@ -24,7 +24,7 @@ FIRST_LINES, LAST_LINES = 3, 7
 """What is shown of a command's output when it has ended."""
 
 CHANGES = {
-    "saveFailed": "The session cannot be saved; it goes on in memory",
+    "saveFailed": "The session cannot be saved: {why}. It goes on in memory; see `tiro doctor`",
     "saveResumed": "The session is saved again",
     "changedOnDisk": "The session's file was changed outside; that is the state now",
     "renamed": "Another process took the session's name; it is now {id}",
@@ -121,7 +121,7 @@ class Screen:
         elif method == "tiro/session/changed":
             self.session_id = params["id"]
             if (told := CHANGES.get(params["reason"])) is not None:
-                self.tell(told.format(id=params["id"]))
+                self.tell(told.format(**{"why": "", **params}))
 
     def end(self, result: dict[str, Any] | None) -> None:
         """Close the last line; say how the turn ended, and what it took."""

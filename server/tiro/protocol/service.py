@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TOLD = {
-    "save_failed": "The session cannot be saved; it goes on in memory and saving is tried again",
+    "save_failed": "The session cannot be saved: {reason}. It goes on in memory and saving is"
+    " tried again",
     "save_resumed": "The session is saved again",
     "changed_on_disk": "Another program changed the session's file; the change was taken over",
     "expired": "The session's time is over (`session.ttl_seconds`); a new one has begun",
@@ -79,10 +80,10 @@ def build_server(open_assistant: OpenAssistant) -> Service:
     connection = Connection(server.protocol, editor)
 
     def changed(notice: Any) -> None:
-        wire = to_wire_changed(assistant, notice.reason, notice.session)
+        wire = to_wire_changed(assistant, notice)
         server.protocol.notify("tiro/session/changed", wire)
         if notice.reason in TOLD and editor.is_stranger:
-            editor.say(TOLD[notice.reason])
+            editor.say(TOLD[notice.reason].format(**notice.detail))
         if notice.detail.get("missing"):
             editor.say(MISSING)
 

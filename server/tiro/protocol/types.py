@@ -1026,12 +1026,13 @@ EVENTS: tuple[type[Event], ...] = (
 
 
 class SessionChanged(Wire, frozen=True):
-    """A change of the session that the client did not ask for."""
+    """A change of the session that the client did not ask for; `why` it cannot be saved."""
 
     reason: ChangeReason
     id: str | None
     total: int
     context_size: ContextSize
+    why: str | UnsetType = UNSET
 
 
 class PermissionParams(Wire, frozen=True):

@@ -13,10 +13,10 @@ from tiro.errors import TiroError, refused_by_system
 from tiro.protocol import types
 from tiro.protocol.frames import clean_text, encode_body
 from tiro.session import json_text, messages
-from tiro.session.core import Core
 from tiro.session.large import OUTPUT, PARTS, parts_of
 from tiro.session.times import rfc3339
 from tiro.stores.index import SavedSession
+from tiro.stores.notices import Notice
 from tiro.stores.retention import Plan
 from tiro.stores.trash import Deleted
 from tiro.tools.editor import Diagnostic
@@ -103,14 +103,16 @@ def from_wire_diagnostic(path: Path, told: types.Diagnostic) -> Diagnostic:
     )
 
 
-def to_wire_changed(assistant: "Assistant", reason: str, session: Core) -> types.SessionChanged:
+def to_wire_changed(assistant: "Assistant", notice: Notice) -> types.SessionChanged:
     """What a client is told about a change that it did not ask for."""
-    spelled: Any = camel(reason)
+    spelled: Any = camel(notice.reason)
+    session, is_failure = notice.session, notice.reason == "save_failed"
     return types.SessionChanged(
         reason=spelled,
         id=session.id,
         total=len(session.newest_first),
         context_size=to_wire(types.ContextSize, assistant.context_size()),
+        why=notice.detail["reason"] if is_failure else msgspec.UNSET,
     )
 
 

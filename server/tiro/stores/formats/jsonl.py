@@ -4,6 +4,7 @@
 the summary; those behind it are the window. What was taken back is not in it.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,8 @@ from tiro.stores.formats import json, lines
 from tiro.stores.formats.format import ALL, Format, Imported, history, refused
 
 _FIRST = {"_type", "key", "created_at", "updated_at", "metadata", "last_consolidated", "summary"}
+_BEGINS = re.compile(r'[\ufeff \t\r\n]*\{[ \t]*"(_type"\s*:\s*"metadata"|role"\s*:)')
+"""How a message begins, or the line before them."""
 _LEFT_OUT = {"id", "messages", "archive", "journal_n", "undo", "rules", "timestamp"}
 
 
@@ -61,8 +64,8 @@ def read(text: str, message_of: Callable[[dict[str, Any]], Message]) -> Imported
 
 
 def looks_like(text: str) -> bool:
-    """Whether one of the first lines is a whole object of this format."""
-    return any(
+    """Whether one of the first lines is a whole object of this format, or too long to be seen."""
+    return _BEGINS.match(text) is not None or any(
         value.get("_type") == "metadata" or "role" in value
         for value in lines.first_objects(text, 2)
     )
