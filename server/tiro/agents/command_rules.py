@@ -4,7 +4,7 @@ A pattern is tested word by word on the beginning of a simple command, with `*` 
 within a word: `git status` fits `git status -s`, and not `git statusfoo`. What allows has to be
 sure: it speaks for no line that is not plain, and for no command that may run or write more than
 its beginning says, unless a pattern is all of it; in a folder below the workspace's own it does not
-speak for what it names by a path; and a variable in front that scripts may act on (`CI=1`) has to
+speak for what it names by a path; and a variable in front a script may act on (`DEBUG=1`) has to
 be in it, too. What denies or asks need not be sure: there it is looked for anywhere in the line,
 and with other words between its own.
 """
@@ -67,7 +67,7 @@ class CommandSubject(msgspec.Struct, frozen=True):
         """Whether a rule that allows this pattern speaks for all of it."""
         if pattern in (READ_ONLY, MAY_BE_READ_ONLY):
             return self._only_reads(pattern)
-        if parted(pattern)[0] != self.wishes:
+        if _choosing(parted(pattern)[0]) != _choosing(self.wishes):
             return False
         wanted = _words_of(pattern)
         named = sum(1 for _ in takewhile(_is_written_out, wanted))
@@ -150,6 +150,11 @@ def stand_alone(line: CommandLine) -> bool:
     if line.unplain is not None or "|" in line.joints:
         return False
     return not any(words[0] == "cd" or hides_others(words) for words in line.commands)
+
+
+def _choosing(wishes: Sequence[str]) -> list[str]:
+    """Those by which a script chooses what it works on; `CI=1` says that nobody answers it."""
+    return [one for one in wishes if not one.startswith("CI=")]
 
 
 @lru_cache(maxsize=512)
