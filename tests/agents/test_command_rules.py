@@ -158,6 +158,18 @@ EVERYDAY = {
     """,
     "xxd": "xxd a.bin; xxd -l16 a.bin; xxd -p a.bin",
     "python scripts/*": "python scripts/a.py; python scripts/a.py --any -c thing",
+    "python -u scripts/*": "python -u scripts/a.py thing",
+    "npx tsx scripts/*": "npx tsx scripts/a.ts thing",
+    "uv run scripts/*": "uv run scripts/a.py thing",
+    "./scripts/*.sh": "./scripts/a.sh; ./scripts/a.sh thing",
+    "pytest tests/*": "pytest tests/a.py; pytest tests/a.py -k foo -x; pytest tests/a tests/b -q",
+    "python -m pytest tests/*": "python -m pytest tests/a.py -k foo; python -m pytest tests/a.py",
+    "rm -rf build/*": "rm -rf build/x; rm -rf build/x build/y; rm -rf build/x -v",
+    "rm *.pyc": "rm a.pyc; rm a.pyc b.pyc; rm a.pyc -f",
+    "cp src/* docs/*": "cp src/a.py docs/b; cp src/a.py docs/b -v",
+    "git add src/*": "git add src/a.py src/b.py; git add src/a.py -v",
+    "git commit src/*": "git commit src/a.py -m thing",
+    "npm run test:*": "npm run test:unit",
     "poetry run pytest": "poetry run pytest -q; poetry run pytest -k a tests",
     "uv run pytest *": "uv run pytest -q; uv run pytest tests",
 }
@@ -173,6 +185,25 @@ def test_everyday_lines_do_not_ask(rule: str) -> None:
     lines = [line.strip() for line in EVERYDAY[rule].replace("\n", ";").split(";")]
     asking = [line for line in lines if line and not _covers(rule, line)]
     assert asking == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "lines"),
+    [
+        ("rm -rf build/*", "rm -rf build/x src; rm build/x -rf src; rm -rf build/x ."),
+        (
+            "rm -rf build/*",
+            "rm -rf build/x -v src; rm -rf build/x build/../src; rm -rf build/x -- s",
+        ),
+        ("rm *.pyc", "rm a.pyc README.md; rm a.pyc -- b.pyc c; rm a.pyc -- -f"),
+        ("cp src/* docs/*", "cp src/a.py docs/y notes.txt src; cp src/a.py docs/y -t src"),
+        ("git add src/*", "git add src/a.py README.md; git add src/a.py ."),
+        ("pytest tests/*", "pytest tests/a.py src; pytest tests/a.py -k foo src"),
+        ("python -m black src/*", "python -m black src/a.py b.py"),
+    ],
+)
+def test_a_pattern_of_paths_speaks_for_no_other_path(rule: str, lines: str) -> None:
+    assert [line for line in lines.split("; ") if _covers(rule, line)] == []
 
 
 def test_there_are_many_everyday_lines() -> None:

@@ -28,7 +28,7 @@ from tiro.tools.command_risks import (
     spelt_out,
 )
 from tiro.tools.given_options import is_option
-from tiro.tools.known_options import unnumbered
+from tiro.tools.known_options import GIT_WRITERS, program_of, unnumbered
 from tiro.tools.patterns import with_stars
 from tiro.tools.readers import only_reads
 from tiro.tools.same_words import gives_option, options_of, same_options, same_verbs
@@ -73,6 +73,7 @@ class CommandSubject(msgspec.Struct, frozen=True):
         named = sum(1 for _ in takewhile(_is_written_out, wanted))
         words = self._judged()
         is_sure = self.is_plain and self.is_free and not _leaves_folder(words, wanted)
+        is_sure = is_sure and _are_named(words, wanted)
         if not self.is_home and _names_code(wanted):
             return False
         if is_sure and self._is_written_out_by(wanted):
@@ -199,6 +200,41 @@ def _leaves_folder(words: Sequence[str], wanted: Sequence[tuple[str, re.Pattern[
         "*" in one and ".." in word.split("/") and ".." not in one.split("/")
         for word, (one, _) in zip(words, wanted, strict=False)
     )
+
+
+def _are_named(words: Sequence[str], wanted: Sequence[tuple[str, re.Pattern[str]]]) -> bool:
+    """Whether what stands behind a pattern of paths fits it, too, but for options and values."""
+    (last, test), names = wanted[-1], [word for word, _ in wanted[:-1]]
+    runs = [word for word in names if not is_option(word)][-1:]
+    is_script = not names or (
+        unnumbered(basename(runs[0])) in LANGUAGES | _RUN_WORDS and not _MODULE.search(names[-1])
+    )
+    if not ("*" in last and ("/" in last or "." in last)) or is_option(last) or is_script:
+        return True
+    valued = _valued(names)
+    behind = words[len(wanted) - 1 :]
+    end = behind.index("--") if "--" in behind else len(behind)
+    for at, word in enumerate(behind[1:], 1):
+        is_free = at == end or (at < end and is_option(word))
+        before = behind[at - 1]
+        is_value = at < end and is_option(before) and before[-1] in valued and before[1] != "-"
+        is_inside = ".." not in word.split("/") or ".." in last.split("/")
+        if not (is_free or is_value or (is_inside and test.fullmatch(word))):
+            return False
+    return True
+
+
+_RUN_WORDS = word_set("run exec dlx npx")
+"""Behind these stands what is run, with whatever words of its own."""
+_MODULE = re.compile("^-[a-zA-Z]*m$")
+
+
+def _valued(names: Sequence[str]) -> str:
+    """The options of one letter that may take the next word for a value which is no path."""
+    found = (program_of(unnumbered(basename(name))) for name in reversed(names))
+    is_git = names[0] == "git"
+    known = GIT_WRITERS.get("".join(names[1:2])) if is_git else next(filter(None, found), None)
+    return "" if known is None else known.options.text + known.options.valued
 
 
 def _stands_at(
