@@ -549,13 +549,15 @@ async def test_the_server_loads_by_itself_only_where_it_is_told_to() -> None:
 @pytest.mark.parametrize("options", [None, {"features": {"turnEvents": True}}])
 async def test_a_change_that_nobody_asked_for_is_told(options: Any) -> None:
     client = await ready(initializationOptions=options)
-    notice = Notice("save_failed", client.assistant.session, {})
+    notice = Notice("save_failed", client.assistant.session, {"reason": "the disk is full"})
     client.assistant.on_changed(notice)
     [told] = client.sent("tiro/session/changed")
     assert (told["reason"], told["id"], told["total"]) == ("saveFailed", None, 0)
+    assert told["why"] == "the disk is full"
     assert set(told["contextSize"]) >= {"tokens", "breakdown"}
     said = client.sent("window/showMessage")
     assert len(said) == (0 if options else 1), "a client that does not know ours is told in words"
+    assert all("the disk is full" in one["message"] for one in said)
 
 
 async def test_an_event_that_cannot_be_shown_does_not_stop_the_turn(
