@@ -39,22 +39,25 @@ TURNID, TYPE, N, ROLE, SESSIONID, AGENT and MODEL are fields of it."
       (tiro-session-tell 'event event))))
 
 (defconst tiro-event--change-texts
-  '(("saveFailed" . "This session cannot be saved; it goes on in memory")
+  '(("saveFailed" . "This session cannot be saved%s; it goes on in memory")
     ("saveResumed" . "This session is saved again")
     ("changedOnDisk" . "The session's file was changed outside; this is the new state")
     ("renamed" . "Another process took the session's name; it is now %s")
     ("expired" . "The session expired")
     ("summary" . "What left the window was summarised"))
-  "What to tell the user for each reason of a change; %s is the id.")
+  "What to tell for each reason of a change; %s is the id, or why it is so.")
 
 (cl-defmethod tiro-handle-notification
   (_connection (_method (eql 'tiro/session/changed))
-               &key reason id contextSize &allow-other-keys)
-  "Tell that the session changed for REASON; note its ID and CONTEXTSIZE."
+               &key reason id contextSize why &allow-other-keys)
+  "Tell that the session changed for REASON and WHY; note its ID and CONTEXTSIZE."
   (setf (tiro-session-id tiro-session) id)
   (when contextSize (setf (tiro-session-context-size tiro-session) contextSize))
   (let ((text (cdr (assoc reason tiro-event--change-texts))))
-    (when text (setq text (format text id)))
+    (when text
+      (setq text (format text (cond ((not (equal reason "saveFailed")) id)
+                                    (why (concat ": " why))
+                                    (t "")))))
     (pcase reason
       ("titled" (tiro-session-look-again t))
       ((or "changedOnDisk" "expired")

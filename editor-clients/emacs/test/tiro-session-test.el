@@ -96,7 +96,10 @@ that comes after it neither ends the new turn nor wipes out its prompt."
     (tiro-testing-ask "message config.yaml:3 has no key \"modle\"")
     (should (string-search "\nconfig.yaml:3 has no key" (tiro-testing-chat)))
     (tiro-testing-ask "changed saveFailed")
-    (should (string-search "cannot be saved" (tiro-testing-chat)))
+    (should (string-search "cannot be saved; it goes on" (tiro-testing-chat)))
+    (tiro-handle-notification nil 'tiro/session/changed :reason "saveFailed" :id nil
+                              :why "No space left on device")
+    (should (string-search "cannot be saved: No space left on device; it" (tiro-testing-chat)))
     (tiro-testing-ask "refused The memo cannot be used: it is empty")
     (should (string-search "\nThe memo cannot be used: it is empty\n" (tiro-testing-chat)))
     (should-not (string-search "left the window" (tiro-testing-chat)))))

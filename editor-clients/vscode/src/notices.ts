@@ -52,6 +52,7 @@ export function resizeNotice(
 export function changeNotice(
   reason: SessionChanged["reason"],
   id: string | null,
+  why?: string,
 ): Notice | undefined {
   switch (reason) {
     case "changedOnDisk":
@@ -65,8 +66,8 @@ export function changeNotice(
     case "saveFailed":
       return {
         level: "error",
-        text: "The session cannot be saved. It is kept in memory, and the next change tries again.",
-        actions: [{ label: "Show Log", command: "tiro.showLog" }],
+        text: `The session cannot be saved${why === undefined ? "" : `: ${why}`}. It is kept in memory, and the next change tries again.`,
+        actions: [{ label: "Doctor", command: "tiro.doctor" }],
       };
     default:
       return undefined;

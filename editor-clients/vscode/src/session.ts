@@ -261,7 +261,7 @@ export class Session implements vscode.Disposable {
     }
   }
 
-  async #sessionChanged({ reason, id, contextSize }: protocol.SessionChanged): Promise<void> {
+  async #sessionChanged({ reason, id, contextSize, why }: protocol.SessionChanged): Promise<void> {
     this.#contextSize = contextSize;
     if (reason === "changedOnDisk" || reason === "expired") {
       await whenIdle(this, () => this.refresh());
@@ -272,7 +272,7 @@ export class Session implements vscode.Disposable {
     if (reason === "titled") {
       await this.readFacts();
     }
-    const notice = changeNotice(reason, id);
+    const notice = changeNotice(reason, id, why);
     if (notice !== undefined) {
       this.tell(notice.level, notice.text, notice.actions);
     }

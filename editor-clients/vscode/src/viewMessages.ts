@@ -79,6 +79,7 @@ export const VIEW_COMMANDS = [
   "tiro.selectAgent",
   "tiro.selectModel",
   "tiro.contextSize",
+  "tiro.doctor",
   "tiro.undoResize",
   "tiro.attach",
   "tiro.loadSession",

@@ -172,6 +172,7 @@ test("errors keep their message and lead to what helps", () => {
 
 test("a save that failed and one that works again are told, a new title is not", () => {
   expect(changeNotice("saveFailed", null)?.level).toBe("error");
+  expect(changeNotice("saveFailed", null, "No space left on device")?.text).toContain("saved: No space left on device. It");
   expect(changeNotice("saveResumed", null)?.level).toBe("info");
   expect(changeNotice("renamed", "s-01")?.text).toContain("s-01");
   expect(changeNotice("titled", null)).toBeUndefined();
