@@ -329,3 +329,10 @@ def test_after_a_broken_header_nothing_more_is_read() -> None:
 
 def test_a_body_cut_off_by_the_end_is_dropped() -> None:
     assert heard(frame(b"1") + frame(b'{"a": 1}')[:-3]) == [1, "end"]
+
+
+def test_a_body_that_is_cut_within_a_string_takes_no_time() -> None:
+    """As a client cuts it that counts characters for bytes; each quote was tried to the end."""
+    body = b'{"jsonrpc":"2.0","id":7,"result":"' + b'\\"' * 1_000_000
+    assert frames.answered_id(body) == 7
+    assert frames.answered_id(b'{"id":7,"method":"' + b'\\"' * 1_000_000) is None

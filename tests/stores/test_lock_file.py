@@ -42,3 +42,18 @@ def test_a_lock_file_that_its_holder_took_away_is_made_anew(tmp_path: Path) -> N
     assert second.try_take()
     assert (tmp_path / "x").exists()
     second.release()
+
+
+def test_a_disk_that_knows_no_locks_costs_no_descriptor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_descriptor: int) -> bool:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    lock = LockFile(tmp_path / "x")
+    with monkeypatch.context() as patch:
+        patch.setattr("tiro.stores.lock_file.try_lock", refuse)
+        with pytest.raises(StorageError):
+            lock.try_take()
+        assert lock.holder() is None
+    assert str(tmp_path / "x") not in open_files()

@@ -27,6 +27,8 @@ import { warnAboutVersion } from "./version";
 const STOP_TIMEOUT_MS = 3_000;
 /** A program that does not answer `initialize` for so long is no Tiro server. */
 const START_TIMEOUT_MS = 60_000;
+/** So long a server whose connection ended has for its own end. */
+const END_TIMEOUT_MS = 30_000;
 
 /** So many times within so long a server that died is started again, as VS Code's own client does it. */
 const MAX_RESTARTS = 4;
@@ -232,7 +234,9 @@ export class Client implements vscode.Disposable {
     this.#language = undefined;
     this.#process = undefined;
     const isAgain = this.#mayStartAgain();
-    const again = isAgain ? server.ended.then(() => this.start()) : undefined;
+    const timer = setTimeout(() => server.child.kill("SIGKILL"), END_TIMEOUT_MS); // one that lives on without us
+    void server.ended.then(() => { clearTimeout(timer); });
+    const again = isAgain ? server.ended.then(() => (this.#isWanted ? this.start() : undefined)) : undefined;
     this.#restarting = again;
     this.#setState("stopped");
     const text = `The Tiro server stopped (${await server.ended})`;

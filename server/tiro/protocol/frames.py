@@ -162,8 +162,8 @@ def answered_id(body: bytes) -> int | None:
     return int(id) if id.isdigit() and len(id) < 20 and b'"method"' not in fields else None
 
 
-_WORDS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]++|[\]}]++|[:,]|[^\s"\[\]{}:,]++', re.DOTALL)
-"""The words of JSON, brackets of one direction together."""
+_WORDS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]++|[\]}]++|[:,]|[^\s"\[\]{}:,]++', re.DOTALL)
+"""The words of JSON, brackets of one direction together; a string may lack its end."""
 
 
 def _decode(body: bytes) -> Any:

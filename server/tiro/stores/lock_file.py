@@ -25,10 +25,10 @@ class LockFile:
             make_directories(self._disk, self._path.parent)
             while True:
                 descriptor = self._disk.open(self._path, os.O_RDWR | os.O_CREAT)
-                if not try_lock(descriptor):
-                    os.close(descriptor)
-                    return False
                 self._descriptor = descriptor
+                if not try_lock(descriptor):
+                    self._close()
+                    return False
                 if _is_in_place(descriptor, self._path):
                     break
                 self._close()  # its holder took it away: that lock is on nothing
@@ -63,6 +63,8 @@ class LockFile:
             return None
         try:
             return None if try_lock(descriptor) else read_holder(self._path)
+        except OSError:
+            return None
         finally:
             os.close(descriptor)
 
