@@ -225,3 +225,51 @@ def test_file_that_is_named_like_an_option_is_looked_at(room: Path) -> None:
     (room / "-d").symlink_to("keys")
     for line in ("grep x -- -k", "diff -r docs -- -d", "diff -r -- -d docs"):
         assert decided(room, line).kind != "allow", line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("find . -name sub -exec cp -r {} out \\;", "find . -name sub -exec grep -r KEY {} +"),
+        *("find . -name sub -exec tar cf o.tar {} +", "find . -name sub -exec rg KEY {} +"),
+        *("find sub -name sub -exec cp -r {} out \\;", "find . -name '.*' -exec cp -r {} o \\;"),
+        *(
+            "find . -name led -exec grep -r KEY {} +",
+            "find . -name 's*' -exec sh -c 'cat $0/*' {} +",
+        ),
+        *("find . -name sub -exec cp -r {} out \\; > o", "find $PWD/sub -name sub -exec mv {} o +"),
+        *("find . -name sub -exec diff {} docs \\;", "find . -name sub -exec rm -r {} +"),
+    ],
+)
+def test_a_folder_that_find_hands_over_is_looked_at_as_a_whole(room: Path, line: str) -> None:
+    """B48: a test of names holds for the folder, and not for what lies in it."""
+    assert decided_beside_env(room, line).kind != "allow"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("find . -name '*.py' -exec grep -n foo {} +", "find . -name sub -exec ls {} +"),
+        *(
+            "find . -name sub -exec grep -n foo {} +",
+            "find . -name '*.py' -exec sed -i s/a/b/ {} +",
+        ),
+        *("find . -type f -name sub -exec cp {} there \\;", "find . -name '*.md' -exec rm {} +"),
+        *("find . -name docs -exec cp -r {} there \\;", "find . -name deep -exec grep -r x {} +"),
+    ],
+)
+def test_what_find_does_not_hand_over_is_left_alone(room: Path, line: str) -> None:
+    assert decided_beside_env(room, line).kind == "allow"
+
+
+def decided_beside_env(room: Path, line: str) -> PermissionDecision:
+    """With the deny of `.env` that is always there, and no link out of the workspace."""
+    (room / "out/link").unlink()
+    (room / "out/a.py").unlink()
+    (room / "sub/inner").mkdir(parents=True)
+    (room / "sub/inner/.env").write_text("KEY=1\n")
+    (room / "led").symlink_to("sub/inner")
+    gate = Gate(
+        Rules(config={"bash": "allow"}, default=STRICT_SET), Workspace(RecordingEditor(room))
+    )
+    return gate.decide(gate.look(TOOLS["run_command"], {"command": line}))

@@ -213,13 +213,27 @@ class _Look:
             yield Found(folder, "unseen")
 
     def handed(self, find: Find, folder: Path, *, writes: bool) -> Iterator[Found]:
-        """What a find may hand to a command, which follows links, and must not be read."""
-        for start in (Path(os.path.realpath(folder / name)) for name in find.starts or ["."]):
-            for entry in filter(lambda entry: find.may_hand_over(entry.name), self._below(start)):
-                if entry.is_symlink() and not find.finds_files_only:
-                    yield from self._of_entry(entry, True, writes, follows=True)
-                elif not entry.is_symlink():
+        """What a find may hand to a command, which follows links, and must not be read.
+
+        One that may do more than read may take all below a folder that it is handed.
+        """
+        is_deep = writes and not find.finds_files_only
+        for name in find.starts or ["."]:
+            start = Path(os.path.realpath(folder / name))
+            names = (start.name, basename(name.rstrip("/")))
+            taken = {str(start)} if is_deep and any(map(find.may_hand_over, names)) else set()
+            for entry in self._below(start):
+                is_named = find.may_hand_over(entry.name)
+                if not is_named and os.path.dirname(entry.path) not in taken:
+                    continue
+                if is_deep:
+                    taken.add(entry.path)
+                if not entry.is_symlink():
                     yield from self.ruled(Path(entry.path), reads=True, writes=writes)
+                elif not find.finds_files_only:
+                    yield from self._of_entry(entry, True, writes, follows=True)
+                    if is_deep and is_named and find.names:
+                        yield from self.read([entry.path], folder, writes=writes)
             if self._budget.is_spent:
                 yield Found(start, "unseen")
 
