@@ -457,6 +457,19 @@ def test_a_search_shows_nothing_of_a_hard_link_of_a_denied_file(room: Path) -> N
     assert ran(room, config, "grep -r x src").kind == "ask"
 
 
+def test_a_hard_link_is_known_however_late_in_a_search_it_comes(
+    room: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search may take longer than the look at the folders of a command."""
+    monkeypatch.setattr(walks, "MAX_SECONDS", -1)
+    monkeypatch.setattr(walks, "ALWAYS", 0)
+    os.link(room / "secret.txt", room / "src/b.py")
+    gate = gate_of(room, {"read": {"secr*.txt": "deny"}})
+    may_read = gate.readable(gate.look(TOOLS["grep"], {"pattern": "x"}))
+    assert not may_read(room / "src/b.py")
+    assert may_read(room / "src/a.py")
+
+
 def test_a_rule_that_names_a_link_holds_for_what_it_leads_to(room: Path) -> None:
     """B48: the file is the same, whichever way it is reached."""
     (room / "to-notes").symlink_to("notes")

@@ -1,7 +1,7 @@
 """Other names of a file that rules may speak of: hard links, and links in what a rule names.
 
-A file with several names is looked for among those that rules forbid, as far as a budget lasts: in
-the workspace, and where the rules' patterns lead outside. What is not found by then has one name.
+A file with several names is looked for among those that rules forbid, up to a number of entries: in
+the workspace, and where the rules' patterns lead outside. What is not among these has one name.
 """
 
 import os
@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from tiro.agents.path_patterns import names_in
-from tiro.agents.walks import Budget
 
 MAX_LOOKED_AT = 20_000
-"""So many entries of folders are looked at for names of linked files."""
+"""So many entries of folders are looked at for names of linked files, however long that takes."""
 
 Inode = tuple[int, int]
 
@@ -26,9 +25,8 @@ class OtherNames:
         patterns: Iterable[str],
         roots: Sequence[Path],
         matters: Callable[[str], bool],
-        budget: Budget,
     ) -> None:
-        self._roots, self._matters, self._budget = roots, matters, budget
+        self._roots, self._matters = roots, matters
         heads = {head for one in patterns for head in names_in(one, [*map(str, roots)])}
         self._heads = sorted(heads)
         self._links = [
@@ -77,7 +75,7 @@ class OtherNames:
                 with os.scandir(folder) as entries:
                     for entry in entries:
                         left -= 1
-                        if left < 0 or not self._budget.spend():
+                        if left < 0:
                             return found
                         if entry.is_dir(follow_symlinks=False):
                             waiting[entry.path] = None

@@ -48,7 +48,7 @@ class PathRights:
         self._unnamed = rules.decide("read", None)
         self._is_open = self._unnamed.kind == "allow"
         self._matter: dict[str, bool] = {}
-        self._others = OtherNames(patterns, self.roots, self.may_matter, self.budget)
+        self._others = OtherNames(patterns, self.roots, self.may_matter)
 
     def subject(self, path: Path, root: Path | None = None) -> PathSubject:
         """A path as the subject of rules, by this one name, within the first root that it is in."""
