@@ -176,40 +176,44 @@ class RawRows:
         with suppress(StorageError):
             numbers = self._numbers("trash")
         for number in numbers:
-            with suppress(StorageError):
-                with self._database.reading() as sql:
-                    query = "SELECT * FROM trash WHERE number = ?"
-                    row = sql.execute(query, (number,)).fetchone()
-                if row is not None:
-                    _insert_deleted(other, row[1:])
-                    saved += 1
+            row = None
+            with suppress(StorageError), self._database.reading() as sql:
+                query = "SELECT * FROM trash WHERE number = ?"
+                row = sql.execute(query, (number,)).fetchone()
+            if row is not None:
+                saved += _insert_deleted(other, row[1:])
         return saved
 
     def _copy_sessions(self, other: Database) -> tuple[int, int]:
         """Copy what can be read of the sessions; how many that were, and how many not."""
-        saved = lost = 0
+        saved, lost, places = 0, 0, list[str]()
         with suppress(StorageError):
-            for place in self.places():
-                session = None
-                with suppress(StorageError):
-                    found = self.read(place)
-                    session = None if found is None else salvaged_session(found)
-                if session is not None and other.insert(session) is not None:
-                    saved += 1
-                else:
-                    lost += 1
+            places = self.places()
+        for place in places:
+            session = None
+            with suppress(StorageError):
+                found = self.read(place)
+                session = None if found is None else salvaged_session(found)
+            if session is not None and other.insert(session) is not None:
+                saved += 1
+            else:
+                lost += 1
         return saved, lost
 
 
-def _insert_deleted(other: Database, row: tuple[object, ...]) -> None:
-    """Put a row without its number into the trash of a file, under one that no session has."""
+def _insert_deleted(other: Database, row: tuple[object, ...]) -> int:
+    """Put a row without its number into the trash of a file, under one that no session has.
+
+    How many were put there: none where the row has nothing in a column that must have something.
+    """
     with other.writing() as sql:
         query = "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence"
         number = sql.execute(query).fetchone()[0]
         places = ", ".join("?" * (len(row) + 1))
-        sql.execute(f"INSERT INTO trash VALUES ({places})", (number, *row))
+        done = sql.execute(f"INSERT OR IGNORE INTO trash VALUES ({places})", (number, *row))
         sql.execute("DELETE FROM sqlite_sequence")
         sql.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('sessions', ?)", (number,))
+    return done.rowcount
 
 
 def _as_bytes(value: object) -> bytes:

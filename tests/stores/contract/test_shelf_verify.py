@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tiro import SessionChangedError, SessionFormatError, SessionNotFoundError, 
 from tiro.stores.redis import RedisStore
 from tiro.stores.shared import manager_of, raw_shelf
 from tiro.stores.shelf_verify import repair_shelf, verify_shelf
-from tiro.stores.sqlite import SQLiteStore
+from tiro.stores.sqlite import Database, SQLiteStore
 from tiro.stores.verify import Verified
 
 NOW = datetime(2026, 11, 28, 9, 30, tzinfo=UTC)
@@ -307,9 +307,8 @@ def test_a_file_that_sqlite_cannot_go_through_is_damaged_too(place: Place) -> No
     assert not list(place.path.parent.glob("*.rescued-*"))
 
 
-@sqlite
-def test_of_a_damaged_file_what_can_be_read_is_copied(place: Place) -> None:
-    """Nothing is put in its place under a program that has it open."""
+def damage_a_snapshot(place: Place) -> None:
+    """Three sessions and one in the trash, of which SQLite cannot read one snapshot."""
     for id in ("gone", "x", "y", "z"):
         place.say(id)
     place.discard("gone")
@@ -321,6 +320,12 @@ def test_of_a_damaged_file_what_can_be_read_is_copied(place: Place) -> None:
     cell = (root - 1) * size + int.from_bytes(data[(root - 1) * size + 8 :][:2])
     data[cell : cell + 9] = b"\xff" * 9  # the length of one snapshot, and its number
     place.path.write_bytes(data)
+
+
+@sqlite
+def test_of_a_damaged_file_what_can_be_read_is_copied(place: Place) -> None:
+    """Nothing is put in its place under a program that has it open."""
+    damage_a_snapshot(place)
     inode = place.path.stat().st_ino
     (finding, *_) = place.verify(repair=True).findings
     told = "3 sessions could be read, whole or in part, and 0 not; so could 1 session in the trash"
@@ -334,6 +339,40 @@ def test_of_a_damaged_file_what_can_be_read_is_copied(place: Place) -> None:
     place.discard("x")
     place.restore("gone")
     assert texts(place.store.get("gone")) == SAID
+
+
+@sqlite
+@pytest.mark.parametrize("taken", [0, 1, 3], ids=["nothing", "a session", "all but the trash"])
+def test_a_copy_that_cannot_be_written_is_not_offered(
+    place: Place, monkeypatch: pytest.MonkeyPatch, taken: int
+) -> None:
+    """What the disk takes no more is not told to be unreadable, nor the rest to be all."""
+    damage_a_snapshot(place)
+    writing, writings = Database.writing, list[Path]()
+
+    def until_full(database: Database) -> AbstractContextManager[sqlite3.Connection]:
+        writings.extend([database.path] if ".rescued-" in database.path.name else [])
+        if len(writings) > taken:
+            raise StorageError("the disk is full", path=str(database.path))
+        return writing(database)
+
+    monkeypatch.setattr(Database, "writing", until_full)
+    (finding, *_) = place.verify(repair=True).findings
+    assert (finding.remedy, finding.is_repaired) == ("not repaired: the disk is full", False)
+
+
+@sqlite
+def test_a_deleted_session_that_no_table_takes_keeps_no_other_from_the_copy(place: Place) -> None:
+    """A row of a damaged page may have nothing where something must be."""
+    place.say("a")
+    place.discard("a")
+    damage_a_snapshot(place)
+    with closing(sqlite3.connect(place.path, isolation_level=None)) as sql:
+        sql.execute("PRAGMA writable_schema = ON")
+        sql.execute("UPDATE sqlite_master SET sql = replace(sql, 'lines BLOB NOT NULL)', 'lines)')")
+    place.sql("UPDATE trash SET lines = NULL WHERE id = 'a'")
+    (finding, *_) = place.verify(repair=True).findings
+    assert "so could 1 session in the trash" in (finding.remedy or "")
 
 
 @sqlite
