@@ -1,22 +1,30 @@
 """A session that cannot be stored where it belongs is kept elsewhere when the server ends."""
 
+import asyncio
 import errno
 import os
 import sqlite3
 import stat
 import tempfile
+import threading
 from collections.abc import Callable
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.fakes import RecordingEditor
+from tests.sizes import PATIENCE
 from tests.stores.look import texts
+from tiro.assistant import rescue
 from tiro.assistant.assistant import Assistant
+from tiro.session.core import Core
 from tiro.stores.disk import Disk
 from tiro.stores.manager import SessionManager
+from tiro.stores.session_files import encode_snapshot
+from tiro.tools.silent_disk import in_thread
 
 
 class AwayDisk(Disk):
@@ -116,6 +124,71 @@ async def test_where_the_config_directory_is_away_too_it_is_kept_beside_the_temp
     assert path.parent.parent == tmp_path / "tmp"
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert texts(SessionManager(tmp_path / "other").load(path)) == ["not stored"]
+
+
+async def test_what_cannot_be_encoded_keeps_no_other_from_the_disk(
+    open_assistant: Callable[..., Assistant],
+    disk: AwayDisk,
+    told: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The server ends as ever: what is to be closed is closed."""
+    assistant = open_assistant()
+    disk.away.append(tmp_path / "sessions")
+    for id in ("a", "b"):
+        await assistant.new(id=id)
+        assistant.session.add_message("user", f"in {id}")
+
+    def encoded(session: Core, now: datetime) -> bytes:
+        if session.id == "a":
+            raise RecursionError("too deep")
+        return encode_snapshot(session, now)
+
+    monkeypatch.setattr(rescue, "encode_snapshot", encoded)
+    closed: list[bool] = []
+    monkeypatch.setattr(assistant.manager, "close", lambda: closed.append(True))
+    await assistant.shutdown()
+    assert closed == [True]
+    assert sorted(told)[0] == "The session 'a' cannot be saved anywhere: too deep"
+    assert [path.name for path in (tmp_path / "rescued").iterdir()] == ["b.json"]
+
+
+@pytest.mark.parametrize("busy", ["a session", "the list of sessions"])
+async def test_a_writer_that_waits_for_a_silent_disk_holds_up_no_other(
+    open_assistant: Callable[..., Assistant],
+    disk: AwayDisk,
+    tmp_path: Path,
+    busy: str,
+) -> None:
+    assistant = open_assistant()
+    disk.away.append(tmp_path / "sessions")
+    for id in ("a", "b"):
+        await assistant.new(id=id)
+        assistant.session.add_message("user", f"in {id}")
+    lock = assistant.session.lock if busy == "a session" else assistant.manager.live.lock
+    held, done = threading.Event(), threading.Event()
+
+    def wait_for_the_disk() -> None:
+        with lock:
+            held.set()
+            done.wait()
+
+    writer = threading.Thread(target=wait_for_the_disk)
+    writer.start()
+    held.wait()
+    kept = rescue.Rescue(assistant.manager, tmp_path)
+    try:
+        await asyncio.wait_for(in_thread(kept.write), PATIENCE)
+    finally:
+        done.set()
+        writer.join()
+    silent = "The session 'b' cannot be saved anywhere: its disk does not answer"
+    assert (silent in kept.told()) == (busy == "a session")
+    names = sorted(path.name for path in (tmp_path / "rescued").iterdir())
+    assert names == (["a.json"] if busy == "a session" else ["a.json", "b.json"])
+    disk.away.clear()
+    await assistant.shutdown()
 
 
 async def test_what_can_be_kept_nowhere_is_told(

@@ -19,7 +19,7 @@ from tiro.stores.manager import SessionManager
 from tiro.stores.names import file_stem, with_suffixes
 from tiro.stores.reading import SNAPSHOT_ENDING
 from tiro.stores.session_files import encode_snapshot
-from tiro.tools.silent_disk import Patience, SilentDiskError
+from tiro.tools.silent_disk import WHY, Patience, SilentDiskError
 
 FOLDER = "rescued"
 """Where they are kept, in the config directory."""
@@ -50,10 +50,17 @@ class Rescue:
         self._kept: list[tuple[Core, Path | None, str]] = []
 
     def write(self) -> None:
-        """Keep what holds more than is stored; never raises."""
-        for session in self._manager.live.held_back() if self._manager.autosave else []:
-            path, sentence = self._written(session)
-            self._kept.append((session, path, sentence))
+        """Keep what holds more than is stored; never raises, and no writer holds it up."""
+        live = self._manager.live
+        for session in live.said(WRITE_SECONDS) if self._manager.autosave else []:
+            id = session.id or time_id(self._manager.now())
+            try:
+                data = self._encoded(session)
+                if data is not None:
+                    self._kept.append((session, *self._written(id, data)))
+            except Exception as error:  # the others are to be kept, and all is to be closed
+                log.warning("The session %r is not kept elsewhere", id, exc_info=True)
+                self._kept.append((session, None, LOST.format(id=id, reason=error)))
 
     def told(self) -> list[str]:
         """What the user should know of it, one sentence each."""
@@ -70,10 +77,20 @@ class Rescue:
                     path.parent.rmdir()  # unless others are in it
         self._kept = [one for one in self._kept if self._manager.live.is_held_back(one[0])]
 
-    def _written(self, session: Core) -> tuple[Path | None, str]:
-        manager, reason = self._manager, ""
-        id = session.id or time_id(manager.now())
-        data = manager.redact(encode_snapshot(session, manager.now()))
+    def _encoded(self, session: Core) -> bytes | None:
+        """The snapshot of what holds more than is stored; its writer may wait for a silent disk."""
+        manager = self._manager
+        if not session.lock.acquire(timeout=WRITE_SECONDS):
+            raise TimeoutError(WHY)
+        try:
+            if manager.live.is_held_back(session):
+                return manager.redact(encode_snapshot(session, manager.now()))
+            return None
+        finally:
+            session.lock.release()
+
+    def _written(self, id: str, data: bytes) -> tuple[Path | None, str]:
+        reason = ""
         for name, open_folder in self._folders():
             keep = partial(self._claimed, open_folder, id, data)
             try:

@@ -46,8 +46,22 @@ class Live:
 
     def held_back(self) -> Sequence[Core]:
         """Those in which something was said and that hold more than is stored."""
-        said = [s for s, _ in self.all() if s.newest_first or s.archive_rows]
-        return [session for session in said if self.is_held_back(session)]
+        return [session for session in self.said() if self.is_held_back(session)]
+
+    def said(self, seconds: float = -1) -> Sequence[Core]:
+        """Those in which something was said.
+
+        After so long, where that is given, they are looked for also while another thread has the
+        lock: it may wait for a disk that never answers.
+        """
+        has_lock = self.lock.acquire(timeout=seconds)
+        try:
+            refs = self._upkeeps.keyrefs()
+            sessions = [session for ref in refs if (session := ref()) is not None]
+            return [s for s in sessions if s.newest_first or s.archive_rows]
+        finally:
+            if has_lock:
+                self.lock.release()
 
     def is_held_back(self, session: Core) -> bool:
         """Whether it holds more than is stored, and is to be stored still."""
